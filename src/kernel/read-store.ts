@@ -1,0 +1,191 @@
+import { type Position } from './event';
+
+/**
+ * What a field is for:
+ * - `number`: a safe integer, to filter by values and bounds, to sort and to group orders by;
+ * - `keyword`: one string or several, compared whole and exactly;
+ * - `column`: one string, compared like a keyword, that results can also be grouped and counted by;
+ * - `words`: words already cut and folded by the caller (letters, digits, `_`), to be found one by one.
+ */
+export type FieldType = 'number' | 'keyword' | 'column' | 'words';
+
+export type FieldValue = number | string | readonly string[];
+
+/** Declares a collection of documents. The declaration is code: another one is another `version`. */
+export interface CollectionSpec {
+  /** Permanent, lower case and dashes. */
+  readonly name: string;
+  readonly version: number;
+  readonly fields: Readonly<Record<string, FieldType>>;
+  /** The `number` field given in most queries (products: `feedId`): documents of one value lie together. */
+  readonly partition?: string;
+  /** `number` fields that listings are often sorted by, to be indexed (within a partition). */
+  readonly sorts?: readonly string[];
+}
+
+/** A document to be written: what is declared to look for it by, and a body that no engine looks into. */
+export interface Document {
+  readonly id: string;
+  /** Only declared fields; absent ones match no condition. A partition field must be there. */
+  readonly fields: Readonly<Record<string, FieldValue>>;
+  readonly body: string;
+}
+
+/** One document's newest state as of a log position: written or removed. */
+export type Write = { readonly version: Position } & (
+  { readonly put: Document } | { readonly remove: string; readonly partition?: number }
+);
+
+/** A document found. */
+export interface Found {
+  readonly id: string;
+  readonly version: Position;
+  readonly body: string;
+}
+
+export type Filter =
+  | { readonly all: readonly Filter[] }
+  | { readonly any: readonly Filter[] }
+  /** The field has (for several strings: one of them is) one of these values. */
+  | { readonly field: string; readonly in: readonly (string | number)[] }
+  /** Inclusive bounds of a `number` field. */
+  | { readonly field: string; readonly min?: number; readonly max?: number }
+  /** Each of these words is in one of these `words` fields. */
+  | { readonly words: readonly string[]; readonly within: readonly string[] };
+
+/** Everything. */
+export const EVERYTHING: Filter = { all: [] };
+
+/**
+ * One sort key: a `number` field (documents without it come last either way), or how many of the distinct
+ * `words` a `words` field has. Ties at the end go by id, ascending.
+ */
+export type Order =
+  | { readonly field: string; readonly descending?: boolean }
+  | { readonly matches: readonly string[]; readonly within: string; readonly descending: true };
+
+export interface Search {
+  readonly filter: Filter;
+  readonly order: readonly Order[];
+  /** Results to skip and to return: `offset + size` is at most 10,000. */
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** An order of groups: by the least or the greatest value that a member has of a sort key. */
+export type GroupOrder = { readonly by: 'least' | 'greatest' } & Order;
+
+export interface GroupSearch {
+  readonly filter: Filter;
+  /** A `column` field; every document that matches must have it. */
+  readonly groupBy: string;
+  /** Order of the members; ties by id ascending. */
+  readonly within: readonly Order[];
+  /** Order of the groups; ties by the id of the first member. */
+  readonly order: readonly GroupOrder[];
+  readonly offset: number;
+  readonly size: number;
+  /** Most members returned of one group: the first ones. */
+  readonly members: number;
+}
+
+/** A generation: one physical copy of a collection. One is live, others are being built or kept for rollback. */
+export interface Generation {
+  readonly collection: string;
+  readonly version: number;
+  /** Rises with each generation of the collection, never used again. */
+  readonly number: number;
+  readonly state: 'building' | 'live' | 'retired';
+}
+
+/** Which copy is meant: the live one, or the generation of this number. */
+export interface Target {
+  readonly collection: string;
+  readonly generation?: number;
+}
+
+/** A right to do something alone, until `expires` (epoch ms). `fence` rises each time it changes hands. */
+export interface Lease {
+  readonly name: string;
+  readonly owner: string;
+  readonly fence: number;
+  readonly expires: number;
+}
+
+/** A document has a field that is not declared, a value of another type, or a needed one is missing. */
+export class UndeclaredField extends Error {
+  override readonly name = 'UndeclaredField';
+}
+
+/** There is no such generation, or none of the collection is live. */
+export class NoGeneration extends Error {
+  override readonly name = 'NoGeneration';
+}
+
+/**
+ * Documents folded from the log, to be looked for: disposable, since a rebuild makes them again.
+ *
+ * Every engine passes `test/contracts/read-store.ts`. All methods may raise `EngineUnavailable`; those with a
+ * target `NoGeneration`. Queries see what was written before them (after `refresh`, where an engine needs it).
+ */
+export abstract class ReadStore {
+  // Generations ---------------------------------------------------------------------------------------------
+
+  /** Makes an empty generation. Until `finish` it is filled fast: what searching needs is built there. */
+  abstract create(spec: CollectionSpec): Promise<Generation>;
+  /** Builds what searching needs and may be called again after a crash; a finished one takes live writes well. */
+  abstract finish(generation: Generation): Promise<void>;
+  /** Makes a finished generation the live one, atomically: a query sees the old or the new, never both. The old one retires. */
+  abstract swap(generation: Generation): Promise<void>;
+  /** Removes a generation that is not live; queries under way on it end well. */
+  abstract drop(generation: Generation): Promise<void>;
+  /** All there are of a collection, oldest first. */
+  abstract generations(collection: string): Promise<readonly Generation[]>;
+
+  // Writing -------------------------------------------------------------------------------------------------
+
+  /**
+   * Writes a batch and, with it, how far the log has been folded. A write whose version is older than what the
+   * document (or its removal) bears changes nothing; one of the same version writes the same again. The
+   * checkpoint is never ahead of the documents. `UndeclaredField` writes nothing of the batch.
+   */
+  abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
+  /** How far the log has been folded into it: `START` for a new generation. */
+  abstract checkpoint(target: Target): Promise<Position>;
+  /** Makes everything written so far visible to queries. */
+  abstract refresh(target: Target): Promise<void>;
+
+  // Reading -------------------------------------------------------------------------------------------------
+
+  /** The documents of these ids that are there, in no order; sees every write at once. */
+  abstract get(target: Target, ids: readonly string[]): Promise<readonly Found[]>;
+  /** One page in order, and the number of all that match. */
+  abstract search(target: Target, search: Search): Promise<{ total: number; found: readonly Found[] }>;
+  /** One page of groups, each with its first members in order, and the number of all groups. */
+  abstract searchGroups(
+    target: Target,
+    search: GroupSearch,
+  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }>;
+  abstract count(target: Target, filter: Filter): Promise<number>;
+  /** How many of the matching documents have each of these values of a `keyword`, `column` or `number` field. */
+  abstract countBy(
+    target: Target,
+    field: string,
+    values: readonly (string | number)[],
+    filter: Filter,
+  ): Promise<ReadonlyMap<string | number, number>>;
+  /** Every matching document from one snapshot, by id ascending, in batches. */
+  abstract scan(target: Target, filter: Filter): AsyncIterable<readonly Found[]>;
+
+  // Leases --------------------------------------------------------------------------------------------------
+
+  /**
+   * Takes a lease that is free or has expired at `now`, or renews one's own: undefined when another holds it.
+   * It lasts until `now + ttl` (ms).
+   */
+  abstract lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined>;
+  /** Gives it back; of a lease that has gone to another meanwhile, nothing. */
+  abstract release(lease: Lease): Promise<void>;
+
+  abstract close(): Promise<void>;
+}
