@@ -24,7 +24,7 @@ module.exports = {
       severity: 'error',
       comment: 'the vocabulary stands alone',
       from: { path: '^src/kernel/' },
-      to: { pathNot: '^src/kernel/|^(node:)?(crypto|timers|util|events|assert)' },
+      to: { pathNot: '^src/kernel/|^(node:)?(crypto|timers|util|events|assert|worker_threads)' },
     },
     {
       name: 'wire-knows-only-kernel',

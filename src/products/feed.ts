@@ -1,0 +1,90 @@
+/**
+ * A feed's stream, `feed-22`: what has become of its products.
+ *
+ * The names and shapes of these events are the storage format: add, never rename.
+ */
+
+/** A product as its events hold it: posted fields by the document's names, in one fixed order of keys. */
+export interface Product {
+  readonly name: string;
+  readonly description: string;
+  readonly productUrl: string;
+  readonly productImage: { readonly url: string; readonly width?: number; readonly height?: number };
+  readonly categories: readonly PostedCategory[];
+  readonly availability?: string;
+  readonly brand?: string;
+  readonly condition?: string;
+  readonly deliveryTime?: string;
+  readonly identifiers?: Identifiers;
+  readonly inStock?: number;
+  readonly manufacturer?: string;
+  readonly model?: string;
+  readonly promoText?: string;
+  readonly shippingCost?: string;
+  readonly shortDescription?: string;
+  readonly size?: string;
+  readonly techSpecs?: string;
+  readonly warranty?: string;
+  readonly weight?: string;
+  readonly fields?: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** `id`: platform category; `name`: the advertiser's own name; one of the two is there. */
+export interface PostedCategory {
+  readonly id?: string;
+  readonly name?: string;
+  readonly tdCategoryName?: string;
+}
+
+export interface Identifiers {
+  readonly ean?: string;
+  readonly sku?: string;
+  readonly upc?: string;
+  readonly isbn?: string;
+  readonly mpn?: string;
+}
+
+/** `price` in minor units (cents); `at` an ISO 8601 instant. */
+export type FeedEvent =
+  | { readonly type: 'ProductListed'; readonly data: ProductContent }
+  | { readonly type: 'ProductRevised'; readonly data: ProductContent }
+  | {
+      readonly type: 'ProductRepriced';
+      readonly data: { readonly sourceProductId: string; readonly price: number; readonly at: string };
+    }
+  | {
+      readonly type: 'ProductDelisted';
+      readonly data: { readonly sourceProductId: string; readonly at: string };
+    }
+  | { readonly type: 'FeedImported'; readonly data: FeedImport };
+
+/** `product` comes last, so that a reader who needs the rest only can stop before it. */
+export interface ProductContent {
+  readonly sourceProductId: string;
+  readonly price: number;
+  readonly at: string;
+  readonly product: Product;
+}
+
+/** What a load did: closes it. */
+export interface FeedImport {
+  readonly importId: string;
+  readonly mode: 'update' | 'replace';
+  readonly at: string;
+  readonly durationMs: number;
+  readonly new: number;
+  readonly revised: number;
+  readonly repriced: number;
+  readonly unchanged: number;
+  readonly removed: number;
+  readonly refused: number;
+  /** At most 1,000 of them. */
+  readonly faults: readonly {
+    readonly code: string;
+    readonly sourceProductId?: string;
+    readonly message: string;
+  }[];
+}
+
+/** The category of a feed's stream. */
+export const FEED = 'feed';
