@@ -1,0 +1,127 @@
+/**
+ * Reference data as events: one stream per organisation, program, site and category, `feedinfo-<id>` for what a
+ * feed is (its products are another stream's), `mapping-<feedId>` for the categories a feed maps.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. `at` is an ISO 8601 instant. A
+ * definition holds the whole entity, so a changed one replaces what was there.
+ */
+
+/** What a token is for: the account's token areas (Document 1, Authentication; `docs/decisions.md#a4`). */
+export const SYSTEMS = ['PRODUCTS', 'VOUCHERS', 'CONVERSIONS', 'CLAIMS', 'OPS'] as const;
+export type System = (typeof SYSTEMS)[number];
+
+export const ORGANISATION_KINDS = ['advertiser', 'publisher', 'operator'] as const;
+export type OrganisationKind = (typeof ORGANISATION_KINDS)[number];
+
+export const PROGRAM_STATUSES = ['active', 'paused', 'closed'] as const;
+export type ProgramStatus = (typeof PROGRAM_STATUSES)[number];
+
+export interface OrganisationDefinition {
+  readonly id: number;
+  readonly kind: OrganisationKind;
+  readonly name: string;
+}
+
+/** A token as it is kept: known by organisation, system and site; `hash` is the `tokenHash` of what callers send. */
+export interface Token {
+  readonly system: System;
+  readonly siteId?: number;
+  readonly hash: string;
+}
+
+/** `country` ISO 3166-1, `currency` ISO 4217; `daysToAutoApprove` null: claims are not approved by themselves. */
+export interface ProgramDefinition {
+  readonly id: number;
+  readonly organisationId: number;
+  readonly name: string;
+  readonly country: string;
+  readonly currency: string;
+  readonly logoUrl: string | null;
+  readonly acceptsClaims: boolean;
+  readonly daysToAutoApprove: number | null;
+  readonly events: readonly ConversionEvent[];
+}
+
+/** What a program pays for. `inquiry`: the standard event that claims name (Document 3). */
+export interface ConversionEvent {
+  readonly id: number;
+  readonly name: string;
+  readonly kind: 'sale' | 'lead';
+  readonly pendingDays: number;
+  readonly inquiry: boolean;
+  readonly commission?: Commission;
+}
+
+/** Per cent of the order value, or minor units of the program's currency. */
+export type Commission = { readonly percent: number } | { readonly fixed: number };
+
+export interface SiteDefinition {
+  readonly id: number;
+  readonly organisationId: number;
+  readonly name: string;
+  readonly url: string;
+}
+
+/** `programIds`: at least one, all of one organisation, the first gives the currency. `language` ISO 639-1. */
+export interface FeedDefinition {
+  readonly id: number;
+  readonly programIds: readonly number[];
+  readonly name: string;
+  readonly language: string;
+  readonly active: boolean;
+  readonly visible: boolean;
+  readonly secret: boolean;
+  readonly sendToNewPF: boolean;
+}
+
+/** A platform category: `id` an integer as a string, `names` by ISO 639-1 code, English always there. */
+export interface CategoryDefinition {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly names: Readonly<Record<string, string>>;
+}
+
+type Event<Type extends string, Data> = {
+  readonly type: Type;
+  readonly data: Readonly<Data> & { readonly at: string };
+};
+
+export type OrganisationEvent =
+  | Event<'OrganisationDefined', OrganisationDefinition>
+  | Event<'OrganisationRemoved', { id: number }>
+  | Event<'TokenIssued', { organisationId: number } & Token>
+  | Event<'TokenRevoked', { organisationId: number; hash: string }>;
+
+/** A program is active as soon as it is defined. */
+export type ProgramEvent =
+  | Event<'ProgramDefined', ProgramDefinition>
+  | Event<'ProgramActivated' | 'ProgramPaused' | 'ProgramClosed', { id: number }>
+  | Event<'ProgramRemoved', { id: number }>;
+
+export type SiteEvent =
+  | Event<'SiteDefined', SiteDefinition>
+  | Event<'SiteRemoved', { id: number }>
+  | Event<'SiteConnected' | 'SiteDisconnected', { siteId: number; programId: number }>;
+
+export type FeedInfoEvent = Event<'FeedDefined', FeedDefinition> | Event<'FeedRemoved', { id: number }>;
+
+export type CategoryEvent =
+  Event<'CategoryDefined', CategoryDefinition> | Event<'CategoryRemoved', { id: string }>;
+
+/** `name` is the advertiser's own name of a category, to the letter; mapped again it replaces. */
+export type MappingEvent =
+  | Event<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
+  | Event<'CategoryUnmapped', { feedId: number; name: string }>;
+
+export type DirectoryEvent =
+  OrganisationEvent | ProgramEvent | SiteEvent | FeedInfoEvent | CategoryEvent | MappingEvent;
+
+/** The streams that make the directory. */
+export const DIRECTORY_PREFIXES = [
+  'organisation-',
+  'program-',
+  'site-',
+  'feedinfo-',
+  'category-',
+  'mapping-',
+] as const;
