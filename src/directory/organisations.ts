@@ -1,0 +1,84 @@
+import {
+  type OrganisationDefinition,
+  type OrganisationEvent,
+  type OrganisationKind,
+  type System,
+  type Token,
+} from './events';
+
+/** Who a token stands for: an organisation, in one system; a publisher's perhaps for one of its sites only. */
+export interface Caller {
+  readonly tokenHash: string;
+  readonly organisationId: number;
+  readonly kind: OrganisationKind;
+  readonly system: System;
+  readonly siteId?: number;
+}
+
+/** Organisations and the tokens they call with. */
+export class Organisations {
+  private readonly definitions = new Map<number, OrganisationDefinition>();
+  private readonly tokens = new Map<number, Map<string, Token>>();
+  private readonly owners = new Map<string, number>();
+
+  all(): Iterable<OrganisationDefinition> {
+    return this.definitions.values();
+  }
+
+  get(id: number): OrganisationDefinition | undefined {
+    return this.definitions.get(id);
+  }
+
+  tokensOf(id: number): Iterable<Token> {
+    return this.tokens.get(id)?.values() ?? [];
+  }
+
+  /** The token that an organisation has for a system, and for a site if one is named. */
+  tokenFor(id: number, { system, siteId }: Omit<Token, 'hash'>): Token | undefined {
+    return this.tokens.get(id)?.get(entryOf(system, siteId));
+  }
+
+  callerOf(hash: string): Caller | undefined {
+    const organisation = this.definitions.get(this.owners.get(hash) ?? NaN);
+    if (organisation === undefined) return undefined;
+    for (const { hash: tokenHash, system, siteId } of this.tokensOf(organisation.id)) {
+      if (tokenHash !== hash) continue;
+      const { id: organisationId, kind } = organisation;
+      return { tokenHash, organisationId, kind, system, ...(siteId === undefined ? {} : { siteId }) };
+    }
+    return undefined;
+  }
+
+  evolve(event: OrganisationEvent): void {
+    switch (event.type) {
+      case 'OrganisationDefined':
+        this.definitions.set(event.data.id, event.data);
+        return;
+      case 'OrganisationRemoved':
+        for (const token of [...this.tokensOf(event.data.id)]) this.revoke(event.data.id, token);
+        this.definitions.delete(event.data.id);
+        return;
+      case 'TokenIssued': {
+        const { organisationId, system, siteId, hash } = event.data;
+        const before = this.tokenFor(organisationId, event.data);
+        if (before !== undefined) this.revoke(organisationId, before);
+        const tokens = this.tokens.get(organisationId) ?? new Map<string, Token>();
+        this.tokens.set(organisationId, tokens.set(entryOf(system, siteId), event.data));
+        this.owners.set(hash, organisationId);
+        return;
+      }
+      case 'TokenRevoked':
+        for (const token of [...this.tokensOf(event.data.organisationId)])
+          if (token.hash === event.data.hash) this.revoke(event.data.organisationId, token);
+    }
+  }
+
+  private revoke(id: number, { system, siteId, hash }: Token): void {
+    this.tokens.get(id)?.delete(entryOf(system, siteId));
+    if (this.owners.get(hash) === id) this.owners.delete(hash);
+  }
+}
+
+function entryOf(system: System, siteId: number | undefined): string {
+  return `${system}/${siteId ?? ''}`;
+}

@@ -1,0 +1,108 @@
+import {
+  type FeedDefinition,
+  type FeedInfoEvent,
+  type ProgramDefinition,
+  type ProgramEvent,
+  type ProgramStatus,
+  type SiteDefinition,
+  type SiteEvent,
+} from './events';
+import { Multimap } from './multimap';
+
+export type Program = ProgramDefinition & { readonly status: ProgramStatus };
+
+/** Advertisers' programs with their feeds, publishers' sites, and which site is connected to which program. */
+export class Programs {
+  private readonly programs = new Map<number, Program>();
+  private readonly feeds = new Map<number, FeedDefinition>();
+  private readonly sites = new Map<number, SiteDefinition>();
+  private readonly connected = new Multimap<number, number>();
+  private readonly sitesByOrganisation = new Multimap<number, number>();
+
+  get(id: number): Program | undefined {
+    return this.programs.get(id);
+  }
+
+  all(): Iterable<Program> {
+    return this.programs.values();
+  }
+
+  feed(id: number): FeedDefinition | undefined {
+    return this.feeds.get(id);
+  }
+
+  allFeeds(): Iterable<FeedDefinition> {
+    return this.feeds.values();
+  }
+
+  site(id: number): SiteDefinition | undefined {
+    return this.sites.get(id);
+  }
+
+  allSites(): Iterable<SiteDefinition> {
+    return this.sites.values();
+  }
+
+  /** Ids, ascending. */
+  sitesOf(organisationId: number): readonly number[] {
+    return [...this.sitesByOrganisation.of(organisationId)].sort((a, b) => a - b);
+  }
+
+  /** The ids of the programs a site is connected to, whether they are there or not. */
+  connectionsOf(siteId: number): ReadonlySet<number> {
+    return this.connected.of(siteId);
+  }
+
+  evolve(event: ProgramEvent | SiteEvent | FeedInfoEvent): void {
+    switch (event.type) {
+      case 'ProgramDefined': {
+        const status = this.programs.get(event.data.id)?.status ?? 'active';
+        this.programs.set(event.data.id, { ...event.data, status });
+        return;
+      }
+      case 'ProgramActivated':
+        this.setStatus(event.data.id, 'active');
+        return;
+      case 'ProgramPaused':
+        this.setStatus(event.data.id, 'paused');
+        return;
+      case 'ProgramClosed':
+        this.setStatus(event.data.id, 'closed');
+        return;
+      case 'ProgramRemoved':
+        this.programs.delete(event.data.id);
+        return;
+      case 'SiteDefined':
+        this.forgetSite(event.data.id);
+        this.sites.set(event.data.id, event.data);
+        this.sitesByOrganisation.add(event.data.organisationId, event.data.id);
+        return;
+      case 'SiteRemoved':
+        this.forgetSite(event.data.id);
+        this.connected.deleteAll(event.data.id);
+        return;
+      case 'SiteConnected':
+        this.connected.add(event.data.siteId, event.data.programId);
+        return;
+      case 'SiteDisconnected':
+        this.connected.delete(event.data.siteId, event.data.programId);
+        return;
+      case 'FeedDefined':
+        this.feeds.set(event.data.id, event.data);
+        return;
+      case 'FeedRemoved':
+        this.feeds.delete(event.data.id);
+    }
+  }
+
+  private setStatus(id: number, status: ProgramStatus): void {
+    const program = this.programs.get(id);
+    if (program !== undefined) this.programs.set(id, { ...program, status });
+  }
+
+  private forgetSite(id: number): void {
+    const site = this.sites.get(id);
+    if (site !== undefined) this.sitesByOrganisation.delete(site.organisationId, id);
+    this.sites.delete(id);
+  }
+}
