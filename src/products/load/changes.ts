@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { type NewEvent, type RecordedEvent } from '../../kernel/event';
+import { type Product } from '../feed';
+import { type Digest, type Fingerprints, digestOf } from './fingerprints';
+
+/** A product's event, in the shape that fingerprints are folded from. */
+export type Change =
+  | {
+      readonly type: 'ProductListed' | 'ProductRevised';
+      readonly sourceProductId: string;
+      readonly price: number;
+      readonly content: Digest;
+    }
+  | { readonly type: 'ProductRepriced'; readonly sourceProductId: string; readonly price: number }
+  | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
+
+/** A product's content as its events hold it; its digest tells whether it has changed. */
+export function contentOf(product: Product): { json: string; digest: Digest } {
+  const json = JSON.stringify(product);
+  return { json, digest: digestOf(json) };
+}
+
+/**
+ * What being posted means for a product (Document 1, Behaviour rules for posting): nothing when it is the same, an
+ * event of its own for a price alone.
+ */
+export function decidePosted(
+  prints: Fingerprints,
+  posted: { readonly sourceProductId: string; readonly content: Digest; readonly price: number },
+): Change | undefined {
+  const { sourceProductId, content, price } = posted;
+  const product = prints.find(sourceProductId);
+  if (product < 0 || !prints.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
+  if (!prints.hasContent(product, content)) return { type: 'ProductRevised', sourceProductId, price, content };
+  if (prints.priceOf(product) !== price) return { type: 'ProductRepriced', sourceProductId, price };
+  return undefined;
+}
+
+/** Folds a change that has been appended. */
+export function applyChange(prints: Fingerprints, change: Change): void {
+  switch (change.type) {
+    case 'ProductListed':
+    case 'ProductRevised':
+      prints.set(change.sourceProductId, change.content, change.price);
+      return;
+    case 'ProductRepriced':
+      prints.reprice(change.sourceProductId, change.price);
+      return;
+    case 'ProductDelisted':
+      prints.remove(change.sourceProductId);
+  }
+}
+
+/** The event of a change; `contentJson` is the product's content, for those that hold it. */
+export function toEvent(change: Change, at: string, contentJson: string): NewEvent {
+  const id = JSON.stringify(change.sourceProductId);
+  const event = { id: randomUUID(), type: change.type, meta: '{}' };
+  switch (change.type) {
+    case 'ProductListed':
+    case 'ProductRevised': {
+      // The digest is kept beside the event, so that fingerprints are folded without reading the content.
+      const meta = `{"content":"${change.content}"}`;
+      const data = `{"sourceProductId":${id},"price":${change.price},"at":"${at}"${CONTENT}${contentJson}}`;
+      return { ...event, meta, data };
+    }
+    case 'ProductRepriced':
+      return { ...event, data: `{"sourceProductId":${id},"price":${change.price},"at":"${at}"}` };
+    case 'ProductDelisted':
+      return { ...event, data: `{"sourceProductId":${id},"at":"${at}"}` };
+  }
+}
+
+/** Before the content, which comes last. Inside a JSON string its quotes would be escaped. */
+const CONTENT = ',"product":';
+
+/** The change that a recorded event of a feed is, or undefined if it is about no product. */
+export function toChange(event: RecordedEvent): Change | undefined {
+  switch (event.type) {
+    case 'ProductListed':
+    case 'ProductRevised': {
+      const at = event.data.indexOf(CONTENT);
+      const head = JSON.parse(`${event.data.slice(0, at)}}`) as { sourceProductId: string; price: number };
+      const { content } = JSON.parse(event.meta) as { content?: Digest };
+      return { type: event.type, ...head, content: content ?? digestOf(event.data.slice(at + CONTENT.length, -1)) };
+    }
+    case 'ProductRepriced':
+      return { type: event.type, ...(JSON.parse(event.data) as { sourceProductId: string; price: number }) };
+    case 'ProductDelisted':
+      return { type: event.type, ...(JSON.parse(event.data) as { sourceProductId: string }) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { type Position } from '../../kernel/event';
+import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { type Fault } from '../../kernel/fault';
+import { type FeedImport } from '../feed';
+import { type BodyFormat, type BodyReader, readBody } from './body';
+import { contentOf } from './changes';
+import { CLOSE_BYTES, FeedWriter, type Tally } from './feed-writer';
+import { type Feeds } from './feeds';
+import { type Fingerprints } from './fingerprints';
+import { parseProduct, Receiver } from './receiver';
+import { checkProduct } from '../product-check';
+import { type Held, Spool } from './spool';
+
+export interface LoadRequest {
+  readonly feedId: number;
+  readonly mode: FeedImport['mode'];
+  readonly format: BodyFormat;
+}
+
+/** What became of a load: everything but the products of `faults` is stored. */
+export interface Loaded {
+  readonly faults: readonly LoadFault[];
+  /** Faults that are not listed any more. */
+  readonly moreFaults: number;
+  readonly position: Position;
+  /** Product events appended. */
+  readonly changes: number;
+}
+
+export interface LoadFault {
+  readonly code: string;
+  readonly status: number;
+  readonly message: string;
+  readonly sourceProductId: string | undefined;
+}
+
+export interface LoaderOptions {
+  readonly log: EventLog;
+  readonly feeds: Feeds;
+  /** Where bodies are held that are too large for memory. */
+  readonly spoolFolder: string;
+  readonly knowsCategory: (id: string) => boolean;
+  readonly now: () => Date;
+}
+
+interface Load {
+  readonly request: LoadRequest;
+  readonly started: number;
+  readonly spool: Spool;
+  readonly receiver: Receiver;
+  readonly reader: BodyReader;
+}
+
+/** Faults that an import's event names; the answer names more. */
+const FAULTS_KEPT = 1000;
+
+/**
+ * Loads bodies of posted products into feeds, and deletes products. A load is opened, given its body in chunks, and
+ * finished; nothing is appended before that. Loads of one feed then take turns, those of different feeds go on side
+ * by side. Bodies that cannot be read raise `PF_210`, engines that do not answer `EngineUnavailable`.
+ */
+export class Loader {
+  private readonly loads = new Map<string, Load>();
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly options: LoaderOptions) {}
+
+  async open(request: LoadRequest): Promise<string> {
+    const { feeds, spoolFolder, knowsCategory } = this.options;
+    if (feeds.peek(request.feedId) === undefined) await feeds.warm(request.feedId);
+    const spool = new Spool(spoolFolder);
+    const receiver = new Receiver({ spool, prints: feeds.peek(request.feedId), knowsCategory });
+    const reader = readBody(request.format, receiver);
+    const id = randomUUID();
+    this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });
+    return id;
+  }
+
+  /** Takes the next bytes of the body. */
+  async write(id: string, chunk: Uint8Array): Promise<void> {
+    await this.loadOf(id).reader.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  }
+
+  /** The body is complete: decides and appends. */
+  async finish(id: string): Promise<Loaded> {
+    const load = this.loadOf(id);
+    try {
+      await load.reader.end();
+      return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
+    } finally {
+      await this.abort(id);
+    }
+  }
+
+  /** Forgets a load whose body has broken off. */
+  async abort(id: string): Promise<void> {
+    const load = this.loads.get(id);
+    this.loads.delete(id);
+    await load?.spool.close();
+  }
+
+  /** Deletes products of a feed (Document 1, Delete products); ids that are not there are passed over. */
+  async remove(feedId: number, which: readonly string[] | 'all'): Promise<{ position: Position; changes: number }> {
+    return this.options.feeds.use(feedId, async (prints) => {
+      const writer = this.writerFor(feedId, prints);
+      for (const sourceProductId of which === 'all' ? listed(prints) : new Set(which)) {
+        await writer.add({ kind: 'delisted', sourceProductId });
+      }
+      await writer.close();
+      const position = writer.position ?? (await this.options.log.head());
+      return { position, changes: writer.tally.removed };
+    });
+  }
+
+  /** Breaks loads off between two appends, and saves what makes the next start fast. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    for (const id of [...this.loads.keys()]) await this.abort(id);
+    await this.options.feeds.close();
+  }
+
+  private async store(load: Load, prints: Fingerprints): Promise<Loaded> {
+    const { request, receiver } = load;
+    const writer = this.writerFor(request.feedId, prints);
+    await this.storePosted(load, writer, prints);
+    if (request.mode === 'replace') await removeOthers(load, writer, prints);
+    await writer.close((tally) => this.importOf(load, tally));
+    const { new: listed, revised, repriced, removed } = writer.tally;
+    return {
+      faults: receiver.faults.map(({ code, status, message, details }) => ({
+        code,
+        status,
+        message,
+        sourceProductId: details.sourceProductId,
+      })),
+      moreFaults: receiver.moreFaults,
+      position: writer.position ?? (await this.options.log.head()),
+      changes: listed + revised + repriced + removed,
+    };
+  }
+
+  private async storePosted({ receiver, spool }: Load, writer: FeedWriter, prints: Fingerprints): Promise<void> {
+    let sequence = 0;
+    for await (const some of spool.read()) {
+      for (const held of some) {
+        sequence += 1;
+        const { sourceProductId } = held;
+        if (!receiver.isLast(sourceProductId, sequence)) continue;
+        if (held.kind === 'checked') await writer.add({ ...held, kind: 'posted' });
+        else if (isStill(held, prints)) writer.unchanged();
+        else await this.readAgain(held, receiver, writer);
+      }
+    }
+  }
+
+  /** A product whose bytes were known when they came, but the feed has changed since. */
+  private async readAgain(held: Held, receiver: Receiver, writer: FeedWriter): Promise<void> {
+    const checked = checkProduct(parseProduct(held.body), this.options.knowsCategory);
+    if ('faults' in checked) {
+      receiver.refuse(checked.sourceProductId, checked.faults);
+      return;
+    }
+    const { json, digest } = contentOf(checked.product);
+    const { sourceProductId, price } = checked;
+    const { posted } = held;
+    await writer.add({ kind: 'posted', sourceProductId, price, content: digest, posted, body: Buffer.from(json) });
+  }
+
+  private importOf(load: Load, tally: Tally): FeedImport {
+    const { receiver, request, started } = load;
+    const now = this.options.now();
+    let room = CLOSE_BYTES / 2;
+    const faults = receiver.faults.slice(0, FAULTS_KEPT).map(({ code, message, details }) => ({
+      code,
+      ...(details.sourceProductId === undefined ? {} : { sourceProductId: details.sourceProductId }),
+      message,
+    }));
+    return {
+      importId: randomUUID(),
+      mode: request.mode,
+      at: now.toISOString(),
+      durationMs: now.getTime() - started,
+      ...tally,
+      refused: receiver.refused,
+      faults: faults.filter((fault) => (room -= JSON.stringify(fault).length) > 0),
+    };
+  }
+
+  private writerFor(feedId: number, prints: Fingerprints): FeedWriter {
+    return new FeedWriter(this.options.log, feedId, prints, this.options.now().toISOString(), this.stopping.signal);
+  }
+
+  private loadOf(id: string): Load {
+    const load = this.loads.get(id);
+    if (load === undefined) throw new EngineUnavailable('the load was broken off');
+    return load;
+  }
+}
+
+function isStill({ sourceProductId, posted }: Held, prints: Fingerprints): boolean {
+  const product = prints.find(sourceProductId);
+  return product >= 0 && prints.isListed(product) && posted !== undefined && prints.hasPosted(product, posted);
+}
+
+/** Delists what a replacement did not name, once everything it did name has been appended. */
+async function removeOthers({ receiver }: Load, writer: FeedWriter, prints: Fingerprints): Promise<void> {
+  await writer.settle();
+  for (const sourceProductId of listed(prints)) {
+    if (!receiver.names(sourceProductId)) await writer.add({ kind: 'delisted', sourceProductId });
+  }
+}
+
+function* listed(prints: Fingerprints): Generator<string> {
+  for (let product = 0; product < prints.size; product += 1) {
+    if (prints.isListed(product)) yield prints.idOf(product);
+  }
+}

@@ -1,0 +1,125 @@
+import { isUtf8 } from 'node:buffer';
+import { type Fault } from '../../kernel/fault';
+import { productFaults as fault } from '../faults';
+import { checkProduct, holdsForbiddenCharacter } from '../product-check';
+import { contentOf } from './changes';
+import { digestOf, type Fingerprints } from './fingerprints';
+import { IdTable } from './id-table';
+import { type Spool } from './spool';
+
+/** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
+export const MAX_PRODUCT = 256 * 1024;
+
+/** Refused products that are told of one by one; more are counted. */
+export const MAX_FAULTS = 10_000;
+
+export interface ReceiverOptions {
+  readonly spool: Spool;
+  /** The feed's fingerprints as they happen to be now: a hint, looked at again when it is decided. */
+  readonly prints: Fingerprints | undefined;
+  readonly knowsCategory: (id: string) => boolean;
+}
+
+/**
+ * Takes the products of a posted body one by one: checks each, holds the good ones in a spool, and remembers which is the last usable one of each `sourceProductId` (`docs/decisions.md#p1`).
+ * It knows nothing of the feed's state, so any number of bodies can be received at a time.
+ */
+export class Receiver {
+  /** Faults of refused products, at most `MAX_FAULTS`. */
+  readonly faults: Fault[] = [];
+  /** Faults beyond these. */
+  moreFaults = 0;
+  refused = 0;
+  private readonly ids = new IdTable();
+  /** Sequence number of the last usable product of each id. */
+  private last = new Uint32Array(512);
+  private sequence = 0;
+
+  constructor(private readonly options: ReceiverOptions) {}
+
+  /** Takes the bytes of a product posted as JSON; when a promise comes back, wait for it. */
+  json(bytes: Buffer): Promise<void> | undefined {
+    const { prints, spool } = this.options;
+    const posted = digestOf(bytes);
+    const known = prints?.findPosted(posted) ?? -1;
+    if (prints !== undefined && known >= 0) {
+      const sourceProductId = prints.idOf(known);
+      this.usable(sourceProductId);
+      return spool.put({ kind: 'known', sourceProductId, posted, body: bytes });
+    }
+    return this.take(parseProduct(bytes), posted);
+  }
+
+  /** Takes a product in the shape of JSON, from wherever. */
+  take(product: Readonly<Record<string, unknown>>, posted?: string): Promise<void> | undefined {
+    const checked = checkProduct(product, this.options.knowsCategory);
+    if ('faults' in checked) return this.refuse(checked.sourceProductId, checked.faults);
+    const { sourceProductId, price } = checked;
+    const { json, digest } = contentOf(checked.product);
+    const body = Buffer.from(json);
+    if (body.length > MAX_PRODUCT) return this.oversized(sourceProductId);
+    this.usable(sourceProductId);
+    return this.options.spool.put({ kind: 'checked', sourceProductId, price, content: digest, posted, body });
+  }
+
+  /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
+  oversized(sourceProductId: string | undefined): undefined {
+    const message = `a product may have ${MAX_PRODUCT / 1024} KB at most, as JSON`;
+    return this.refuse(sourceProductId, [
+      fault.illegalValue(message, sourceProductId === undefined ? {} : { sourceProductId }),
+    ]);
+  }
+
+  /** True if the usable product that was taken as the `sequence`-th (from 1) is the last one of its id. */
+  isLast(sourceProductId: string, sequence: number): boolean {
+    return this.last[this.ids.find(sourceProductId)] === sequence;
+  }
+
+  /** True if the body has a product of this id, usable or refused. */
+  names(sourceProductId: string): boolean {
+    return this.ids.find(sourceProductId) >= 0;
+  }
+
+  private usable(sourceProductId: string): void {
+    this.sequence += 1;
+    this.last[this.number(sourceProductId)] = this.sequence;
+  }
+
+  private number(sourceProductId: string): number {
+    const id = this.ids.add(sourceProductId);
+    if (id >= this.last.length) {
+      const larger = new Uint32Array(this.last.length * 2);
+      larger.set(this.last);
+      this.last = larger;
+    }
+    return id;
+  }
+
+  /** Counts a product that cannot be stored and what is wrong with it. */
+  refuse(sourceProductId: string | undefined, faults: readonly Fault[]): undefined {
+    this.refused += 1;
+    const room = Math.max(0, MAX_FAULTS - this.faults.length);
+    this.faults.push(...faults.slice(0, room));
+    this.moreFaults += Math.max(0, faults.length - room);
+    if (sourceProductId !== undefined) this.number(sourceProductId);
+  }
+}
+
+/** Characters and escapes among which a forbidden one may be. */
+const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
+
+/** Reads a product posted as JSON; raises `noParsableContent` for what stores nothing of the whole body. */
+export function parseProduct(bytes: Buffer): Record<string, unknown> {
+  if (!isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
+  const text = bytes.toString();
+  let product: Record<string, unknown>;
+  try {
+    product = JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+  if (SUSPICIOUS.test(text) && holdsForbiddenCharacter(product)) {
+    throw fault.noParsableContent('the body has a character that XML does not allow');
+  }
+  return product;
+}

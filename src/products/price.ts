@@ -1,0 +1,19 @@
+/**
+ * A posted price in minor units, or undefined if it is none (Document 1, Limits; `docs/decisions.md#p25`): text with
+ * no decimals or two and a dot, no sign, no exponent; or a JSON number with at most two decimals.
+ */
+export function parsePrice(value: unknown): number | undefined {
+  if (typeof value === 'number') {
+    const minor = Math.round(value * 100);
+    return value >= 0 && Number.isSafeInteger(minor) && minor / 100 === value ? minor : undefined;
+  }
+  if (typeof value !== 'string' || !/^\d{1,15}(?:\.\d{2})?$/.test(value)) return undefined;
+  const minor = Math.round(Number(value) * 100);
+  return Number.isSafeInteger(minor) ? minor : undefined;
+}
+
+/** Minor units as text with two decimals: `1250` is `12.50`. */
+export function formatPrice(minor: number): string {
+  const cents = minor % 100;
+  return `${(minor - cents) / 100}.${cents < 10 ? '0' : ''}${cents}`;
+}
