@@ -150,7 +150,7 @@ export class Fingerprints {
 
   private reserve(size: number): void {
     if (size <= this.prices.length) return;
-    const length = Math.max(size, this.prices.length * 2);
+    const length = Math.max(512, size, this.prices.length * 2);
     this.contents = extended(this.contents, new Uint32Array(length * WORDS));
     this.posted = extended(this.posted, new Uint32Array(length * WORDS));
     this.prices = extended(this.prices, new Float64Array(length));

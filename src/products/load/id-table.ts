@@ -148,7 +148,7 @@ export class IdTable {
   }
 
   private growColumns(): void {
-    const ends = new Uint32Array(this.ends.length * 2);
+    const ends = new Uint32Array(Math.max(512, this.ends.length * 2));
     ends.set(this.ends);
     this.ends = ends;
     const hashes = new Int32Array(ends.length);

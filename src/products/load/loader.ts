@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { type Fault } from '../../kernel/fault';
 import { type FeedImport } from '../feed';
 import { type BodyFormat, type BodyReader, readBody } from './body';
 import { contentOf } from './changes';

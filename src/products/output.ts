@@ -1,0 +1,169 @@
+import { type Directory } from '../directory/directory';
+import { type Caller } from '../directory/organisations';
+import { type PostedCategory, type Product } from './feed';
+import { groupingIdOf } from './gtin';
+import { formatPrice } from './price';
+import { trackerLink } from './tracker-link';
+
+/** An offer as it is stored: everything but what is joined when answering. */
+export interface Offer {
+  readonly id: string;
+  readonly feedId: number;
+  readonly sourceProductId: string;
+  /** Minor units. */
+  readonly price: number;
+  /** Epoch ms. */
+  readonly modified: number;
+  /** For each category of the product the platform category it is mapped to, or null. */
+  readonly mapped: readonly (string | null)[];
+  readonly product: Product;
+}
+
+/** Prices of an offer, newest first: minor units, and since when (epoch ms). */
+export type Prices = readonly (readonly [price: number, since: number])[];
+
+/** What an answer depends on besides its offers. */
+export interface OutputView {
+  readonly directory: Directory;
+  readonly caller: Caller;
+  readonly trackerUrl: string;
+  /** A publisher asked for the advertiser's own URL too. */
+  readonly sourceProductUrl: boolean;
+  readonly dates: 'epoch' | 'iso8601';
+  /** By offer id; absent when no prices are to be told. */
+  readonly prices?: ReadonlyMap<string, Prices>;
+}
+
+type OutputDate = number | string;
+
+/** Document 1, Product (search and bulk output). */
+export interface OutputProduct extends Pick<Product, 'name' | 'description' | 'productImage'> {
+  readonly categories: readonly PostedCategory[];
+  readonly language?: string;
+  readonly identifiers?: Product['identifiers'];
+  readonly fields?: Product['fields'];
+  readonly offers: readonly OutputOffer[];
+  readonly brand?: string;
+  readonly manufacturer?: string;
+  readonly model?: string;
+  readonly size?: string;
+  readonly techSpecs?: string;
+  readonly warranty?: string;
+  readonly weight?: string;
+  readonly promoText?: string;
+  readonly shortDescription?: string;
+  readonly inStock?: number;
+  readonly programLogo?: string;
+  readonly groupingId: string;
+}
+
+/** Document 1, Offer object. */
+export interface OutputOffer {
+  readonly id: string;
+  readonly feedId: number;
+  readonly sourceProductId: string;
+  readonly programName?: string;
+  readonly productUrl: string;
+  readonly sourceProductUrl?: string;
+  readonly price: number;
+  readonly priceHistory?: readonly OutputPrice[];
+  readonly modified: OutputDate;
+  readonly availability?: string;
+  readonly deliveryTime?: string;
+  readonly condition?: string;
+  readonly shippingCost?: string;
+}
+
+export interface OutputPrice {
+  readonly price: { readonly value: string; readonly currency: string };
+  readonly date: OutputDate;
+}
+
+/** A product of one offer or of several grouped ones: what is not the offer's own comes from the first. */
+export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView): OutputProduct {
+  const [first] = offers;
+  const { product } = first;
+  const { directory, caller } = view;
+  const feed = directory.feed(first.feedId);
+  const program = feed && directory.programOf(caller, feed);
+  return {
+    name: product.name,
+    description: product.description,
+    productImage: product.productImage,
+    categories: product.categories.map((category, at) => toCategory(category, first.mapped[at] ?? null, directory)),
+    ...optional('language', feed?.language),
+    ...optional('identifiers', product.identifiers),
+    ...optional('fields', product.fields),
+    offers: offers.map((offer) => toOffer(offer, view)),
+    ...optional('brand', product.brand),
+    ...optional('manufacturer', product.manufacturer),
+    ...optional('model', product.model),
+    ...optional('size', product.size),
+    ...optional('techSpecs', product.techSpecs),
+    ...optional('warranty', product.warranty),
+    ...optional('weight', product.weight),
+    ...optional('promoText', product.promoText),
+    ...optional('shortDescription', product.shortDescription),
+    ...optional('inStock', product.inStock),
+    ...optional('programLogo', program?.logoUrl ?? undefined),
+    groupingId: groupingIdOf(product.identifiers, first.id),
+  };
+}
+
+/** The platform category by its English name, an unmapped one as posted (`docs/decisions.md#p13`). */
+function toCategory(posted: PostedCategory, mapped: string | null, directory: Directory): PostedCategory {
+  const { name } = posted;
+  const id = mapped ?? posted.id;
+  const category = mapped === null ? undefined : directory.category(mapped);
+  // A category that was removed after the product was posted has no name any more but its id.
+  const tdCategoryName = category?.names.en ?? posted.tdCategoryName ?? (name === undefined ? id : undefined);
+  return { ...optional('id', id), ...optional('name', name), ...optional('tdCategoryName', tdCategoryName) };
+}
+
+function toOffer(offer: Offer, view: OutputView): OutputOffer {
+  const { directory, caller } = view;
+  const { id, feedId, sourceProductId, price, modified, product } = offer;
+  const feed = directory.feed(feedId);
+  const program = feed && directory.programOf(caller, feed);
+  const isTracked = caller.kind === 'publisher' && feed !== undefined && program !== undefined;
+  const productUrl = isTracked
+    ? trackerLink(view.trackerUrl, {
+        siteId: directory.siteFor(caller, feed),
+        programId: program.id,
+        feedId,
+        sourceProductId,
+        target: product.productUrl,
+      })
+    : product.productUrl;
+  const prices = view.prices?.get(id);
+  const currency = (feed && directory.currencyOf(feed)) ?? '';
+  return {
+    id,
+    feedId,
+    sourceProductId,
+    ...optional('programName', program?.name),
+    productUrl,
+    ...optional('sourceProductUrl', isTracked && view.sourceProductUrl ? product.productUrl : undefined),
+    price: price / 100,
+    ...optional(
+      'priceHistory',
+      prices?.map(([minor, since]) => ({
+        price: { value: formatPrice(minor), currency },
+        date: toDate(since, view.dates),
+      })),
+    ),
+    modified: toDate(modified, view.dates),
+    ...optional('availability', product.availability),
+    ...optional('deliveryTime', product.deliveryTime),
+    ...optional('condition', product.condition),
+    ...optional('shippingCost', product.shippingCost),
+  };
+}
+
+function toDate(time: number, dates: OutputView['dates']): OutputDate {
+  return dates === 'iso8601' ? new Date(time).toISOString() : time;
+}
+
+function optional<Key extends string, Value>(key: Key, value: Value | undefined): { readonly [K in Key]?: Value } {
+  return (value === undefined ? {} : { [key]: value }) as { readonly [K in Key]?: Value };
+}

@@ -1,0 +1,161 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
+import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprint-file';
+import { IdTable } from '../../src/products/load/id-table';
+
+const ids = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));
+
+describe('the numbers of ids', () => {
+  test('are given in order, once for each id, and found again', () => {
+    fc.assert(
+      fc.property(fc.array(ids, { maxLength: 3000 }), (list) => {
+        const wellFormed = list.map((id) => id.toWellFormed());
+        const table = new IdTable();
+        const expected = new Map<string, number>();
+        for (const id of wellFormed) {
+          if (!expected.has(id)) {
+            expect(table.find(id)).toBe(-1);
+            expected.set(id, expected.size);
+          }
+          expect(table.add(id)).toBe(expected.get(id));
+        }
+        const { ends, bytes } = table.columns();
+        for (const copy of [table, IdTable.fromColumns(ends.slice(), Buffer.from(bytes))]) {
+          expect(copy.size).toBe(expected.size);
+          for (const [id, number] of expected) {
+            expect(copy.find(id)).toBe(number);
+            expect(copy.idOf(number)).toBe(id);
+          }
+          expect(copy.find('never there, not once')).toBe(-1);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+type Step = { readonly id: string } & (
+  | { readonly set: string; readonly price: number }
+  | { readonly reprice: number }
+  | { readonly remove: true }
+  | { readonly posted: string }
+);
+
+const steps: fc.Arbitrary<Step> = fc
+  .tuple(
+    fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    fc.oneof(
+      fc.record({ set: fc.constantFrom('x', 'y'), price: fc.nat(99) }),
+      fc.record({ reprice: fc.nat(99) }),
+      fc.record({ remove: fc.constant(true as const) }),
+      fc.record({ posted: fc.constantFrom('p', 'q', 'r') }),
+    ),
+  )
+  .map(([id, step]) => ({ id, ...step }));
+
+interface Model {
+  content: string;
+  price: number;
+  listed: boolean;
+  posted: string | undefined;
+}
+
+function play(list: readonly Step[]): { prints: Fingerprints; model: Map<string, Model> } {
+  const prints = new Fingerprints();
+  const model = new Map<string, Model>();
+  for (const step of list) {
+    const { id } = step;
+    const known = model.get(id);
+    if ('set' in step) {
+      prints.set(id, digestOf(step.set), step.price);
+      model.set(id, { content: step.set, price: step.price, listed: true, posted: undefined });
+    } else if ('reprice' in step) {
+      prints.reprice(id, step.reprice);
+      if (known) model.set(id, { ...known, price: step.reprice, posted: undefined });
+    } else if ('remove' in step) {
+      prints.remove(id);
+      if (known) known.listed = false;
+    } else {
+      // The bytes of a product hold its id, so no two have the same.
+      prints.rememberPosted(id, digestOf(id + step.posted));
+      if (known) known.posted = step.posted;
+    }
+  }
+  return { prints, model };
+}
+
+function expectSame(prints: Fingerprints, model: Map<string, Model>): void {
+  expect(prints.listed).toBe([...model.values()].filter(({ listed }) => listed).length);
+  for (const [id, { content, price, listed, posted }] of model) {
+    const product = prints.find(id);
+    expect(prints.isListed(product)).toBe(listed);
+    expect(prints.priceOf(product)).toBe(price);
+    expect(prints.hasContent(product, digestOf(content))).toBe(true);
+    expect(prints.hasContent(product, digestOf('other'))).toBe(false);
+    for (const bytes of ['p', 'q', 'r']) {
+      const isCurrent = listed && posted === bytes;
+      expect(prints.findPosted(digestOf(id + bytes))).toBe(isCurrent ? product : -1);
+    }
+  }
+}
+
+describe('the fingerprints of a feed', () => {
+  test('hold of each product what was folded last', () => {
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 200 }), (list) => {
+        const { prints, model } = play(list);
+        expectSame(prints, model);
+      }),
+    );
+  });
+
+  test('are the same after having been saved and loaded', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'affilog-')), 'deep', 'feed-7.fingerprints');
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { maxLength: 100 }), async (list) => {
+        const { prints, model } = play(list);
+        prints.revision = list.length;
+        await saveFingerprints(path, 7, prints);
+        const loaded = await loadFingerprints(path, 7);
+        expect(loaded?.revision).toBe(list.length);
+        expectSame(loaded!, model);
+        // And can be changed.
+        for (let at = 0; at < 2000; at += 1) loaded!.set(`new ${at}`, digestOf(`${at}`), at);
+        expect(loaded!.priceOf(loaded!.find('new 1999'))).toBe(1999);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('are not taken from a file that is torn, changed, of another feed or missing', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'affilog-')), 'feed-7.fingerprints');
+    const { prints } = play([{ id: 'a', set: 'x', price: 5 }]);
+    await saveFingerprints(path, 7, prints);
+    const bytes = await readFile(path);
+    expect(await loadFingerprints(path, 8)).toBeUndefined();
+    for (const damage of [
+      bytes.subarray(0, bytes.length - 1),
+      bytes.subarray(0, 100),
+      Buffer.from(bytes.map((byte, at) => (at === 530 ? 255 - byte : byte))),
+      Buffer.alloc(0),
+      Buffer.from('{'),
+    ]) {
+      await writeFile(path, damage);
+      expect(await loadFingerprints(path, 7)).toBeUndefined();
+      expect(await readFile(path).catch(() => 'removed')).toBe('removed');
+    }
+    expect(await loadFingerprints(path, 7)).toBeUndefined();
+  });
+
+  test('take less than 120 bytes a product', () => {
+    const prints = new Fingerprints();
+    for (let at = 0; at < 100_000; at += 1) {
+      prints.set(`SKU-${at}`, digestOf(`${at}`), at);
+      prints.rememberPosted(`SKU-${at}`, digestOf(`posted ${at}`));
+    }
+    expect(prints.memory / 100_000).toBeLessThan(120);
+  });
+});
