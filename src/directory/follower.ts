@@ -1,0 +1,78 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { type Position, START } from '../kernel/event';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { Directory } from './directory';
+import { DIRECTORY_PREFIXES } from './events';
+
+/** How long to wait after the first failure, doubled with each one, up to the longest (ms). */
+const WAITS = { first: 50, longest: 5_000 } as const;
+
+/** A directory that follows the log until `signal`; an engine that does not answer is asked again and again. */
+export function followDirectory(log: EventLog, signal?: AbortSignal): FollowedDirectory {
+  return new FollowedDirectory(log, signal ?? new AbortController().signal);
+}
+
+export class FollowedDirectory {
+  readonly directory = new Directory();
+  /** Settles once everything has been folded that the log held when it was opened. */
+  readonly ready: Promise<void>;
+  /** Settles when the signal has ended it; rejects if it fails for another reason than an engine. */
+  readonly ended: Promise<void>;
+  private seen: Position = START;
+  private readonly waiting = new Set<{ readonly position: Position; readonly resolve: () => void }>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly signal: AbortSignal,
+  ) {
+    const { promise, resolve } = promised();
+    this.ready = promise;
+    this.ended = this.follow(resolve);
+  }
+
+  /** Everything in the log up to here has been seen. */
+  get position(): Position {
+    return this.seen;
+  }
+
+  /** Waits until everything up to `position` has been seen: true, or false when `signal` aborts before. */
+  async reached(position: Position, signal?: AbortSignal): Promise<boolean> {
+    while (this.seen < position) {
+      if (signal?.aborted === true) return false;
+      const { promise, resolve } = promised();
+      const waiter = { position, resolve };
+      this.waiting.add(waiter);
+      signal?.addEventListener('abort', resolve, { once: true });
+      await promise;
+      signal?.removeEventListener('abort', resolve);
+      this.waiting.delete(waiter);
+    }
+    return true;
+  }
+
+  private async follow(caughtUp: () => void): Promise<void> {
+    let wait: number = WAITS.first;
+    while (!this.signal.aborted) {
+      try {
+        const options = { after: this.seen, prefixes: DIRECTORY_PREFIXES, signal: this.signal };
+        for await (const batch of this.log.subscribe(options)) {
+          for (const event of batch.events) this.directory.apply(event);
+          this.seen = batch.position;
+          for (const { position, resolve } of this.waiting) if (position <= this.seen) resolve();
+          if (batch.caughtUp) caughtUp();
+          wait = WAITS.first;
+        }
+      } catch (error) {
+        if (!(error instanceof EngineUnavailable)) throw error;
+        await after(wait, undefined, { signal: this.signal }).catch(() => undefined);
+        wait = Math.min(2 * wait, WAITS.longest);
+      }
+    }
+  }
+}
+
+function promised(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

@@ -1,0 +1,191 @@
+import {
+  LIST_NAMES,
+  type ListName,
+  type Network,
+  type NetworkFault,
+  shapeNetwork,
+  type ShapedNetwork,
+} from './network-file';
+
+/** A network file that cannot be taken: everything that is wrong with it. */
+export class NetworkFaults extends Error {
+  override readonly name = 'NetworkFaults';
+  constructor(readonly faults: readonly NetworkFault[]) {
+    super(faults.map(({ path, message }) => `${path}: ${message}`).join('\n'));
+  }
+}
+
+/** What an entry is known by within its list. */
+export const KEYS: { readonly [List in ListName]: (entry: Network[List][number]) => string } = {
+  organisations: ({ id }) => `${id}`,
+  tokens: ({ organisationId, system, siteId }) =>
+    `organisation ${organisationId}, ${system}${siteId === undefined ? '' : `, site ${siteId}`}`,
+  programs: ({ id }) => `${id}`,
+  sites: ({ id }) => `${id}`,
+  connections: ({ siteId, programId }) => `site ${siteId}, program ${programId}`,
+  feeds: ({ id }) => `${id}`,
+  categories: ({ id }) => id,
+  mappings: ({ feedId, name }) => `feed ${feedId}, ${JSON.stringify(name)}`,
+};
+
+/**
+ * Reads a network file's JSON: it must hold together, and with what the network has besides. Raises
+ * `NetworkFaults` with all there are.
+ */
+export function readNetwork(json: unknown, present: Network): Network {
+  const shaped = shapeNetwork(json);
+  const faults = [...shaped.faults, ...new Whole(shaped, present).check()];
+  if (faults.length > 0) throw new NetworkFaults(faults);
+  return shaped.network;
+}
+
+type Entries<List extends ListName> = ReadonlyMap<string, Network[List][number]>;
+
+/** The network as it will be: the file's entries, and those it does not mention. */
+class Whole {
+  private readonly faults: NetworkFault[] = [];
+  private readonly places: Map<object, string>;
+  private readonly lists: { readonly [List in ListName]: Entries<List> };
+
+  constructor(
+    private readonly shaped: ShapedNetwork,
+    private readonly present: Network,
+  ) {
+    this.places = new Map(shaped.places);
+    const lists = LIST_NAMES.map((list) => [list, this.entriesOf(list)]);
+    this.lists = Object.fromEntries(lists) as { readonly [List in ListName]: Entries<List> };
+  }
+
+  check(): readonly NetworkFault[] {
+    const { tokens, programs, sites, connections, feeds, mappings } = this.lists;
+    this.checkTokens([...tokens.values()]);
+    for (const program of programs.values()) this.checkProgram(program);
+    for (const site of sites.values()) this.checkOwner(site, 'publisher');
+    for (const connection of connections.values()) {
+      this.find('sites', connection.siteId, connection, 'siteId');
+      this.find('programs', connection.programId, connection, 'programId');
+    }
+    for (const feed of feeds.values()) this.checkFeed(feed);
+    this.checkTree();
+    for (const mapping of mappings.values()) {
+      this.find('feeds', mapping.feedId, mapping, 'feedId');
+      this.find('categories', mapping.categoryId, mapping, 'categoryId');
+    }
+    return this.faults;
+  }
+
+  private entriesOf<List extends ListName>(list: List): Entries<List> {
+    const keyOf: (entry: Network[List][number]) => string = KEYS[list];
+    const entries = new Map<string, Network[List][number]>();
+    for (const entry of this.shaped.network[list]) {
+      const same = entries.get(keyOf(entry));
+      if (same === undefined) entries.set(keyOf(entry), entry);
+      else this.fault(entry, '', `${keyOf(entry)} stands at ${this.placeOf(same)} already`);
+    }
+    for (const entry of this.present[list]) {
+      if (entries.has(keyOf(entry))) continue;
+      entries.set(keyOf(entry), entry);
+      this.places.set(entry, `(imported before) ${list} ${keyOf(entry)} `);
+    }
+    return entries;
+  }
+
+  private checkTokens(tokens: readonly Network['tokens'][number][]): void {
+    const holders = new Map<string, object>();
+    for (const token of tokens) {
+      const { organisationId, system, siteId, hash } = token;
+      const organisation = this.find('organisations', organisationId, token, 'organisationId');
+      if (organisation !== undefined && (organisation.kind === 'operator') !== (system === 'OPS'))
+        this.fault(token, '.system', `${system} is not for ${articled(organisation.kind)}`);
+      const site = siteId === undefined ? undefined : this.find('sites', siteId, token, 'siteId');
+      if (site !== undefined && site.organisationId !== organisationId)
+        this.fault(token, '.siteId', `site ${site.id} belongs to organisation ${site.organisationId}`);
+      if (hash === undefined) continue;
+      const other = holders.get(hash);
+      if (other === undefined) holders.set(hash, token);
+      else this.fault(token, '.token', `the same token as ${this.placeOf(other)}`);
+    }
+  }
+
+  private checkProgram(program: Network['programs'][number]): void {
+    this.checkOwner(program, 'advertiser');
+    program.events.forEach(({ id }, index) => {
+      if (program.events.findIndex((event) => event.id === id) < index)
+        this.fault(program, `.events[${index}].id`, `the program has an event ${id} already`);
+    });
+  }
+
+  private checkOwner(
+    entry: Network['programs'][number] | Network['sites'][number],
+    kind: 'advertiser' | 'publisher',
+  ): void {
+    const owner = this.find('organisations', entry.organisationId, entry, 'organisationId');
+    if (owner !== undefined && owner.kind !== kind)
+      this.fault(
+        entry,
+        '.organisationId',
+        `organisation ${owner.id} is ${articled(owner.kind)}, not ${articled(kind)}`,
+      );
+  }
+
+  private checkFeed(feed: Network['feeds'][number]): void {
+    const [first, ...others] = feed.programIds.map((id, index) => {
+      if (feed.programIds.indexOf(id) < index)
+        this.fault(feed, `.programIds[${index}]`, `program ${id} is named twice`);
+      return { index, program: this.find('programs', id, feed, `programIds[${index}]`) };
+    });
+    const owner = first?.program?.organisationId;
+    for (const { index, program } of others)
+      if (owner !== undefined && program !== undefined && program.organisationId !== owner)
+        this.fault(
+          feed,
+          `.programIds[${index}]`,
+          `program ${program.id} belongs to organisation ${program.organisationId}, the first one to ${owner}`,
+        );
+  }
+
+  private checkTree(): void {
+    const sound = new Set<string>();
+    for (const start of this.lists.categories.values()) {
+      const path = new Set<string>();
+      let category: Network['categories'][number] | undefined = start;
+      while (category !== undefined && !sound.has(category.id)) {
+        if (path.has(category.id)) {
+          const cycle = [...path, category.id];
+          cycle.splice(0, cycle.indexOf(category.id));
+          this.fault(category, '.parentId', `a cycle: ${cycle.join(' below ')}`);
+          break;
+        }
+        path.add(category.id);
+        const { parentId }: { readonly parentId: string | null } = category;
+        category = parentId === null ? undefined : this.find('categories', parentId, category, 'parentId');
+      }
+      for (const id of path) sound.add(id);
+    }
+  }
+
+  /** The entry of this id; a fault of `from` if there is none, unless it is there and has faults of its own. */
+  private find<List extends 'organisations' | 'programs' | 'sites' | 'feeds' | 'categories'>(
+    list: List,
+    id: number | string,
+    from: object,
+    field: string,
+  ): Network[List][number] | undefined {
+    const found = this.lists[list].get(`${id}`);
+    if (found === undefined && !this.shaped.faulty.has(`${list} ${id}`))
+      this.fault(from, `.${field}`, `${id} is not among the ${list}`);
+    return found;
+  }
+
+  private fault(entry: object, field: string, message: string): void {
+    this.faults.push({ path: `${this.placeOf(entry)}${field}`, message });
+  }
+
+  private placeOf(entry: object): string {
+    return this.places.get(entry) ?? '';
+  }
+}
+
+function articled(kind: string): string {
+  return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`;
+}
