@@ -29,7 +29,8 @@ export function mappingKeys(categories: readonly PostedCategory[]): readonly str
   const keys = new Set<string>();
   for (const { id, name, tdCategoryName } of categories) {
     if (id !== undefined) keys.add(changeKey({ posted: 'id', value: id }));
-    if (tdCategoryName !== undefined) keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
+    if (tdCategoryName !== undefined)
+      keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
     // Of which feed is left to the condition that looks for it.
     if (name !== undefined) keys.add(`name:${name}`);
   }

@@ -1,0 +1,97 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type EventLog } from '../src/kernel/event-log';
+import {
+  EVERYTHING,
+  type Found,
+  type Generation,
+  type ReadStore,
+  type Target,
+} from '../src/kernel/read-store';
+import { catchUp } from './fill';
+import { type GenerationFold } from './generation-fold';
+import { nameOf, targetOf } from './generations';
+import { listParked } from './parked';
+
+/** What comparing a rebuilt generation with the live one of the same version found. */
+export interface Comparison {
+  readonly differing: number;
+  /** Ids of the first of them. */
+  readonly examples: readonly string[];
+}
+
+const EXAMPLES = 100;
+/** Documents that may have moved on while they were compared, and are looked at again. */
+const MOST_SUSPECTS = 100_000;
+const ROUNDS = 100;
+const ROUND_MS = 50;
+const AT_ONCE = 500;
+
+/**
+ * Compares every document of a rebuilt generation with the live one's, while the live one may be moving. Where they
+ * differ, the rebuilt one follows, until both stand at one position: what differs then is a difference. What is
+ * parked in the live one is left out.
+ */
+export async function compareWithLive(
+  log: EventLog,
+  store: ReadStore,
+  live: Generation,
+  rebuilt: GenerationFold,
+): Promise<Comparison> {
+  const liveTarget = targetOf(live);
+  const rebuiltTarget = targetOf(rebuilt.generation);
+  await catchUp(log, rebuilt, await store.checkpoint(liveTarget));
+  const parked = new Set((await listParked(store, nameOf(live))).map(({ document }) => document));
+  let suspects = (await differingIds(store, liveTarget, rebuiltTarget)).filter((id) => !parked.has(id));
+  for (let round = 0; suspects.length > 0 && suspects.length <= MOST_SUSPECTS && round < ROUNDS; round += 1) {
+    const position = await store.checkpoint(liveTarget);
+    await catchUp(log, rebuilt, position);
+    const still: string[] = [];
+    let moved = false;
+    for (let at = 0; at < suspects.length; at += AT_ONCE) {
+      const ids = suspects.slice(at, at + AT_ONCE);
+      const [ours, theirs] = await Promise.all([
+        byId(store, rebuiltTarget, ids),
+        byId(store, liveTarget, ids),
+      ]);
+      still.push(...ids.filter((id) => ours.get(id)?.body !== theirs.get(id)?.body));
+      moved ||= [...theirs.values()].some(({ version }) => version > position);
+    }
+    moved ||= (await store.checkpoint(liveTarget)) !== position;
+    suspects = still;
+    if (!moved) break;
+    await pause(ROUND_MS);
+  }
+  return { differing: suspects.length, examples: suspects.slice(0, EXAMPLES) };
+}
+
+/** Ids of the documents that only one of two generations has or that are not the same in both, at most one more than can be looked at again. */
+async function differingIds(store: ReadStore, a: Target, b: Target): Promise<string[]> {
+  const differing: string[] = [];
+  const [left, right] = [documents(store, a), documents(store, b)];
+  let [one, other] = [await left.next(), await right.next()];
+  while ((one.done !== true || other.done !== true) && differing.length <= MOST_SUSPECTS) {
+    const [mine, theirs] = [one.value, other.value];
+    const [id, otherId] = [mine?.id ?? LAST, theirs?.id ?? LAST];
+    if (id !== otherId || mine?.body !== theirs?.body) differing.push(id < otherId ? id : otherId);
+    if (id <= otherId) one = await left.next();
+    if (otherId <= id) other = await right.next();
+  }
+  await Promise.all([left.return(undefined), right.return(undefined)]);
+  return differing;
+}
+
+/** After every id. */
+const LAST = '\u{10ffff}';
+
+async function* documents(store: ReadStore, target: Target): AsyncGenerator<Found, undefined> {
+  for await (const page of store.scan(target, EVERYTHING)) yield* page;
+  return undefined;
+}
+
+async function byId(
+  store: ReadStore,
+  target: Target,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Found>> {
+  return new Map((await store.get(target, ids)).map((found) => [found.id, found]));
+}

@@ -1,0 +1,225 @@
+import { type Arrival } from './arrival';
+import { type CategoryChange } from '../src/directory/categories';
+import { type Directory } from '../src/directory/directory';
+import { type Position, type RecordedEvent, START } from '../src/kernel/event';
+import {
+  type Generation,
+  type ReadStore,
+  type Target,
+  UndeclaredField,
+  type Write,
+} from '../src/kernel/read-store';
+import { nameOf, targetOf } from './generations';
+import { ParkedDocuments } from './parked';
+import { type Projection } from './projection';
+
+/** A document as folding left it, and what to blame should it turn out not to be storable. */
+interface Folded {
+  readonly id: string;
+  readonly document: object | undefined;
+  readonly version: Position;
+  readonly stream: string;
+  /** Where it was changed first. */
+  readonly since: Position;
+  readonly partition?: number | undefined;
+}
+
+/** Bounds one look for the documents that changes concern. */
+const CHANGES_AT_ONCE = 100;
+
+/** One projection on its way into one generation. */
+export class GenerationFold {
+  private readonly target: Target;
+  private readonly types: ReadonlySet<string>;
+
+  private constructor(
+    private readonly store: ReadStore,
+    readonly projection: Projection,
+    readonly generation: Generation,
+    readonly parked: ParkedDocuments,
+    private position: Position,
+  ) {
+    this.target = targetOf(generation);
+    this.types = new Set(projection.handles);
+  }
+
+  /** `code` is what the running code is known by: what it could not fold it does not try again. */
+  static async open(
+    store: ReadStore,
+    projection: Projection,
+    generation: Generation,
+    code: string,
+  ): Promise<GenerationFold> {
+    const parked = await ParkedDocuments.open(store, nameOf(generation), code);
+    return new GenerationFold(
+      store,
+      projection,
+      generation,
+      parked,
+      await store.checkpoint(targetOf(generation)),
+    );
+  }
+
+  /** How far the log has been folded. */
+  get checkpoint(): Position {
+    return this.position;
+  }
+
+  handles({ type, stream }: RecordedEvent): boolean {
+    return this.types.has(type) && this.projection.streams.some((prefix) => stream.startsWith(prefix));
+  }
+
+  /** Folds events in log order, each document read and written once; with them the checkpoint becomes `upTo`. */
+  async take(arrivals: readonly Arrival[], directory: Directory, upTo: Position): Promise<void> {
+    const byDocument = new Map<string, Arrival[]>();
+    for (const arrival of arrivals) {
+      const { event } = arrival;
+      if (event.position <= this.position || !this.handles(event)) continue;
+      const id = this.idOf(arrival);
+      if (id === undefined || this.parked.holds(id, event.position)) continue;
+      const others = byDocument.get(id);
+      if (others === undefined) byDocument.set(id, [arrival]);
+      else others.push(arrival);
+    }
+    await this.write(await this.fold(byDocument), directory, upTo);
+    this.position = upTo;
+  }
+
+  /** Says that there is nothing to be folded up to a position. */
+  async advance(upTo: Position): Promise<void> {
+    if (upTo <= this.position) return;
+    await this.store.write(this.target, [], upTo);
+    this.position = upTo;
+  }
+
+  /**
+   * Describes anew, page by page, the documents that changes of the directory concern. Left half done it is done
+   * again, since the checkpoint has not passed it.
+   */
+  async fanOut(
+    changes: readonly CategoryChange[],
+    directory: Directory,
+    version: Position,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { fanOut } = this.projection;
+    if (fanOut === undefined || version <= this.position) return;
+    for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
+      const filter = fanOut.concerned(changes.slice(at, at + CHANGES_AT_ONCE));
+      for await (const page of this.store.scan(this.target, filter)) {
+        signal?.throwIfAborted();
+        const concerned = page
+          .filter((found) => found.version < version && !this.parked.holds(found.id, version))
+          .map(({ id, body }) => {
+            const document = JSON.parse(body) as object;
+            return { id, document, version, stream: fanOut.streamOf(document), since: version };
+          });
+        await this.write(concerned, directory);
+      }
+    }
+  }
+
+  /** The document that an event is about; an event that does not tell is parked by itself. */
+  idOf(arrival: Arrival): string | undefined {
+    try {
+      return this.projection.idOf(arrival.told());
+    } catch (error) {
+      const { stream, position } = arrival.event;
+      this.parked.add({ stream, position }, error);
+      return undefined;
+    }
+  }
+
+  /** Folds whole documents again, from their first events, and stores them as of the checkpoint. */
+  async foldAgain(byDocument: ReadonlyMap<string, readonly Arrival[]>, directory: Directory): Promise<void> {
+    const folded = [...byDocument].flatMap(([id, arrivals]) => {
+      const whole = this.foldInto(undefined, START, id, arrivals);
+      return whole === undefined || this.parked.holds(id, this.position)
+        ? []
+        : { ...whole, version: this.position };
+    });
+    await this.write(folded, directory);
+  }
+
+  private async fold(byDocument: ReadonlyMap<string, readonly Arrival[]>): Promise<readonly Folded[]> {
+    if (byDocument.size === 0) return [];
+    const found = await this.store.get(this.target, [...byDocument.keys()]);
+    const byId = new Map(found.map((document) => [document.id, document]));
+    return [...byDocument].flatMap(([id, arrivals]) => {
+      const before = byId.get(id);
+      const document = before && (JSON.parse(before.body) as object);
+      return this.foldInto(document, before?.version ?? START, id, arrivals) ?? [];
+    });
+  }
+
+  /** Undefined when nothing changes. An event that cannot be folded leaves the document before it, parked. */
+  private foldInto(
+    before: object | undefined,
+    seen: Position,
+    id: string,
+    arrivals: readonly Arrival[],
+  ): Folded | undefined {
+    const { projection } = this;
+    let folded: Folded | undefined;
+    let document = before;
+    for (const arrival of arrivals) {
+      const { stream, position } = arrival.event;
+      if (position <= seen) continue;
+      try {
+        const told = arrival.told();
+        const after = projection.fold(document, told);
+        if (after === document && after !== undefined) continue;
+        document = after;
+        const partition = projection.partitionOf?.(told);
+        folded = { id, document, version: position, stream, since: folded?.since ?? position, partition };
+      } catch (error) {
+        this.parked.add({ document: id, stream, position }, error);
+        break;
+      }
+    }
+    return folded;
+  }
+
+  private async write(folded: readonly Folded[], directory: Directory, checkpoint?: Position): Promise<void> {
+    const writes = folded.flatMap((document) => this.toWrite(document, directory) ?? []);
+    await this.parked.keep();
+    try {
+      await this.store.write(this.target, writes, checkpoint);
+    } catch (error) {
+      if (!(error instanceof UndeclaredField)) throw error;
+      const byId = new Map(folded.map((document) => [document.id, document]));
+      for (const write of writes) {
+        await this.writeOrPark(write, byId.get('put' in write ? write.put.id : write.remove));
+      }
+      await this.parked.keep();
+      await this.store.write(this.target, [], checkpoint);
+    }
+  }
+
+  private toWrite(folded: Folded, directory: Directory): Write | undefined {
+    const { id, document, version, partition } = folded;
+    if (document === undefined) {
+      return { version, remove: id, ...(partition === undefined ? {} : { partition }) };
+    }
+    try {
+      const described = this.projection.describe(document, id, directory);
+      return { version, put: { id, fields: described.fields, body: JSON.stringify(described.document) } };
+    } catch (error) {
+      this.park(folded, error);
+      return undefined;
+    }
+  }
+
+  private async writeOrPark(write: Write, folded: Folded | undefined): Promise<void> {
+    try {
+      await this.store.write(this.target, [write]);
+    } catch (error) {
+      if (!(error instanceof UndeclaredField) || folded === undefined) throw error;
+      this.park(folded, error);
+    }
+  }
+
+  private park({ id, stream, since }: Folded, error: unknown): void {
+    this.parked.add({ document: id, stream, position: since }, error);
+  }
+}

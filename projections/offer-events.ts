@@ -1,0 +1,26 @@
+import { FEED, type FeedEvent } from '../src/products/feed';
+import { offerId } from '../src/products/offer-id';
+import { type Told } from './projection';
+
+/** What happens to one product of a feed. */
+export type OfferEvent = Exclude<FeedEvent, { readonly type: 'FeedImported' }>;
+
+export const OFFER_EVENTS = [
+  'ProductListed',
+  'ProductRevised',
+  'ProductRepriced',
+  'ProductDelisted',
+] as const satisfies readonly OfferEvent['type'][];
+
+/** Prefix of the streams of feeds. */
+export const FEED_STREAMS = [`${FEED}-`] as const;
+
+/** The feed whose stream an event is in. */
+export function feedIdOf({ stream }: Told<OfferEvent>): number {
+  return Number(stream.slice(FEED.length + 1));
+}
+
+/** The offer that an event is about. */
+export function offerOf(event: Told<OfferEvent>): string {
+  return offerId(feedIdOf(event), event.data.sourceProductId);
+}

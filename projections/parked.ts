@@ -1,0 +1,177 @@
+import { type Position, START } from '../src/kernel/event';
+import {
+  type CollectionSpec,
+  EVERYTHING,
+  type Filter,
+  type ReadStore,
+  type Write,
+} from '../src/kernel/read-store';
+
+/** A document that an event could not be folded into: it stays as it was until it is folded again. */
+export interface Parked {
+  /** The generation that it is in: `products-g3`. */
+  readonly generation: string;
+  /** Its id; absent for an event that does not even tell which document it is about. */
+  readonly document?: string;
+  /** The stream that it is folded from. */
+  readonly stream: string;
+  /** The event at which folding failed. */
+  readonly position: Position;
+  readonly error: string;
+  /** The code that could not fold it; empty when it is to be tried again at once. */
+  readonly code: string;
+  /** How far the log had been read when it was tried last. */
+  readonly asOf: Position;
+}
+
+const COLLECTION: CollectionSpec = {
+  name: 'parked',
+  version: 1,
+  fields: { generation: 'keyword', retry: 'number' },
+};
+
+const TARGET = { collection: COLLECTION.name };
+
+/** A fold that fails this often is a bug to be mended, not documents to be put aside. */
+const MOST_PARKED = 1000;
+
+export class TooManyParked extends Error {
+  override readonly name = 'TooManyParked';
+  constructor(generation: string, last: string) {
+    super(
+      `more than ${MOST_PARKED} documents of ${generation} cannot be folded, the last one because of ${last}`,
+    );
+  }
+}
+
+/** Makes the collection of parked documents, where there is none yet. */
+export async function prepareParked(store: ReadStore): Promise<void> {
+  const generations = await store.generations(COLLECTION.name);
+  if (generations.some(({ state }) => state === 'live')) return;
+  const generation = await store.create(COLLECTION);
+  await store.finish(generation);
+  await store.swap(generation);
+}
+
+/** What is parked, of one generation or of all, in no order. */
+export async function listParked(store: ReadStore, generation?: string): Promise<readonly Parked[]> {
+  const found: Parked[] = [];
+  for await (const page of store.scan(TARGET, generation === undefined ? EVERYTHING : within(generation))) {
+    found.push(...page.map(({ body }) => JSON.parse(body) as Parked));
+  }
+  return found;
+}
+
+/** Has parked documents folded again by whoever projects them, now instead of with the next release. */
+export async function retryParked(store: ReadStore, parked: readonly Parked[]): Promise<void> {
+  const writes = parked.map((entry) => toWrite({ ...entry, code: '' }));
+  if (writes.length > 0) await store.write(TARGET, writes);
+}
+
+/** Forgets what is parked in a generation that is given up. */
+export async function forgetParked(store: ReadStore, generation: string): Promise<void> {
+  const writes = (await listParked(store, generation)).map((entry) => removal(entry, entry.asOf));
+  if (writes.length > 0) await store.write(TARGET, writes);
+}
+
+/** The parked documents of a generation that is being projected: in memory and, once kept, in the store. */
+export class ParkedDocuments {
+  private unkept: Parked[] = [];
+  private asOf = START;
+
+  private constructor(
+    private readonly store: ReadStore,
+    private readonly generation: string,
+    private readonly code: string,
+    private readonly entries: Map<string, Parked>,
+  ) {}
+
+  static async open(store: ReadStore, generation: string, code: string): Promise<ParkedDocuments> {
+    const entries = await listParked(store, generation);
+    return new ParkedDocuments(
+      store,
+      generation,
+      code,
+      new Map(entries.map((entry) => [keyOf(entry), entry])),
+    );
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  /** Whether what comes at this position must wait until the document is folded again. */
+  holds(document: string, position: Position): boolean {
+    const entry = this.entries.get(document);
+    return entry !== undefined && position >= entry.position;
+  }
+
+  /** Parks a document at the event that could not be folded into it. */
+  add(failed: Pick<Parked, 'document' | 'stream' | 'position'>, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const { generation, code } = this;
+    const entry = { ...failed, generation, code, error: text, asOf: laterOf(failed.position, this.asOf) };
+    this.entries.set(keyOf(entry), entry);
+    this.unkept.push(entry);
+  }
+
+  /** Stores what has been added: to be done before the checkpoint passes it. `TooManyParked` ends the projecting. */
+  async keep(): Promise<void> {
+    if (this.unkept.length === 0) return;
+    if (this.entries.size > MOST_PARKED)
+      throw new TooManyParked(this.generation, this.unkept[0]?.error ?? '');
+    await this.store.write(TARGET, this.unkept.map(toWrite));
+    this.unkept = [];
+  }
+
+  /** Takes out what is to be folded again: what other code than this has failed at, and what has been asked for. */
+  takeDue(asOf: Position): readonly Parked[] {
+    this.asOf = asOf;
+    const due = [...this.entries.values()].filter(({ code }) => code !== this.code);
+    for (const entry of due) this.entries.delete(keyOf(entry));
+    return due;
+  }
+
+  /** Ends a retry: what has been taken out and not been parked again is parked no more. */
+  async settle(due: readonly Parked[], asOf: Position): Promise<void> {
+    const gone = due.filter((entry) => !this.entries.has(keyOf(entry)));
+    if (gone.length > 0)
+      await this.store.write(
+        TARGET,
+        gone.map((entry) => removal(entry, asOf)),
+      );
+  }
+
+  /** Whether a retry has been asked for in the store. */
+  async isRetryAsked(): Promise<boolean> {
+    if (this.entries.size === 0) return false;
+    const asked = { all: [within(this.generation), { field: 'retry', in: [1] }] };
+    return (await this.store.count(TARGET, asked)) > 0;
+  }
+}
+
+function laterOf(a: Position, b: Position): Position {
+  return a > b ? a : b;
+}
+
+function within(generation: string): Filter {
+  return { field: 'generation', in: [generation] };
+}
+
+function toWrite(entry: Parked): Write {
+  const { generation, code, asOf } = entry;
+  const fields = { generation, retry: code === '' ? 1 : 0 };
+  return { version: asOf, put: { id: idOf(entry), fields, body: JSON.stringify(entry) } };
+}
+
+function removal(entry: Parked, version: Position): Write {
+  return { version, remove: idOf(entry) };
+}
+
+function idOf(entry: Parked): string {
+  return `${entry.generation}/${keyOf(entry)}`;
+}
+
+function keyOf({ document, stream, position }: Pick<Parked, 'document' | 'stream' | 'position'>): string {
+  return document ?? `${stream}@${position}`;
+}

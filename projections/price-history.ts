@@ -1,0 +1,40 @@
+import { type ReadStore } from '../src/kernel/read-store';
+import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
+import { type Projection } from './projection';
+
+/** A price in minor units, and since when (epoch ms) it held. */
+export type PriceEntry = readonly [price: number, since: number];
+
+/** One document per offer: all its prices, oldest first. */
+interface PriceHistory {
+  readonly prices: readonly PriceEntry[];
+}
+
+/**
+ * Every price since a product's first listing (`docs/decisions.md#p10`). It survives delisting; a product listed again
+ * continues its history, with a new entry only if the price differs.
+ */
+export const priceHistory: Projection<PriceHistory, OfferEvent> = {
+  collection: { name: 'price-history', version: 1, fields: {} },
+  streams: FEED_STREAMS,
+  handles: OFFER_EVENTS,
+  idOf: offerOf,
+  fold(history, event) {
+    if (event.type === 'ProductDelisted') return history;
+    const { price, at } = event.data;
+    const prices = history?.prices ?? [];
+    return prices.at(-1)?.[0] === price ? history : { prices: [...prices, [price, Date.parse(at)]] };
+  },
+  describe: (document) => ({ fields: {}, document }),
+};
+
+/** The prices of these offers, newest first; an offer without any is not in it. */
+export async function pricesOf(
+  store: ReadStore,
+  offerIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly PriceEntry[]>> {
+  const found = await store.get({ collection: priceHistory.collection.name }, offerIds);
+  return new Map(
+    found.map(({ id, body }) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const),
+  );
+}

@@ -1,0 +1,151 @@
+import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
+import { type Product } from '../src/products/feed';
+import { groupingIdOf } from '../src/products/gtin';
+import { foldCase, wordsOf } from '../src/wire/words';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
+import { type Projection } from './projection';
+
+/**
+ * A product in a feed, as answers need it; programs, currencies and the names of categories are joined when
+ * answering.
+ */
+export interface StoredOffer {
+  readonly feedId: number;
+  readonly sourceProductId: string;
+  /** Minor units. */
+  readonly price: number;
+  /** Last modification, epoch ms. */
+  readonly modified: number;
+  /** For each of the product's categories the platform category it is mapped to, or null. */
+  readonly mapped: readonly (string | null)[];
+  readonly product: Product;
+}
+
+/** Descriptive search keys (Document 1, Search products) and the posted field each of them matches. */
+const DESCRIPTIVE = {
+  brand: 'brand',
+  availability: 'availability',
+  condition: 'condition',
+  model: 'model',
+  manufacturer: 'manufacturer',
+  shippingCost: 'shippingCost',
+  promoText: 'promoText',
+  warranty: 'warranty',
+  deliveryTime: 'deliveryTime',
+  weight: 'weight',
+  size: 'size',
+  techSpec: 'techSpecs',
+} as const satisfies Readonly<Record<string, keyof Product>>;
+
+export const IDENTIFIERS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
+
+/** Keys that match with case ignored (`docs/decisions.md#p5`). */
+export const FOLDED_KEYS = [
+  'category',
+  'field',
+  ...(Object.keys(DESCRIPTIVE) as readonly (keyof typeof DESCRIPTIVE)[]),
+] as const;
+
+const FIELDS = {
+  feedId: 'number',
+  price: 'number',
+  modified: 'number',
+  inStock: 'number',
+  /** 1 when it is mapped to a platform category: publishers see no other (`docs/decisions.md#p13`). */
+  visible: 'number',
+  groupId: 'column',
+  spId: 'keyword',
+  tdCategoryId: 'keyword',
+  /** What its mapping hangs on. */
+  mapping: 'keyword',
+  title: 'words',
+  description: 'words',
+  ...(Object.fromEntries([...FOLDED_KEYS, ...IDENTIFIERS].map((key) => [key, 'keyword'])) as Readonly<
+    Record<(typeof FOLDED_KEYS)[number] | (typeof IDENTIFIERS)[number], 'keyword'>
+  >),
+} as const satisfies Readonly<Record<string, FieldType>>;
+
+export type ProductField = keyof typeof FIELDS;
+
+/** The offers of all feeds, to be searched (Document 1, Search products). */
+export const products: Projection<StoredOffer, OfferEvent> = {
+  collection: {
+    name: 'products',
+    version: 1,
+    fields: FIELDS,
+    partition: 'feedId',
+    sorts: ['price', 'modified'],
+  },
+  streams: FEED_STREAMS,
+  handles: OFFER_EVENTS,
+  idOf: offerOf,
+  partitionOf: feedIdOf,
+  fold(offer, event) {
+    const { data } = event;
+    const modified = Date.parse(data.at);
+    switch (event.type) {
+      case 'ProductListed':
+      case 'ProductRevised': {
+        const { sourceProductId, price, product } = event.data;
+        return { feedId: feedIdOf(event), sourceProductId, price, modified, mapped: [], product };
+      }
+      case 'ProductRepriced':
+        return offer && { ...offer, price: event.data.price, modified };
+      case 'ProductDelisted':
+        return undefined;
+    }
+  },
+  describe(offer, id, directory) {
+    const mapped = offer.product.categories.map(
+      (category) => mappedCategory(category, offer.feedId, directory) ?? null,
+    );
+    const document = { ...offer, mapped };
+    return { document, fields: fieldsOf(document, id) };
+  },
+  fanOut: {
+    concerned: (changes) => ({
+      any: changes.map((change) => {
+        const hangsOnIt = { field: 'mapping', in: [changeKey(change)] };
+        return change.posted === 'name'
+          ? { all: [{ field: 'feedId', in: [change.feedId] }, hangsOnIt] }
+          : hangsOnIt;
+      }),
+    }),
+    streamOf: ({ feedId }) => `${FEED_STREAMS[0]}${feedId}`,
+  },
+};
+
+function fieldsOf(
+  { feedId, sourceProductId, price, modified, mapped, product }: StoredOffer,
+  id: string,
+): Record<string, FieldValue> {
+  const { identifiers, inStock, categories } = product;
+  const tdCategoryId = [...new Set(mapped.filter((category) => category !== null))];
+  const fields: Partial<Record<ProductField, FieldValue>> = {
+    feedId,
+    price,
+    modified,
+    visible: tdCategoryId.length > 0 ? 1 : 0,
+    groupId: groupingIdOf(identifiers, id),
+    spId: sourceProductId,
+    tdCategoryId,
+    mapping: mappingKeys(categories),
+    category: categories.flatMap(({ name }) => (name === undefined ? [] : foldCase(name))),
+    title: wordsOf(product.name),
+    description: wordsOf(product.description),
+  };
+  if (inStock !== undefined) fields.inStock = inStock;
+  if (product.fields !== undefined) {
+    fields.field = product.fields.map(({ name, value }) => foldCase(`${name}=${value}`));
+  }
+  for (const [key, posted] of Object.entries(DESCRIPTIVE) as [keyof typeof DESCRIPTIVE, 'brand'][]) {
+    const value = product[posted];
+    if (value !== undefined) fields[key] = foldCase(value);
+  }
+  for (const key of IDENTIFIERS) {
+    const value = identifiers?.[key];
+    if (value !== undefined) fields[key] = value;
+  }
+  return fields;
+}

@@ -1,0 +1,196 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Position, START } from '../src/kernel/event';
+import { type EventLog } from '../src/kernel/event-log';
+import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { GenerationFold } from './generation-fold';
+import { liveGeneration, targetOf } from './generations';
+import { HeldLease } from './held-lease';
+import { LogPass } from './log-pass';
+import { Meter } from './meter';
+import { prepareParked } from './parked';
+import { type Projection } from './projection';
+import { rebuild } from './rebuild';
+import { retryDue } from './retry';
+
+export interface RunnerOptions {
+  /** A name that no other process has. */
+  readonly owner: string;
+  /** What the running code is known by: what other code could not fold is tried again. */
+  readonly code: string;
+  /** Told of every failure; the runner goes on by itself. */
+  readonly report?: (error: unknown) => void;
+  /** Epoch ms. */
+  readonly now?: () => number;
+}
+
+export interface ProjectionStatus {
+  readonly collection: string;
+  /** The live generation, absent when there is none of this version yet. */
+  readonly generation?: number;
+  readonly checkpoint: Position;
+  readonly head: Position;
+  /** Ms since it last had seen everything; 0 when it has. */
+  readonly lagMs: number;
+  /** Events a second, of late. */
+  readonly rate: number;
+  readonly parked: number;
+}
+
+const LEASE = 'projector';
+const LEASE_MS = 3000;
+/** How soon a lost lease, a swap and an asked for retry are noticed. */
+const WATCH_MS = 250;
+const BATCH = 1000;
+const BACKOFF_MS = { least: 100, most: 5000 } as const;
+
+/**
+ * Keeps the live generations of all projections up to date: follows the log in one pass for as long as it holds
+ * the projector's lease; a second runner waits for that. A generation that is missing is built first. Whatever
+ * fails, it begins again from the checkpoints, a little later each time.
+ */
+export class Runner {
+  private readonly stopping = new AbortController();
+  private readonly now: () => number;
+  private readonly lease: HeldLease;
+  private readonly meter: Meter;
+  private running: Promise<void> | undefined;
+  private folds: readonly GenerationFold[] = [];
+  private caughtUpAt: number;
+  private isCaughtUp = false;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly projections: readonly Projection[],
+    private readonly options: RunnerOptions,
+  ) {
+    this.now = options.now ?? Date.now;
+    this.caughtUpAt = this.now();
+    this.lease = new HeldLease(store, LEASE, options.owner, LEASE_MS, this.now);
+    this.meter = new Meter(this.now);
+  }
+
+  /** Begins; resolves when there is a live generation of each projection to read, or when it has been stopped. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.running ??= this.run(resolve).finally(resolve);
+    });
+  }
+
+  /** Ends it after the batch at hand. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  async status(): Promise<readonly ProjectionStatus[]> {
+    const head = await this.log.head();
+    return await Promise.all(
+      this.projections.map(async ({ collection }) => {
+        const live = await liveGeneration(this.store, collection);
+        const fold = this.folds.find(({ projection }) => projection.collection === collection);
+        return {
+          collection: collection.name,
+          ...(live && { generation: live.number }),
+          checkpoint: live === undefined ? START : await this.store.checkpoint(targetOf(live)),
+          head,
+          lagMs: this.isCaughtUp ? 0 : this.now() - this.caughtUpAt,
+          rate: this.meter.rate,
+          parked: fold?.parked.size ?? 0,
+        };
+      }),
+    );
+  }
+
+  private async run(onOpen: () => void): Promise<void> {
+    const { signal } = this.stopping;
+    let wait: number = BACKOFF_MS.least;
+    while (!signal.aborted) {
+      try {
+        if (await this.lease.hold()) await this.lead(onOpen);
+        else await this.standBy(onOpen);
+        wait = BACKOFF_MS.least;
+      } catch (error) {
+        if (isAbort(error)) continue;
+        this.isCaughtUp = false;
+        this.options.report?.(error);
+        await pause(wait, undefined, { signal }).catch(() => undefined);
+        wait = Math.min(wait * 2, BACKOFF_MS.most);
+      }
+    }
+    await this.lease.release().catch((error: unknown) => this.options.report?.(error));
+  }
+
+  /** Projects until it is stopped or must begin again. */
+  private async lead(onOpen: () => void): Promise<void> {
+    await this.buildMissing();
+    this.folds = await this.openFolds();
+    const pass = await LogPass.open(this.log, this.folds);
+    await retryDue(this.log, pass);
+    onOpen();
+    const turn = new AbortController();
+    const signal = AbortSignal.any([this.stopping.signal, turn.signal]);
+    const work = [this.follow(pass, signal), this.watch(signal)];
+    const ends = await Promise.allSettled(work.map((part) => part.finally(() => turn.abort())));
+    for (const end of ends) if (end.status === 'rejected' && !isAbort(end.reason)) throw end.reason;
+  }
+
+  private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
+    const { position: after, prefixes } = pass;
+    for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
+      await pass.take(batch, signal);
+      this.meter.count(batch.events.length);
+      this.isCaughtUp = batch.caughtUp;
+      this.caughtUpAt = this.now();
+    }
+  }
+
+  /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
+  private async watch(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await pause(WATCH_MS, undefined, { signal });
+      if (!(await this.lease.hold())) return;
+      for (const { generation, projection, parked } of this.folds) {
+        const live = await liveGeneration(this.store, projection.collection);
+        if (live?.number !== generation.number || (await parked.isRetryAsked())) return;
+      }
+    }
+  }
+
+  /** Waits for its turn. */
+  private async standBy(onOpen: () => void): Promise<void> {
+    if ((await this.missing()).length === 0) onOpen();
+    await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
+  }
+
+  private async buildMissing(): Promise<void> {
+    await prepareParked(this.store);
+    const missing = await this.missing();
+    if (missing.length === 0) return;
+    const { signal } = this.stopping;
+    // What cannot be folded is parked: a server with most of its data is better than none.
+    await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true });
+  }
+
+  private async missing(): Promise<readonly Projection[]> {
+    const live = await Promise.all(
+      this.projections.map(({ collection }) => liveGeneration(this.store, collection)),
+    );
+    return this.projections.filter((_, at) => live[at] === undefined);
+  }
+
+  private async openFolds(): Promise<readonly GenerationFold[]> {
+    const folds: GenerationFold[] = [];
+    for (const projection of this.projections) {
+      const generation = await liveGeneration(this.store, projection.collection);
+      if (generation === undefined)
+        throw new NoGeneration(`${projection.collection.name} is no longer of this version`);
+      folds.push(await GenerationFold.open(this.store, projection, generation, this.options.code));
+    }
+    return folds;
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
+}

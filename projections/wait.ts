@@ -1,0 +1,29 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Position } from '../src/kernel/event';
+import { type ReadStore } from '../src/kernel/read-store';
+import { type Projection } from './projection';
+
+const POLL_MS = 5;
+
+/**
+ * Waits until queries over these projections show everything up to a position (`docs/decisions.md#a7`): false when
+ * that takes longer.
+ */
+export async function waitForPosition(
+  store: ReadStore,
+  projections: readonly Projection[],
+  position: Position,
+  timeoutMs: number,
+): Promise<boolean> {
+  const targets = projections.map(({ collection }) => ({ collection: collection.name }));
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const checkpoints = await Promise.all(targets.map((target) => store.checkpoint(target)));
+    if (checkpoints.every((checkpoint) => checkpoint >= position)) {
+      await Promise.all(targets.map((target) => store.refresh(target)));
+      return true;
+    }
+    if (performance.now() >= deadline) return false;
+    await pause(POLL_MS);
+  }
+}

@@ -1,0 +1,51 @@
+import { type OfferEvent } from '../../projections/offer-events';
+import { priceHistory } from '../../projections/price-history';
+import { delisted, listed, project, repriced, revised } from './telling';
+
+const day = (number: number) => `2026-04-${String(number).padStart(2, '0')}T00:00:00.000Z`;
+
+describe('the history of a price (decisions P10)', () => {
+  test.each([
+    ['begins with the first listing', [listed('a', 100, {}, day(1))], [[100, day(1)]]],
+    [
+      'grows with every other price',
+      [listed('a', 100, {}, day(1)), repriced('a', 90, day(2)), revised('a', 80, {}, day(3))],
+      [
+        [100, day(1)],
+        [90, day(2)],
+        [80, day(3)],
+      ],
+    ],
+    [
+      'does not grow when a revision leaves the price',
+      [listed('a', 100, {}, day(1)), revised('a', 100, { name: 'New' }, day(2))],
+      [[100, day(1)]],
+    ],
+    [
+      'names a price again that comes back',
+      [listed('a', 100, {}, day(1)), repriced('a', 90, day(2)), repriced('a', 100, day(3))],
+      [
+        [100, day(1)],
+        [90, day(2)],
+        [100, day(3)],
+      ],
+    ],
+    ['survives delisting', [listed('a', 100, {}, day(1)), delisted('a', day(2))], [[100, day(1)]]],
+    [
+      'goes on without an entry when the product is listed again at the same price',
+      [listed('a', 100, {}, day(1)), delisted('a', day(2)), listed('a', 100, {}, day(3))],
+      [[100, day(1)]],
+    ],
+    [
+      'goes on with an entry when it is listed again at another',
+      [listed('a', 100, {}, day(1)), delisted('a', day(2)), listed('a', 120, {}, day(3))],
+      [
+        [100, day(1)],
+        [120, day(3)],
+      ],
+    ],
+  ] as const)('%s', (_, events, prices) => {
+    const described = project(priceHistory, events as readonly OfferEvent[]);
+    expect(described?.document.prices).toEqual(prices.map(([price, at]) => [price, Date.parse(at)]));
+  });
+});
