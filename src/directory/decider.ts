@@ -3,26 +3,28 @@ import { type Decider } from '../kernel/decider';
 import { Directory } from './directory';
 import { type DirectoryEvent } from './events';
 
-/** The events that a stream of reference data should have come to, whatever it has been through. */
-export interface DirectoryCommand {
-  readonly facts: readonly DirectoryEvent[];
-  /** Tokens for entries that have none; an entry that has one keeps it. */
-  readonly newTokens?: readonly TokenIssued[];
+/** An event that should have happened, whatever its stream has been through. */
+export interface Fact {
+  readonly category: 'organisation' | 'program' | 'site' | 'feedinfo' | 'category' | 'mapping';
+  readonly id: number | string;
+  readonly event: DirectoryEvent;
+  /** Of a token: only if the entry has none; otherwise it keeps the one it has. */
+  readonly ifNone?: boolean;
 }
 
-export type TokenIssued = Extract<DirectoryEvent, { type: 'TokenIssued' }>;
-
 /**
- * Decides for one kind of stream: what holds already is left out, so that a command repeated does nothing. The
- * state is a directory of that one stream, folded in place.
+ * Decides for one kind of stream: facts that hold already are left out, so that a command repeated does nothing.
+ * The state is a directory of that one stream, folded in place.
  */
-export function directoryDecider(category: string): Decider<DirectoryCommand, Directory, DirectoryEvent> {
+export function directoryDecider(
+  category: Fact['category'],
+): Decider<readonly Fact[], Directory, DirectoryEvent> {
   return {
     category,
     get initial() {
       return new Directory();
     },
-    decide: missingOf,
+    decide: (facts, directory) => missingOf(facts, directory).map(({ event }) => event),
     evolve(directory, event) {
       directory.evolve(event);
       return directory;
@@ -30,15 +32,13 @@ export function directoryDecider(category: string): Decider<DirectoryCommand, Di
   };
 }
 
-/** Those events of a command that would change something. */
-export function missingOf(command: DirectoryCommand, directory: Directory): readonly DirectoryEvent[] {
-  const { facts, newTokens = [] } = command;
-  return [
-    ...facts.filter((event) => !holds(event, directory)),
-    ...newTokens.filter(
-      ({ data }) => directory.organisations.tokenFor(data.organisationId, data) === undefined,
-    ),
-  ];
+/** Those facts that would change something. */
+export function missingOf(facts: readonly Fact[], directory: Directory): readonly Fact[] {
+  return facts.filter(({ event, ifNone = false }) =>
+    ifNone && event.type === 'TokenIssued'
+      ? directory.organisations.tokenFor(event.data.organisationId, event.data) === undefined
+      : !holds(event, directory),
+  );
 }
 
 function holds(event: DirectoryEvent, directory: Directory): boolean {

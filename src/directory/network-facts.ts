@@ -1,15 +1,8 @@
 import { type Directory } from './directory';
-import { type TokenIssued } from './decider';
+import { type Fact } from './decider';
 import { type DirectoryEvent } from './events';
 import { KEYS } from './network-check';
 import { type ListName, type Network } from './network-file';
-
-/** An event that should have happened, and the stream it belongs to. */
-export interface Fact {
-  readonly category: 'organisation' | 'program' | 'site' | 'feedinfo' | 'category' | 'mapping';
-  readonly id: number | string;
-  readonly event: DirectoryEvent;
-}
 
 /** What a directory holds, as a network file would say it. */
 export function networkOf({ organisations, programs, categories }: Directory): Network {
@@ -43,14 +36,14 @@ export function removalsOf(present: Network, wanted: Network, at: string): reado
   return [...LISTS].reverse().flatMap((list) => list.gone(present, wanted, at));
 }
 
-/** The event of a new token. */
-export function issued(
+/** That an entry has this token. */
+export function tokenFact(
   { organisationId, system, siteId }: Network['tokens'][number],
   hash: string,
   at: string,
-): TokenIssued {
-  const site = siteId === undefined ? {} : { siteId };
-  return { type: 'TokenIssued', data: { organisationId, system, ...site, hash, at } };
+): Fact {
+  const data = { organisationId, system, ...(siteId === undefined ? {} : { siteId }), hash, at };
+  return fact('organisation', organisationId, { type: 'TokenIssued', data });
 }
 
 const STATUS_EVENTS = {
@@ -67,10 +60,7 @@ const LISTS = [
     gone: ({ id }, at) => fact('organisation', id, { type: 'OrganisationRemoved', data: { id, at } }),
   }),
   factsIn('tokens', {
-    made: (token, at) =>
-      token.hash === undefined
-        ? []
-        : [fact('organisation', token.organisationId, issued(token, token.hash, at))],
+    made: (token, at) => (token.hash === undefined ? [] : [tokenFact(token, token.hash, at)]),
     gone: ({ organisationId, hash = '' }, at) =>
       fact('organisation', organisationId, { type: 'TokenRevoked', data: { organisationId, hash, at } }),
   }),

@@ -1,0 +1,29 @@
+import { workerData } from 'node:worker_threads';
+import { followDirectory } from '../directory/follower';
+import { joinEngines } from '../engines/open';
+import { serveCalls } from '../kernel/calls';
+import { type LoaderThreadData, makeLoader } from './loader';
+
+/** Loads feeds away from the thread that serves HTTP. Answers the calls of a `Loader`; closing it ends the thread. */
+async function main({ ticket, dataDir, port }: LoaderThreadData): Promise<void> {
+  const engines = await joinEngines(ticket);
+  const ending = new AbortController();
+  const follower = followDirectory(engines.log, ending.signal);
+  const loader = makeLoader(engines.log, follower, dataDir);
+  const close = async (): Promise<void> => {
+    await loader.close();
+    ending.abort();
+    await engines.close();
+    setImmediate(() => port.close());
+  };
+  serveCalls(port, {
+    open: loader.open.bind(loader),
+    write: loader.write.bind(loader),
+    finish: loader.finish.bind(loader),
+    abort: loader.abort.bind(loader),
+    remove: loader.remove.bind(loader),
+    close,
+  });
+}
+
+void main(workerData as LoaderThreadData);

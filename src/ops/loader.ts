@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { type FollowedDirectory } from '../directory/follower';
+import { type Engines, type EngineTicket } from '../engines/open';
+import { callsOver } from '../kernel/calls';
+import { type EventLog } from '../kernel/event-log';
+import { type ProductLoader } from '../products/commands';
+import { Feeds } from '../products/load/feeds';
+import { Loader } from '../products/load/loader';
+
+export interface LoaderThreadData {
+  readonly ticket: EngineTicket;
+  readonly dataDir: string;
+  /** Where the calls come in. */
+  readonly port: MessagePort;
+}
+
+/** A loader of this thread. */
+export function makeLoader(
+  log: EventLog,
+  follower: FollowedDirectory,
+  dataDir: string,
+  now: () => Date = () => new Date(),
+): Loader {
+  return new Loader({
+    log,
+    feeds: new Feeds(log, join(dataDir, 'cache')),
+    spoolFolder: join(dataDir, 'spool'),
+    directory: follower.directory,
+    reached: (position) => follower.reached(position),
+    now,
+  });
+}
+
+/** A loader in a thread of its own; needs compiled code. */
+export function startLoader(engines: Engines, dataDir: string): ProductLoader {
+  const ticket = engines.ticket();
+  const { port1, port2: port } = new MessageChannel();
+  const workerData: LoaderThreadData = { ticket, dataDir, port };
+  const thread = new Worker(join(__dirname, 'loader.thread.js'), {
+    workerData,
+    transferList: [port, ...ticket.ports],
+  });
+  thread.unref();
+  return callsOver<Loader>(port1);
+}
