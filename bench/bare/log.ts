@@ -1,0 +1,87 @@
+import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
+
+/** An event's id, type, data and meta. */
+export type EventTexts = readonly [id: string, type: string, data: string, meta: string];
+
+/** Events inserted by one statement. */
+const ROWS = 10;
+
+/**
+ * A log as its engine lays it down, driven with SQLite alone: the same pragmas, tables, indexes and statements
+ * (`src/engines/embedded/log/schema.ts`), in this thread.
+ */
+export class BareLog {
+  private readonly database: DatabaseSyncInstance;
+  private readonly one: StatementSyncInstance;
+  private readonly several: StatementSyncInstance;
+  private readonly last: StatementSyncInstance;
+  private readonly appended: StatementSyncInstance;
+
+  constructor(file: string) {
+    this.database = new DatabaseSync(file, { returnArrays: true });
+    this.database.exec(`
+      PRAGMA page_size = 8192;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA wal_autocheckpoint = 1000;
+      PRAGMA journal_size_limit = 67108864;
+      CREATE TABLE events (
+        position INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, meta TEXT NOT NULL
+      ) STRICT;
+      CREATE TABLE appends (
+        position INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, events INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, UNIQUE (stream, revision)
+      ) STRICT;
+    `);
+    const insert = (rows: number): string =>
+      `INSERT INTO events (id, type, data, meta) VALUES ${Array<string>(rows).fill('(?, ?, ?, ?)').join()}`;
+    this.one = this.database.prepare(insert(1));
+    this.several = this.database.prepare(insert(ROWS));
+    this.last = this.database.prepare(
+      'SELECT revision FROM appends WHERE stream = ? ORDER BY revision DESC LIMIT 1',
+    );
+    this.appended = this.database.prepare(
+      'INSERT INTO appends (position, stream, revision, events, bytes) VALUES (?, ?, ?, ?, ?)',
+    );
+  }
+
+  /** Appends to the end of a stream in one transaction, which is on the disk when this returns. */
+  append(stream: string, events: readonly EventTexts[]): void {
+    this.database.exec('BEGIN IMMEDIATE');
+    const [revision] = (this.last.get(stream) as [number] | undefined) ?? [-1];
+    let position: number | bigint = 0;
+    let at = 0;
+    for (; at + ROWS <= events.length; at += ROWS) {
+      position = this.several.run(...events.slice(at, at + ROWS).flat()).lastInsertRowid;
+    }
+    for (; at < events.length; at += 1) position = this.one.run(...(events[at] ?? [])).lastInsertRowid;
+    const bytes = events.reduce((sum, [, , data]) => sum + data.length, 0);
+    this.appended.run(position, stream, revision + events.length, events.length, bytes);
+    this.database.exec('COMMIT');
+  }
+
+  close(): void {
+    this.database.close();
+  }
+}
+
+/** The events of a stream in a log's file, in order. */
+export function eventsIn(file: string, stream: string): EventTexts[] {
+  const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
+  try {
+    const events = database.prepare(`
+      SELECT e.id, e.type, e.data, e.meta FROM appends a
+      CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position
+      WHERE a.stream = ? ORDER BY e.position`);
+    return events.all(stream) as EventTexts[];
+  } finally {
+    database.close();
+  }
+}
+
+/** Appends events in batches of the size that the server appends. */
+export function appendAll(log: BareLog, stream: string, events: readonly EventTexts[]): void {
+  for (let at = 0; at < events.length; at += BATCH) log.append(stream, events.slice(at, at + BATCH));
+}
+
+const BATCH = 499;

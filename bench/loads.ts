@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { appendAll, BareLog, eventsIn } from './bare/log';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { type BodyFormat } from './products';
+import { Server } from './server';
+
+/**
+ * New products posted into an empty feed, the projector paused.
+ *
+ * Ours: from the start of the POST to the answer, which says that all of it is durable.
+ * Bare, one after the other in one thread: `read` reads the same bytes (already in memory); then the very events that
+ * the server has appended (already in memory) are appended to a log of the same make.
+ */
+export async function compareLoads(
+  bench: Bench,
+  { figure, format, goal }: { readonly figure: string; readonly format: BodyFormat; readonly goal: number },
+  read: (body: Buffer) => void,
+): Promise<readonly Figure[]> {
+  const path = await bench.body(format);
+  const body = await readFile(path);
+  const log = new BareLog(join(bench.folder, `${figure}.sqlite`));
+  const server = await Server.start(join(bench.folder, figure), 'api');
+  try {
+    const compared = await compareRates(
+      { figure, goal, count: bench.count },
+      (round) => timed(() => server.post(round + 1, format, path)),
+      (round) => {
+        const stream = `feed-${round + 1}`;
+        const events = eventsIn(server.logFile, stream);
+        return timed(() => {
+          read(body);
+          appendAll(log, stream, events);
+        });
+      },
+    );
+    return [compared];
+  } finally {
+    await server.stop();
+    log.close();
+  }
+}

@@ -1,0 +1,53 @@
+import { CATEGORIES } from './products';
+
+/** May post to all feeds. */
+export const ADVERTISER_TOKEN = 'b'.repeat(40);
+/** Sees all feeds. */
+export const PUBLISHER_TOKEN = 'c'.repeat(40);
+/** The feeds there are: 1 and up to this. */
+export const FEEDS = 12;
+
+/** A network file with one advertiser, one publisher and some feeds, every category of the products mapped in each. */
+export function networkFile(): string {
+  const feeds = Array.from({ length: FEEDS }, (_, feed) => feed + 1);
+  const categories = Array.from({ length: CATEGORIES }, (_, category) => String(category + 1));
+  return JSON.stringify({
+    organisations: [
+      { id: 1, kind: 'advertiser', name: 'Bench shop' },
+      { id: 2, kind: 'publisher', name: 'Bench site' },
+    ],
+    tokens: [
+      { token: ADVERTISER_TOKEN, organisationId: 1, system: 'PRODUCTS' },
+      { token: PUBLISHER_TOKEN, organisationId: 2, system: 'PRODUCTS', siteId: 21 },
+    ],
+    programs: [
+      {
+        id: 11,
+        organisationId: 1,
+        name: 'Bench shop',
+        country: 'DE',
+        currency: 'EUR',
+        logoUrl: 'https://shop.example/logo.png',
+        status: 'active',
+        acceptsClaims: false,
+        daysToAutoApprove: null,
+        events: [],
+      },
+    ],
+    sites: [{ id: 21, organisationId: 2, name: 'site.example', url: 'https://site.example/' }],
+    connections: [{ siteId: 21, programId: 11 }],
+    feeds: feeds.map((id) => ({
+      id,
+      programIds: [11],
+      name: `Feed ${id}`,
+      language: 'en',
+      active: true,
+      visible: true,
+      secret: false,
+    })),
+    categories: categories.map((id) => ({ id, parentId: null, names: { en: `Platform category ${id}` } })),
+    mappings: feeds.flatMap((feedId) =>
+      categories.map((categoryId) => ({ feedId, name: `category ${Number(categoryId) - 1}`, categoryId })),
+    ),
+  });
+}

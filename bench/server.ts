@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Readable } from 'node:stream';
+import { Agent, type Dispatcher, request } from 'undici';
+import { ADVERTISER_TOKEN, networkFile } from './network';
+import { type BodyFormat } from './products';
+
+const PROGRAM = join(__dirname, '../src/main.js');
+
+/** The server as its users run it: a process of its own, reached over HTTP on the loopback interface. */
+export class Server {
+  private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly origin: string,
+    private readonly dataDir: string,
+  ) {}
+
+  /**
+   * Starts it on a folder of data (a new one gets the network of `networkFile` first) with some roles: without
+   * `projector` the read models stand still.
+   */
+  static async start(dataDir: string, roles: string, port = 0): Promise<Server> {
+    const env = {
+      ...process.env,
+      DATA_DIR: dataDir,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      LOG_LEVEL: 'warn',
+    };
+    await mkdir(dataDir, { recursive: true });
+    const network = join(dataDir, 'network.json');
+    await writeFile(network, networkFile());
+    await ended(
+      spawn(process.execPath, [PROGRAM, 'network', 'import', network], {
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
+    const child = spawn(process.execPath, [PROGRAM, 'serve', '--roles', roles], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    return new Server(child, await originOf(child), dataDir);
+  }
+
+  /** Posts a body of products into a feed; the answer says that they are durable. */
+  async post(feed: number, format: BodyFormat, body: Readable | string): Promise<string> {
+    const path = `/1.0/products;fid=${feed}?token=${ADVERTISER_TOKEN}`;
+    const headers = { 'content-type': `application/${format}; charset=utf-8` };
+    const answer = await request(`${this.origin}${path}`, {
+      method: 'POST',
+      headers,
+      body: typeof body === 'string' ? createReadStream(body, { highWaterMark: 1024 * 1024 }) : body,
+      dispatcher: this.agent,
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`the post was answered ${answer.statusCode}: ${text}`);
+    return String(answer.headers['x-log-position']);
+  }
+
+  /** Gets a path; raises for any answer but 200. */
+  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const answer = await this.answerTo(path, headers);
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
+    return text;
+  }
+
+  /** Waits until everything appended so far has been projected. */
+  async caughtUp(): Promise<void> {
+    for (;;) {
+      const answer = await this.answerTo('/health/ready', {});
+      await answer.body.dump();
+      if (answer.statusCode === 200) return;
+    }
+  }
+
+  /** Peak resident memory so far, in MB. */
+  peakMemory(): number {
+    const status = readFileSync(`/proc/${this.child.pid ?? 0}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+  }
+
+  /** The file of its event log. */
+  get logFile(): string {
+    return join(this.dataDir, 'log.sqlite');
+  }
+
+  async stop(): Promise<void> {
+    await this.agent.close();
+    this.child.kill('SIGTERM');
+    if (this.child.exitCode === null) await once(this.child, 'exit');
+  }
+
+  private async answerTo(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Dispatcher.ResponseData> {
+    return request(`${this.origin}${path}`, { headers: { ...headers }, dispatcher: this.agent });
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  child.stdout?.resume();
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code)}`);
+}
+
+/** Where the server says it listens. */
+async function originOf(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error('the output of the server cannot be read');
+  for await (const line of createInterface({ input: child.stdout })) {
+    const origin = /listening on (http:\S+)/.exec(line)?.[1];
+    if (origin !== undefined) {
+      child.stdout.resume();
+      return origin;
+    }
+  }
+  throw new Error('the server ended before it listened');
+}
