@@ -60,7 +60,9 @@ function toXmlProduct(product: OutputProduct, view: XmlView): XmlElement {
     'ns2:categories': { 'ns2:category': categories.map((category) => ({ $: { ...category } })) },
     ...(fields.length === 0
       ? {}
-      : { 'ns2:fields': { 'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })) } }),
+      : {
+          'ns2:fields': { 'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })) },
+        }),
     ...prefixed(COMMON, product),
     ...prefixed(['ean', 'upc', 'isbn', 'mpn', 'sku'], identifiers),
     offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, view)) },
@@ -84,7 +86,7 @@ function toXmlOffer(offer: OutputOffer, product: OutputProduct, { dates, currenc
     ...present('deliveryTime', offer.deliveryTime),
     ...present('condition', offer.condition),
     ...present('shippingCost', offer.shippingCost),
-    ...Object.assign({}, ...ON_OFFER_TOO.map((name) => present(name, product[name]))) as XmlElement,
+    ...(Object.assign({}, ...ON_OFFER_TOO.map((name) => present(name, product[name]))) as XmlElement),
   };
 }
 
@@ -100,7 +102,9 @@ function prefixed<Key extends string>(
   names: readonly Key[],
   from: Readonly<Partial<Record<Key, string | number>>>,
 ): XmlElement {
-  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[`ns2:${name}`, from[name]]])));
+  return Object.fromEntries(
+    names.flatMap((name) => (from[name] === undefined ? [] : [[`ns2:${name}`, from[name]]])),
+  );
 }
 
 function present(name: string, value: string | number | undefined): XmlElement {

@@ -90,7 +90,9 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
     name: product.name,
     description: product.description,
     productImage: product.productImage,
-    categories: product.categories.map((category, at) => toCategory(category, first.mapped[at] ?? null, directory)),
+    categories: product.categories.map((category, at) =>
+      toCategory(category, first.mapped[at] ?? null, directory),
+    ),
     ...optional('language', feed?.language),
     ...optional('identifiers', product.identifiers),
     ...optional('fields', product.fields),
@@ -164,6 +166,9 @@ function toDate(time: number, dates: OutputView['dates']): OutputDate {
   return dates === 'iso8601' ? new Date(time).toISOString() : time;
 }
 
-function optional<Key extends string, Value>(key: Key, value: Value | undefined): { readonly [K in Key]?: Value } {
+function optional<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { readonly [K in Key]?: Value } {
   return (value === undefined ? {} : { [key]: value }) as { readonly [K in Key]?: Value };
 }

@@ -137,7 +137,9 @@ class Check {
     const value = this.posted.productImage;
     if (isUnset(value)) return this.refuse(fault.valueNotSet, 'productImage must be set', { url: '' });
     if (!isRecord(value)) {
-      return this.refuse(fault.illegalValue, wrong('productImage', value, 'an object with a url'), { url: '' });
+      return this.refuse(fault.illegalValue, wrong('productImage', value, 'an object with a url'), {
+        url: '',
+      });
     }
     const url = this.requiredUrl('productImage.url', value.url);
     const width = this.pixels('productImage.width', value.width);
@@ -161,7 +163,10 @@ class Check {
     if (id === undefined && name === undefined && isUnset(posted.id) && isUnset(posted.name)) {
       this.refuse(fault.valueNotSet, `${field}.id or ${field}.name must be set`);
     } else if (id !== undefined && name === undefined && !knowsCategory(id)) {
-      this.refuse(fault.illegalValue, wrong(`${field}.id`, id, 'the id of a platform category, or a name beside it'));
+      this.refuse(
+        fault.illegalValue,
+        wrong(`${field}.id`, id, 'the id of a platform category, or a name beside it'),
+      );
     }
     return {
       ...(id === undefined ? {} : { id }),
@@ -185,7 +190,10 @@ class Check {
       const value = direct ?? inGroup;
       if (value === undefined) continue;
       if (direct !== undefined && inGroup !== undefined && direct !== inGroup) {
-        this.refuse(fault.illegalValue, wrong(`identifiers.${name}`, inGroup, `the same value as ${name}, or none`));
+        this.refuse(
+          fault.illegalValue,
+          wrong(`identifiers.${name}`, inGroup, `the same value as ${name}, or none`),
+        );
       }
       if (name === 'ean' && !/^\d+$/.test(value)) {
         this.refuse(fault.notNumeric, wrong('ean', value, 'digits'));
@@ -226,7 +234,11 @@ class Check {
 
   private refuse(kind: (message: string, details: FaultDetails) => Fault, message: string): void;
   private refuse<T>(kind: (message: string, details: FaultDetails) => Fault, message: string, instead: T): T;
-  private refuse(kind: (message: string, details: FaultDetails) => Fault, message: string, instead?: unknown): unknown {
+  private refuse(
+    kind: (message: string, details: FaultDetails) => Fault,
+    message: string,
+    instead?: unknown,
+  ): unknown {
     this.faults.push(kind(message, this.details));
     return instead;
   }

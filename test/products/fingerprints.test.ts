@@ -6,9 +6,18 @@ import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
 import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprint-file';
 import { IdTable } from '../../src/products/load/id-table';
 
-const ids = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));
+const ids = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'),
+);
 
 describe('the numbers of ids', () => {
+  test('are found again among many', () => {
+    const table = new IdTable();
+    for (let at = 0; at < 20_000; at += 1) expect(table.add(`p${at}`)).toBe(at);
+    for (let at = 0; at < 20_000; at += 1) expect(table.find(`p${at}`)).toBe(at);
+  });
+
   test('are given in order, once for each id, and found again', () => {
     fc.assert(
       fc.property(fc.array(ids, { maxLength: 3000 }), (list) => {

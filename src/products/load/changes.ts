@@ -30,8 +30,10 @@ export function decidePosted(
 ): Change | undefined {
   const { sourceProductId, content, price } = posted;
   const product = prints.find(sourceProductId);
-  if (product < 0 || !prints.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
-  if (!prints.hasContent(product, content)) return { type: 'ProductRevised', sourceProductId, price, content };
+  if (product < 0 || !prints.isListed(product))
+    return { type: 'ProductListed', sourceProductId, price, content };
+  if (!prints.hasContent(product, content))
+    return { type: 'ProductRevised', sourceProductId, price, content };
   if (prints.priceOf(product) !== price) return { type: 'ProductRepriced', sourceProductId, price };
   return undefined;
 }
@@ -81,7 +83,11 @@ export function toChange(event: RecordedEvent): Change | undefined {
       const at = event.data.indexOf(CONTENT);
       const head = JSON.parse(`${event.data.slice(0, at)}}`) as { sourceProductId: string; price: number };
       const { content } = JSON.parse(event.meta) as { content?: Digest };
-      return { type: event.type, ...head, content: content ?? digestOf(event.data.slice(at + CONTENT.length, -1)) };
+      return {
+        type: event.type,
+        ...head,
+        content: content ?? digestOf(event.data.slice(at + CONTENT.length, -1)),
+      };
     }
     case 'ProductRepriced':
       return { type: event.type, ...(JSON.parse(event.data) as { sourceProductId: string; price: number }) };

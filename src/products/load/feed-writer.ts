@@ -20,7 +20,9 @@ export type Item =
   | { readonly kind: 'delisted'; readonly sourceProductId: string };
 
 /** What has become of the products given so far. */
-export type Tally = { -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed']: FeedImport[Key] };
+export type Tally = {
+  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed']: FeedImport[Key];
+};
 
 interface Batch {
   readonly items: readonly Item[];
@@ -65,9 +67,13 @@ export class FeedWriter {
   }
 
   async add(item: Item): Promise<void> {
-    const bytes = OVERHEAD + 3 * item.sourceProductId.length + (item.kind === 'posted' ? item.body.length : 0);
+    const bytes =
+      OVERHEAD + 3 * item.sourceProductId.length + (item.kind === 'posted' ? item.body.length : 0);
     // One place is kept for the event that closes a load.
-    if (this.items.length === APPEND_LIMITS.events - 1 || this.bytes + bytes > APPEND_LIMITS.bytes - CLOSE_BYTES) {
+    if (
+      this.items.length === APPEND_LIMITS.events - 1 ||
+      this.bytes + bytes > APPEND_LIMITS.bytes - CLOSE_BYTES
+    ) {
       await this.flush();
     }
     this.items.push(item);
@@ -110,7 +116,8 @@ export class FeedWriter {
       batch.close === undefined
         ? decided.events
         : [...decided.events, closing(batch.close(plus(this.tally, tally)))];
-    if (this.signal.aborted) throw new EngineUnavailable('the load was broken off: the server is being stopped');
+    if (this.signal.aborted)
+      throw new EngineUnavailable('the load was broken off: the server is being stopped');
     if (events.length > 0) {
       try {
         const appended = await appendSurely(this.log, this.stream, this.prints.revision, events);
@@ -138,7 +145,8 @@ export class FeedWriter {
     const changes: Change[] = [];
     const events: NewEvent[] = [];
     for (const item of items) {
-      const change = item.kind === 'posted' ? decidePosted(this.prints, item) : this.decideDelisted(item.sourceProductId);
+      const change =
+        item.kind === 'posted' ? decidePosted(this.prints, item) : this.decideDelisted(item.sourceProductId);
       if (change === undefined) {
         if (item.kind === 'posted') tally.unchanged += 1;
         continue;
@@ -153,7 +161,9 @@ export class FeedWriter {
 
   private decideDelisted(sourceProductId: string): Change | undefined {
     const product = this.prints.find(sourceProductId);
-    return product >= 0 && this.prints.isListed(product) ? { type: 'ProductDelisted', sourceProductId } : undefined;
+    return product >= 0 && this.prints.isListed(product)
+      ? { type: 'ProductDelisted', sourceProductId }
+      : undefined;
   }
 }
 

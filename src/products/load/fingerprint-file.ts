@@ -59,7 +59,8 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   if (header?.format !== FORMAT || header.feedId !== feedId) return undefined;
   const { products, idBytes } = header;
   const body = file.subarray(HEADER_BYTES);
-  if (body.length !== products * (8 + 16 + 16 + 4 + 1) + idBytes || sha256([body]) !== header.sha256) return undefined;
+  if (body.length !== products * (8 + 16 + 16 + 4 + 1) + idBytes || sha256([body]) !== header.sha256)
+    return undefined;
   // Columns of their own, aligned and free to be changed.
   let offset = body.byteOffset;
   const take = (length: number): ArrayBuffer => {

@@ -207,7 +207,10 @@ function write(column: Uint32Array, product: number, digest: Digest): void {
   for (let index = 0; index < WORDS; index += 1) column[product * WORDS + index] = word(digest, index);
 }
 
-function extended<Column extends Uint32Array | Float64Array | Uint8Array>(old: Column, larger: Column): Column {
+function extended<Column extends Uint32Array | Float64Array | Uint8Array>(
+  old: Column,
+  larger: Column,
+): Column {
   larger.set(old);
   return larger;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Position } from '../../kernel/event';
+import { type Directory } from '../../directory/directory';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedImport } from '../feed';
 import { type BodyFormat, type BodyReader, readBody } from './body';
@@ -15,6 +16,8 @@ export interface LoadRequest {
   readonly feedId: number;
   readonly mode: FeedImport['mode'];
   readonly format: BodyFormat;
+  /** What the caller knew of the directory is known to the check too. */
+  readonly directoryPosition: Position;
 }
 
 /** What became of a load: everything but the products of `faults` is stored. */
@@ -39,7 +42,9 @@ export interface LoaderOptions {
   readonly feeds: Feeds;
   /** Where bodies are held that are too large for memory. */
   readonly spoolFolder: string;
-  readonly knowsCategory: (id: string) => boolean;
+  readonly directory: Directory;
+  /** Waits until the directory has seen a position. */
+  readonly reached: (position: Position) => Promise<unknown>;
   readonly now: () => Date;
 }
 
@@ -65,11 +70,14 @@ export class Loader {
 
   constructor(private readonly options: LoaderOptions) {}
 
+  /** Starts a load; its body comes by `write`. */
   async open(request: LoadRequest): Promise<string> {
-    const { feeds, spoolFolder, knowsCategory } = this.options;
-    if (feeds.peek(request.feedId) === undefined) await feeds.warm(request.feedId);
+    const { feeds, spoolFolder } = this.options;
+    await this.options.reached(request.directoryPosition);
+    await feeds.warm(request.feedId);
     const spool = new Spool(spoolFolder);
-    const receiver = new Receiver({ spool, prints: feeds.peek(request.feedId), knowsCategory });
+    const prints = feeds.peek(request.feedId);
+    const receiver = new Receiver({ spool, prints, knowsCategory: this.knowsCategory });
     const reader = readBody(request.format, receiver);
     const id = randomUUID();
     this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });
@@ -100,7 +108,10 @@ export class Loader {
   }
 
   /** Deletes products of a feed (Document 1, Delete products); ids that are not there are passed over. */
-  async remove(feedId: number, which: readonly string[] | 'all'): Promise<{ position: Position; changes: number }> {
+  async remove(
+    feedId: number,
+    which: readonly string[] | 'all',
+  ): Promise<{ position: Position; changes: number }> {
     return this.options.feeds.use(feedId, async (prints) => {
       const writer = this.writerFor(feedId, prints);
       for (const sourceProductId of which === 'all' ? listed(prints) : new Set(which)) {
@@ -118,6 +129,8 @@ export class Loader {
     for (const id of [...this.loads.keys()]) await this.abort(id);
     await this.options.feeds.close();
   }
+
+  private readonly knowsCategory = (id: string): boolean => this.options.directory.category(id) !== undefined;
 
   private async store(load: Load, prints: Fingerprints): Promise<Loaded> {
     const { request, receiver } = load;
@@ -139,7 +152,11 @@ export class Loader {
     };
   }
 
-  private async storePosted({ receiver, spool }: Load, writer: FeedWriter, prints: Fingerprints): Promise<void> {
+  private async storePosted(
+    { receiver, spool }: Load,
+    writer: FeedWriter,
+    prints: Fingerprints,
+  ): Promise<void> {
     let sequence = 0;
     for await (const some of spool.read()) {
       for (const held of some) {
@@ -155,7 +172,7 @@ export class Loader {
 
   /** A product whose bytes were known when they came, but the feed has changed since. */
   private async readAgain(held: Held, receiver: Receiver, writer: FeedWriter): Promise<void> {
-    const checked = checkProduct(parseProduct(held.body), this.options.knowsCategory);
+    const checked = checkProduct(parseProduct(held.body), this.knowsCategory);
     if ('faults' in checked) {
       receiver.refuse(checked.sourceProductId, checked.faults);
       return;
@@ -163,7 +180,14 @@ export class Loader {
     const { json, digest } = contentOf(checked.product);
     const { sourceProductId, price } = checked;
     const { posted } = held;
-    await writer.add({ kind: 'posted', sourceProductId, price, content: digest, posted, body: Buffer.from(json) });
+    await writer.add({
+      kind: 'posted',
+      sourceProductId,
+      price,
+      content: digest,
+      posted,
+      body: Buffer.from(json),
+    });
   }
 
   private importOf(load: Load, tally: Tally): FeedImport {
@@ -187,7 +211,13 @@ export class Loader {
   }
 
   private writerFor(feedId: number, prints: Fingerprints): FeedWriter {
-    return new FeedWriter(this.options.log, feedId, prints, this.options.now().toISOString(), this.stopping.signal);
+    return new FeedWriter(
+      this.options.log,
+      feedId,
+      prints,
+      this.options.now().toISOString(),
+      this.stopping.signal,
+    );
   }
 
   private loadOf(id: string): Load {
@@ -199,7 +229,9 @@ export class Loader {
 
 function isStill({ sourceProductId, posted }: Held, prints: Fingerprints): boolean {
   const product = prints.find(sourceProductId);
-  return product >= 0 && prints.isListed(product) && posted !== undefined && prints.hasPosted(product, posted);
+  return (
+    product >= 0 && prints.isListed(product) && posted !== undefined && prints.hasPosted(product, posted)
+  );
 }
 
 /** Delists what a replacement did not name, once everything it did name has been appended. */

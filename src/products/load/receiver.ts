@@ -82,7 +82,8 @@ export class Receiver {
 
   private usable(sourceProductId: string): void {
     this.sequence += 1;
-    this.last[this.number(sourceProductId)] = this.sequence;
+    const id = this.number(sourceProductId);
+    this.last[id] = this.sequence;
   }
 
   private number(sourceProductId: string): number {

@@ -16,7 +16,12 @@ export type Held =
       readonly body: Buffer;
     }
   /** Known by its very bytes, which are the body: read again only if the feed has changed meanwhile. */
-  | { readonly kind: 'known'; readonly sourceProductId: string; readonly posted: Digest; readonly body: Buffer };
+  | {
+      readonly kind: 'known';
+      readonly sourceProductId: string;
+      readonly posted: Digest;
+      readonly body: Buffer;
+    };
 
 const KINDS = ['checked', 'known'] as const;
 
@@ -156,7 +161,8 @@ function decode(bytes: Buffer, start: number, bodyStart: number, end: number): H
   const hasPosted = bytes.readUInt32LE(start + 33) !== 0 || bytes.readUInt32LE(start + 37) !== 0;
   const posted = hasPosted ? bytes.toString('hex', start + 33, start + 49) : undefined;
   const body = bytes.subarray(bodyStart, end);
-  if (bytes[start] === KINDS.indexOf('known')) return { kind: 'known', sourceProductId, posted: posted ?? '', body };
+  if (bytes[start] === KINDS.indexOf('known'))
+    return { kind: 'known', sourceProductId, posted: posted ?? '', body };
   const price = bytes.readDoubleLE(start + 9);
   const content = bytes.toString('hex', start + 17, start + 33);
   return { kind: 'checked', sourceProductId, price, content, posted, body };
