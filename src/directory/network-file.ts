@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
-import { isCountry, isCurrency, isLanguage } from './iso-codes';
+import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
 import { TOKEN, tokenHash } from './token';
 
 /**
@@ -8,9 +8,10 @@ import { TOKEN, tokenHash } from './token';
  * `docs/network.schema.json` is made from this.
  */
 
-/** Says what would have been accepted, and what came. */
-function expects(what: string): { error: (issue: { readonly input?: unknown }) => string } {
+/** Says what would have been accepted, and what came; one fault of a value is enough. */
+function expects(what: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
   return {
+    abort: true,
     error: ({ input }) => (input === undefined ? `missing: ${what}` : `${shown(input)} is not ${what}`),
   };
 }

@@ -1,15 +1,20 @@
-import { type Receiver } from './receiver';
-import { JsonBody } from './json-body';
-
-export type BodyFormat = 'json' | 'xml';
+import { NotParsable } from '../../wire/not-parsable';
+import { productFaults as fault } from '../faults';
 
 /** Takes a body apart as its bytes come in, and gives its products to a receiver. Raises `PF_210`. */
 export interface BodyReader {
   /** When a promise comes back, wait for it before giving more. */
   write(chunk: Buffer): Promise<void> | undefined;
-  end(): Promise<void> | undefined;
+  end(): void;
 }
 
-export function readBody(format: BodyFormat, receiver: Receiver): BodyReader {
-  return format === 'json' ? new JsonBody(receiver) : new JsonBody(receiver);
+/** Runs a parser: what it cannot parse is `PF_210`. */
+export function asFault(parse: () => void): void {
+  try {
+    parse();
+  } catch (error) {
+    if (error instanceof NotParsable)
+      throw fault.noParsableContent(`the body cannot be read: ${error.message}`);
+    throw error;
+  }
 }

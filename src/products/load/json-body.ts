@@ -1,7 +1,5 @@
 import { JsonCutter } from '../../wire/json-cut';
-import { NotParsable } from '../../wire/not-parsable';
-import { productFaults as fault } from '../faults';
-import { type BodyReader } from './body';
+import { asFault, type BodyReader } from './body';
 import { MAX_PRODUCT, type Receiver } from './receiver';
 
 /** Objects and lists within a product, the product itself counted. */
@@ -33,19 +31,8 @@ export class JsonBody implements BodyReader {
     return pending;
   }
 
-  end(): undefined {
+  end(): void {
     asFault(() => this.cutter.end());
-  }
-}
-
-/** Runs a parser: what it cannot parse is `PF_210`. */
-export function asFault(parse: () => void): void {
-  try {
-    parse();
-  } catch (error) {
-    if (error instanceof NotParsable)
-      throw fault.noParsableContent(`the body cannot be read: ${error.message}`);
-    throw error;
   }
 }
 

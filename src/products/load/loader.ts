@@ -3,14 +3,17 @@ import { type Position } from '../../kernel/event';
 import { type Directory } from '../../directory/directory';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedImport } from '../feed';
-import { type BodyFormat, type BodyReader, readBody } from './body';
+import { type BodyFormat } from '../../wire/format';
+import { type BodyReader } from './body';
 import { contentOf } from './changes';
 import { CLOSE_BYTES, FeedWriter, type Tally } from './feed-writer';
 import { type Feeds } from './feeds';
 import { type Fingerprints } from './fingerprints';
+import { JsonBody } from './json-body';
 import { parseProduct, Receiver } from './receiver';
 import { checkProduct } from '../product-check';
 import { type Held, Spool } from './spool';
+import { XmlBody } from './xml-body';
 
 export interface LoadRequest {
   readonly feedId: number;
@@ -78,7 +81,7 @@ export class Loader {
     const spool = new Spool(spoolFolder);
     const prints = feeds.peek(request.feedId);
     const receiver = new Receiver({ spool, prints, knowsCategory: this.knowsCategory });
-    const reader = readBody(request.format, receiver);
+    const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
     const id = randomUUID();
     this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });
     return id;
@@ -93,7 +96,7 @@ export class Loader {
   async finish(id: string): Promise<Loaded> {
     const load = this.loadOf(id);
     try {
-      await load.reader.end();
+      load.reader.end();
       return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
     } finally {
       await this.abort(id);

@@ -1,0 +1,145 @@
+import { type XmlAttributes, type XmlReader, readXml } from '../../wire/xml-read';
+import { productFaults as fault } from '../faults';
+import { asFault, type BodyReader } from './body';
+import { MAX_PRODUCT, type Receiver } from './receiver';
+
+/** Elements whose white space around is no part of their value: numbers. */
+const NUMBERS: ReadonlySet<string> = new Set(['price', 'inStock', 'ean']);
+
+type Growing = Record<string, unknown>;
+
+/**
+ * A body `products/product` (Document 1, XML body shape), read by local names in any namespace
+ * (`docs/decisions.md#p24`). Each product is given on in the shape of the JSON one.
+ */
+export class XmlBody implements BodyReader {
+  private readonly reader: XmlReader;
+  private depth = 0;
+  private product: Growing = {};
+  /** Characters that the present product has taken. */
+  private taken = 0;
+  /** Name of the child of `product` that is open. */
+  private child = '';
+  /** The category or custom field that is open. */
+  private part: Growing | undefined;
+  private partName = '';
+  private text = '';
+  private pending: Promise<void> | undefined;
+
+  constructor(private readonly receiver: Receiver) {
+    this.reader = readXml({
+      open: (name, attributes) => this.open(name, attributes),
+      text: (piece) => this.take(piece),
+      close: () => this.close(),
+    });
+  }
+
+  write(chunk: Buffer): Promise<void> | undefined {
+    asFault(() => this.reader.write(chunk));
+    const { pending } = this;
+    this.pending = undefined;
+    return pending;
+  }
+
+  end(): void {
+    asFault(() => this.reader.end());
+  }
+
+  private open(name: string, attributes: XmlAttributes): void {
+    this.depth += 1;
+    this.text = '';
+    switch (this.depth) {
+      case 1:
+        if (name !== 'products')
+          throw fault.noParsableContent(`the root element must be products, not ${name}`);
+        requireVersion3(attributes.version);
+        return;
+      case 2:
+        if (name !== 'product')
+          throw fault.noParsableContent(`products must hold product elements, not ${name}`);
+        this.product = { sourceProductId: this.kept(attributes.sourceProductId) };
+        this.taken = 0;
+        return;
+      case 3:
+        this.openChild(name, attributes);
+        return;
+      case 4:
+        this.openPart(name, attributes);
+        return;
+      default:
+    }
+  }
+
+  private openChild(name: string, { width, height }: XmlAttributes): void {
+    this.child = name;
+    if (name === 'productImage') this.product.productImage = { width, height };
+    else if (name === 'categories' || name === 'fields') this.product[name] ??= [];
+    else if (name === 'identifiers') this.product.identifiers ??= {};
+  }
+
+  private openPart(name: string, attributes: XmlAttributes): void {
+    this.partName = name;
+    this.part = undefined;
+    if (this.child === 'categories' && name === 'category') {
+      const { id, name: own, tdCategoryName } = attributes;
+      this.part = { id: this.kept(id), name: this.kept(own), tdCategoryName: this.kept(tdCategoryName) };
+    } else if (this.child === 'fields' && name === 'field') {
+      this.part = { name: this.kept(attributes.name) };
+    }
+    if (this.part !== undefined) (this.product[this.child] as Growing[]).push(this.part);
+  }
+
+  private take(piece: string): void {
+    if (this.depth === 3 || this.depth === 4) this.text += this.kept(piece) ?? '';
+  }
+
+  private close(): void {
+    if (this.depth === 4) this.closePart();
+    else if (this.depth === 3) this.closeChild();
+    else if (this.depth === 2) this.closeProduct();
+    this.depth -= 1;
+  }
+
+  private closePart(): void {
+    if (this.child === 'fields' && this.part !== undefined) this.part.value = this.text;
+    if (this.child === 'identifiers')
+      (this.product.identifiers as Growing)[this.partName] = this.value(this.partName);
+    this.text = '';
+  }
+
+  private closeChild(): void {
+    const name = this.child;
+    if (name === 'productImage') (this.product.productImage as Growing).url = this.text;
+    else if (
+      name !== 'categories' &&
+      name !== 'fields' &&
+      name !== 'identifiers' &&
+      name !== 'sourceProductId'
+    ) {
+      this.product[name] = this.value(name);
+    }
+  }
+
+  private closeProduct(): void {
+    const id = this.product.sourceProductId as string | undefined;
+    if (this.taken > MAX_PRODUCT) this.receiver.oversized(id === '' ? undefined : id);
+    else this.pending = this.receiver.take(this.product) ?? this.pending;
+    this.product = {};
+  }
+
+  private value(name: string): string {
+    return NUMBERS.has(name) ? this.text.trim() : this.text;
+  }
+
+  /** Counts a text of the product; of one that is too large no more is kept. */
+  private kept(text: string | undefined): string | undefined {
+    if (text === undefined) return undefined;
+    this.taken += text.length;
+    return this.taken > MAX_PRODUCT && this.depth > 2 ? '' : text;
+  }
+}
+
+function requireVersion3(version: string | undefined): void {
+  if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;
+  throw fault.illegalValue(`the attribute version of products must be 3.0, not '${version}'`);
+}

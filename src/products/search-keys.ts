@@ -1,0 +1,75 @@
+import { BOOLEAN, DATE, INTEGER, NUMBER, oneOf, TEXT } from '../wire/key-types';
+import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
+import { CURRENCY, LANGUAGE } from '../wire/iso-keys';
+import { productFaults as fault } from './faults';
+
+const values = { type: TEXT, multiple: true } as const;
+
+/** Document 1, Search products: the query keys (for `token` and `jsonp` see `src/http`). */
+export const searchKeys = {
+  q: values,
+  fid: { type: INTEGER, multiple: true, required: true },
+  currency: { type: CURRENCY },
+  sourceproducturl: { type: BOOLEAN, multiple: true, inQuery: true },
+  minPrice: { type: NUMBER, aliases: ['pricemin'] },
+  maxPrice: { type: NUMBER, aliases: ['pricemax'] },
+  minUpdateDate: { type: DATE },
+  maxUpdateDate: { type: DATE },
+  tdCategoryId: { type: INTEGER, multiple: true },
+  category: values,
+  brand: { ...values, aliases: ['brands'] },
+  spId: values,
+  tdId: values,
+  ean: values,
+  mpn: values,
+  sku: values,
+  upc: values,
+  isbn: values,
+  language: { type: LANGUAGE },
+  field: { type: TEXT },
+  orderBy: { type: oneOf('priceAsc', 'priceDesc', 'modificationDateAsc', 'modificationDateDesc') },
+  page: { type: INTEGER },
+  pageSize: { type: INTEGER },
+  limit: { type: INTEGER },
+  groupOffersByProduct: { type: BOOLEAN },
+  priceHistory: { type: BOOLEAN },
+  dateOutputFormat: { type: TEXT },
+  availability: values,
+  condition: values,
+  model: values,
+  manufacturer: values,
+  shippingCost: values,
+  promoText: values,
+  warranty: values,
+  deliveryTime: values,
+  weight: values,
+  size: values,
+  techSpec: values,
+  minInStock: { type: INTEGER },
+  maxInStock: { type: INTEGER },
+} as const satisfies KeyTable;
+
+export type SearchKeys = Keys<typeof searchKeys>;
+
+/** Document 1, Create or update products; Replace a feed. */
+export const postKeys = {
+  fid: { type: INTEGER, required: true },
+  mode: { type: oneOf('replace') },
+} as const satisfies KeyTable;
+
+/** Document 1, Delete products. */
+export const deleteKeys = {
+  fid: { type: INTEGER, required: true },
+  spId: values,
+  deleteAll: { type: BOOLEAN },
+} as const satisfies KeyTable;
+
+/** Which fault tells what is wrong with a key (`docs/decisions.md#p2`). */
+export const keyFaults: KeyFaults = {
+  missing: fault.parametersMissing,
+  notNumeric: fault.notNumeric,
+  notDate: fault.illegalValue,
+  notCommaSeparated: fault.notCommaSeparated,
+  notCurrency: fault.currencyNotIso,
+  unusable: fault.illegalValue,
+};

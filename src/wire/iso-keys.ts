@@ -1,0 +1,22 @@
+import { isCurrency, isLanguage } from './iso-codes';
+import { type KeyType } from './key-types';
+
+/** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
+export const CURRENCY: KeyType<string> = {
+  accepts: 'an ISO 4217 code such as EUR',
+  problem: 'notCurrency',
+  read: (text) => {
+    const code = text.trim().toUpperCase();
+    return isCurrency(code) ? code : undefined;
+  },
+};
+
+/** ISO 639-1 in small letters, however it was spelt. */
+export const LANGUAGE: KeyType<string> = {
+  accepts: 'an ISO 639-1 code such as de',
+  problem: 'unusable',
+  read: (text) => {
+    const code = text.trim().toLowerCase();
+    return isLanguage(code) ? code : undefined;
+  },
+};
