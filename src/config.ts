@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { type System, SYSTEMS } from './directory/events';
+import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS } from './settings';
+
+/** What a process is told: the settings of `settings.ts`, read once and frozen. */
+export interface Config {
+  readonly dataDir: string;
+  readonly eventLog: string;
+  readonly readStore: string;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly host: string;
+  readonly port: number;
+  readonly vendor: string;
+  /** The URLs have no slash at the end. */
+  readonly baseUrl: string;
+  readonly trackerUrl: string;
+  readonly clickUrl: string;
+  /** Bytes. */
+  readonly maxBody: number;
+  readonly priceHistory: 'asked' | 'always';
+  /** Requests a minute for each token of a system; a system that is not there has no limit. */
+  readonly rateLimits: Readonly<Partial<Record<System, number>>>;
+}
+
+/** A setting has a value that cannot be used; the message is one line that names it. */
+export class InvalidSetting extends Error {
+  override readonly name = 'InvalidSetting';
+}
+
+/**
+ * Reads the environment and the flags that go before it; an empty value counts as none. Raises `InvalidSetting`.
+ */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Partial<Record<SettingName, string>>> = {},
+): Config {
+  const given = SETTING_NAMES.map((name) => {
+    const setting: Setting = SETTINGS[name];
+    return [name, [flags[name], environment[name], setting.default].find((value) => value?.trim())];
+  });
+  const { data, error } = SHAPES.safeParse(Object.fromEntries(given));
+  if (data !== undefined) return Object.freeze(toConfig(data));
+  const [issue] = error.issues;
+  const name = SETTING_NAMES.find((setting) => setting === issue?.path[0]) ?? 'DATA_DIR';
+  throw new InvalidSetting(`${flags[name] === undefined ? name : flagOf(name)}: ${issue?.message ?? ''}`);
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const UNITS: Readonly<Record<string, number>> = { '': 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 };
+
+const text = z.string().trim();
+
+const url = text
+  .refine((value) => /^https?:\/\/[^\s?#]+$/i.test(value) && URL.canParse(value), but('an http or https URL'))
+  .transform((value) => value.replace(/\/+$/, ''));
+
+const size = text
+  .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, but('a size such as 1048576, 500MB or 1GB'))
+  .transform((value) => Number.parseInt(value, 10) * (UNITS[value.replace(/[\d ]/g, '').toUpperCase()] ?? 1));
+
+const limit = whole(1, 1_000_000_000).optional();
+
+const SHAPES = z.object({
+  DATA_DIR: text,
+  EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, but('sqlite: or esdb://...')),
+  READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, but('sqlite:, http://... or https://...')),
+  LOG_LEVEL: oneOf(LOG_LEVELS),
+  HOST: text.regex(/^[\w.:-]+$/, but('a host name or address')),
+  PORT: whole(0, 65_535),
+  VENDOR: text.regex(/^[a-z][a-z\d-]*$/, but('a name of small letters, digits and dashes')),
+  BASE_URL: url.optional(),
+  TRACKER_URL: url,
+  CLICK_URL: url,
+  MAX_BODY: size,
+  PRICE_HISTORY: oneOf(['asked', 'always']),
+  RATE_LIMIT_PRODUCTS: limit,
+  RATE_LIMIT_VOUCHERS: limit,
+  RATE_LIMIT_CONVERSIONS: limit,
+  RATE_LIMIT_CLAIMS: limit,
+  RATE_LIMIT_OPS: limit,
+} satisfies Readonly<Record<SettingName, z.ZodType>>);
+
+function toConfig(read: z.output<typeof SHAPES>): Config {
+  const host = read.HOST.includes(':') ? `[${read.HOST}]` : read.HOST;
+  const limits = SYSTEMS.map((system) => [system, read[`RATE_LIMIT_${system}`]] as const);
+  return {
+    dataDir: read.DATA_DIR,
+    eventLog: read.EVENT_LOG,
+    readStore: read.READ_STORE,
+    logLevel: read.LOG_LEVEL,
+    host: read.HOST,
+    port: read.PORT,
+    vendor: read.VENDOR,
+    baseUrl: read.BASE_URL ?? `http://${host}:${read.PORT}`,
+    trackerUrl: read.TRACKER_URL,
+    clickUrl: read.CLICK_URL,
+    maxBody: read.MAX_BODY,
+    priceHistory: read.PRICE_HISTORY,
+    rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),
+  };
+}
+
+function oneOf<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {
+  return z.enum(values, but(values.join(', ')));
+}
+
+function whole(least: number, most: number): z.ZodType<number> {
+  const what = but(`a whole number from ${least} to ${most}`);
+  return text.regex(/^\d+$/, what).transform(Number).pipe(z.number().min(least, what).max(most, what));
+}
+
+function but(accepted: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
+  return { abort: true, error: ({ input }) => `${String(input)} is not ${accepted}` };
+}

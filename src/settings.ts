@@ -1,0 +1,87 @@
+/**
+ * Every setting there is. Each is an environment variable and a flag (`DATA_DIR`, `--data-dir`); flags win. What
+ * its value must look like is in `config.ts`; `docs/settings.md` is made from this table.
+ */
+export interface Setting {
+  /** As it would be given; absent: not set. */
+  readonly default?: string;
+  readonly says: string;
+  /** Only for processes that serve. */
+  readonly serving?: boolean;
+}
+
+export const SETTINGS = {
+  DATA_DIR: { default: './data', says: 'Folder of everything that the embedded engines keep.' },
+  EVENT_LOG: { default: 'sqlite:', says: 'Event log; `sqlite:` is a file in the data folder.' },
+  READ_STORE: { default: 'sqlite:', says: 'Read store; `sqlite:` is files in the data folder.' },
+  LOG_LEVEL: {
+    default: 'info',
+    says: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+  },
+  HOST: { default: '127.0.0.1', says: 'Address to listen at.', serving: true },
+  PORT: { default: '3000', says: 'Port to listen at; 0 takes a free one.', serving: true },
+  VENDOR: { default: 'affilog', says: 'Name in the namespaces of XML documents.', serving: true },
+  BASE_URL: {
+    says: 'What clients reach this service by; by default `http://HOST:PORT`, never the Host header.',
+    serving: true,
+  },
+  TRACKER_URL: {
+    default: 'https://pdt.affilog.example',
+    says: 'What tracker links of products begin with.',
+    serving: true,
+  },
+  CLICK_URL: {
+    default: 'https://clk.affilog.example',
+    says: 'What tracker links of vouchers begin with.',
+    serving: true,
+  },
+  MAX_BODY: {
+    default: '1GB',
+    says: 'Largest request body: bytes, or with KB, MB or GB (of 1024).',
+    serving: true,
+  },
+  PRICE_HISTORY: {
+    default: 'asked',
+    says: '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
+    serving: true,
+  },
+  RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
+  RATE_LIMIT_VOUCHERS: limitOf('VOUCHERS'),
+  RATE_LIMIT_CONVERSIONS: limitOf('CONVERSIONS'),
+  RATE_LIMIT_CLAIMS: limitOf('CLAIMS'),
+  RATE_LIMIT_OPS: limitOf('OPS'),
+} as const satisfies Readonly<Record<string, Setting>>;
+
+export type SettingName = keyof typeof SETTINGS;
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
+function limitOf(system: string): { readonly says: string; readonly serving: true } {
+  return {
+    says: `Requests a minute that a token for ${system} may make; by default any number.`,
+    serving: true,
+  };
+}
+
+/** `--data-dir` for `DATA_DIR`. */
+export function flagOf(name: SettingName): string {
+  return `--${name.toLowerCase().replaceAll('_', '-')}`;
+}
+
+/** The table as Markdown. */
+export function settingsTable(): string {
+  const rows = SETTING_NAMES.map((name) => {
+    const setting: Setting = SETTINGS[name];
+    const value = setting.default === undefined ? '' : `\`${setting.default}\``;
+    return `| \`${name}\` | \`${flagOf(name)}\` | ${value} | ${setting.says} |`;
+  });
+  return [
+    '# Settings',
+    '',
+    'Environment variables; flags of the same meaning win. `affilog settings` prints this table.',
+    '',
+    '| Variable | Flag | Default | Meaning |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}
