@@ -1,0 +1,37 @@
+const MILLISECONDS = /^-?\d{1,16}$/;
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+const DATE_TIME =
+  /^(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)$/;
+/** The most that a date can be away from 1970. */
+const MAX_MILLISECONDS = 8.64e15;
+
+/**
+ * A point in time, in milliseconds since 1970 (`docs/decisions.md#p6`): such a number, an ISO 8601 date (its first
+ * instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as a day that no calendar has.
+ */
+export function readDate(text: string): number | undefined {
+  if (MILLISECONDS.test(text)) {
+    const number = Number(text);
+    return Math.abs(number) <= MAX_MILLISECONDS ? number : undefined;
+  }
+  if (DATE.test(text)) return dayOf(text);
+  const [, date, hour, minute, second = '0', fraction = '0', , sign, offsetHour = '0', offsetMinute = '0'] =
+    DATE_TIME.exec(text) ?? [];
+  const day = date === undefined ? undefined : dayOf(date);
+  if (day === undefined) return undefined;
+  const [h, m, s, oh, om] = [hour, minute, second, offsetHour, offsetMinute].map(Number) as Five;
+  if (h > 23 || m > 59 || s > 59 || oh > 23 || om > 59) return undefined;
+  const offset = (sign === '-' ? -1 : 1) * (oh * 60 + om);
+  return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
+}
+
+type Five = [number, number, number, number, number];
+
+function dayOf(date: string): number | undefined {
+  const [, year, month, day] = (DATE.exec(date) ?? []).map(Number);
+  const instant = Date.parse(`${date}T00:00:00Z`);
+  const same = new Date(instant);
+  const exists =
+    same.getUTCFullYear() === year && same.getUTCMonth() + 1 === month && same.getUTCDate() === day;
+  return exists ? instant : undefined;
+}

@@ -1,0 +1,123 @@
+import { type Fault } from '../kernel/fault';
+import { httpFaults } from './open-api';
+import { type Extension } from './request-target';
+
+/** What an answer can be written as. */
+export type Format = Extension;
+
+/** What a posted body can be written as. */
+export type BodyFormat = 'json' | 'xml';
+
+export const CONTENT_TYPES = {
+  json: 'application/json; charset=utf-8',
+  xml: 'application/xml; charset=utf-8',
+  csv: 'text/csv; charset=utf-8',
+  jsonp: 'application/javascript; charset=utf-8',
+} as const;
+
+const MEDIA_TYPES: Readonly<Record<Format, readonly string[]>> = {
+  json: ['application/json', 'text/json'],
+  xml: ['application/xml', 'text/xml'],
+  csv: ['text/csv'],
+};
+
+/** What there is to choose an answer's format by. */
+export interface FormatRequest {
+  readonly extension: Format | undefined;
+  readonly accept: string | undefined;
+  /** Content-Type of a posted body. */
+  readonly contentType: string | undefined;
+  /** Formats that the operation answers in. */
+  readonly offered: readonly Format[];
+  /** Those of them that this service lets `Accept` choose. */
+  readonly byAccept: readonly Format[];
+}
+
+/**
+ * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that of the posted
+ * body, else JSON. Raises 404 for an extension that the operation does not have, 406 when `Accept` admits none.
+ */
+export function chooseFormat({ extension, accept, contentType, offered, byAccept }: FormatRequest): Format {
+  if (extension !== undefined) {
+    if (offered.includes(extension)) return extension;
+    throw httpFaults.notFound(`there is no .${extension} here: .${offered.join(', .')} there is`);
+  }
+  if (accept !== undefined && accept.trim() !== '') {
+    const ranges = mediaRanges(accept);
+    const chosen = bestOf(
+      ranges,
+      byAccept.filter((format) => offered.includes(format)),
+    );
+    if (chosen !== undefined) return chosen;
+    if (!offered.some((format) => ranges.some((range) => range.quality > 0 && admits(range.type, format)))) {
+      const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
+      throw httpFaults.notAcceptable(`Accept: ${accept}: offered are ${types}`);
+    }
+  }
+  return formatOfType(mediaTypeOf(contentType)) ?? 'json';
+}
+
+interface MediaRange {
+  readonly type: string;
+  readonly quality: number;
+}
+
+function mediaRanges(accept: string): MediaRange[] {
+  return accept.split(',').map((part) => {
+    const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
+    const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    const quality = q === undefined ? 1 : Number(q);
+    return { type, quality: Number.isNaN(quality) ? 0 : quality };
+  });
+}
+
+/** Of the formats named as such, the one wanted most, the first named of equals. */
+function bestOf(ranges: readonly MediaRange[], formats: readonly Format[]): Format | undefined {
+  const named = ranges
+    .map(({ type, quality }) => ({
+      format: formats.find((format) => MEDIA_TYPES[format].includes(type)),
+      quality,
+    }))
+    .filter(({ format, quality }) => format !== undefined && quality > 0)
+    .sort((a, b) => b.quality - a.quality);
+  return named[0]?.format;
+}
+
+function admits(range: string, format: Format): boolean {
+  if (range === '*/*') return true;
+  return MEDIA_TYPES[format].some((type) => type === range || range === `${type.split('/')[0] ?? ''}/*`);
+}
+
+/** Which of a service's faults tells what is wrong with a Content-Type. */
+export interface BodyFaults {
+  /** None, or another than JSON and XML. */
+  readonly type: (message: string) => Fault;
+  /** Another than UTF-8. */
+  readonly charset: (message: string) => Fault;
+  readonly missingCharset: (message: string) => Fault;
+}
+
+/** The format that a Content-Type declares; raises a fault of the service unless it is as `docs/decisions.md#a10` says. */
+export function bodyFormat(
+  contentType: string | undefined,
+  faults: BodyFaults,
+  accepted: readonly BodyFormat[] = ['json', 'xml'],
+): BodyFormat {
+  const example = accepted.map((format) => `application/${format}; charset=utf-8`).join(' or ');
+  const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
+  const format = formatOfType(mediaTypeOf(contentType));
+  if (format === undefined || !accepted.includes(format))
+    throw faults.type(`${sent}: accepted is ${example}`);
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
+  if (charset === '') throw faults.missingCharset(`${sent}: charset is missing, accepted is ${example}`);
+  if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: accepted is ${example}`);
+  return format;
+}
+
+function mediaTypeOf(contentType: string | undefined): string {
+  return contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+function formatOfType(type: string): BodyFormat | undefined {
+  return (['json', 'xml'] as const).find((format) => MEDIA_TYPES[format].includes(type));
+}

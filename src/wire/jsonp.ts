@@ -1,0 +1,40 @@
+/** What a JSONP function is called with: the JSON text of the result, or why there is none. */
+export type JsonpCall =
+  { readonly result: string } | { readonly statusCode: number; readonly message: string };
+
+const MAX_NAME = 128;
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
+
+/** Words that a script cannot use as the name of a function. */
+const RESERVED = new Set(
+  (
+    'await break case catch class const continue debugger default delete do else enum export extends false finally for ' +
+    'function if implements import in instanceof interface let new null package private protected public return static ' +
+    'super switch this throw true try typeof var void while with yield'
+  ).split(' '),
+);
+
+/** True for a dotted JavaScript identifier of at most 128 characters (`docs/decisions.md#a5`). */
+export function isJsonpName(name: string): boolean {
+  const [first = '', ...members] = name.split('.');
+  return (
+    name.length <= MAX_NAME &&
+    !RESERVED.has(first) &&
+    [first, ...members].every((part) => IDENTIFIER.test(part))
+  );
+}
+
+/** The script of a JSONP answer (Document 1, Conventions 5): `name(result, statusCode, message)`. */
+export function writeJsonp(name: string, call: JsonpCall): string {
+  const parts =
+    'result' in call
+      ? [call.result, 'undefined', 'undefined']
+      : ['undefined', String(call.statusCode), JSON.stringify(call.message)];
+  // The comment keeps the name from being the first bytes of something that is no script.
+  return `/**/${name}(${parts.map(inScript).join(', ')});`;
+}
+
+/** JSON may have line separators in its strings, older scripts may not. */
+function inScript(json: string): string {
+  return json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+}

@@ -1,0 +1,67 @@
+import { readDate } from './date';
+
+/** Why a key cannot be used: the service says which of its faults that is. */
+export type KeyProblem =
+  /** It is required and not there. */
+  | 'missing'
+  | 'notNumeric'
+  | 'notDate'
+  /** A list with another separator than the comma. */
+  | 'notCommaSeparated'
+  | 'notCurrency'
+  /** Anything else that is not accepted. */
+  | 'unusable';
+
+/** How a key's text is read. */
+export interface KeyType<T> {
+  /** What would be accepted, as a message says it. */
+  readonly accepts: string;
+  /** What is wrong with a text that `read` has no value for. */
+  readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
+  /** The value, undefined for an unusable text. */
+  readonly read: (text: string) => T | undefined;
+}
+
+export const TEXT: KeyType<string> = { accepts: 'a text', problem: 'unusable', read: (text) => text };
+
+export const INTEGER: KeyType<number> = {
+  accepts: 'a whole number',
+  problem: 'notNumeric',
+  read: (text) => {
+    const number = /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : NaN;
+    return Number.isSafeInteger(number) ? number : undefined;
+  },
+};
+
+export const NUMBER: KeyType<number> = {
+  accepts: 'a number with a dot as decimal mark',
+  problem: 'notNumeric',
+  read: (text) => (/^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(text) ? Number(text) : undefined),
+};
+
+export const BOOLEAN: KeyType<boolean> = {
+  accepts: 'true or false',
+  problem: 'unusable',
+  read: (text) => {
+    const word = text.trim().toLowerCase();
+    return word === 'true' ? true : word === 'false' ? false : undefined;
+  },
+};
+
+/** In milliseconds since 1970 (`docs/decisions.md#p6`). */
+export const DATE: KeyType<number> = {
+  accepts: 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
+  problem: 'notDate',
+  // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
+  read: (text) => readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+')),
+};
+
+/** One of some words, compared without case. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): KeyType<Word> {
+  const byLowerCase = new Map(words.map((word) => [word.toLowerCase(), word]));
+  return {
+    accepts: `one of ${words.join(', ')}`,
+    problem: 'unusable',
+    read: (text) => byLowerCase.get(text.trim().toLowerCase()),
+  };
+}

@@ -1,0 +1,25 @@
+import { faultsOf } from '../kernel/fault';
+
+/** The faults of module Open API, shared by all services (Document 1, Errors). */
+export const openApiFaults = faultsOf({
+  missingToken: ['1', 400, 'Missing token'],
+  invalidToken: ['2', 403, 'Invalid token'],
+  invalidApiVersion: ['3', 404, 'Invalid API version'],
+  invalidModuleVersion: ['4', 404, 'Invalid module version'],
+  notResponding: ['5', 500, 'Service not responding'],
+  missingVersion: ['6', 404, 'Missing version'],
+  missingModule: ['7', 404, 'Missing module'],
+});
+
+/** Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`). */
+export const httpFaults = faultsOf({
+  badRequest: ['400', 400, 'The request is not valid HTTP'],
+  notFound: ['404', 404, 'URL does not exist'],
+  methodNotAllowed: ['405', 405, 'Invalid HTTP method'],
+  notAcceptable: ['406', 406, 'Requested content type not acceptable'],
+  timeout: ['408', 408, 'The body came too slowly'],
+  bodyTooLarge: ['413', 413, 'The body is too large'],
+  unsupportedType: ['415', 415, 'Sent content type not supported'],
+  quotaExceeded: ['429', 429, 'Request quota exceeded'],
+  notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
+});

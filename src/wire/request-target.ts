@@ -1,0 +1,61 @@
+/** A name and a value, as sent and decoded. */
+export interface SentKey {
+  /** In lower case: names are compared without it. */
+  readonly name: string;
+  /** Percent-decoded, `+` a space; absent if the encoding is malformed. */
+  readonly value: string | undefined;
+  /** As it was sent. */
+  readonly sent: string;
+}
+
+export const EXTENSIONS = ['json', 'xml', 'csv'] as const;
+export type Extension = (typeof EXTENSIONS)[number];
+
+/** A request target taken apart (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */
+export interface RequestTarget {
+  /** What is routed by: without keys, extension, trailing slash and query; still percent-encoded. */
+  readonly path: string;
+  readonly extension: Extension | undefined;
+  /** Matrix keys of all segments in their order; empty ones are left out. */
+  readonly matrix: readonly SentKey[];
+  /** Keys after `?`, likewise. */
+  readonly query: readonly SentKey[];
+}
+
+const ORIGIN = /^https?:\/\/[^/?]*/i;
+const EXTENSION = new RegExp(`\\.(${EXTENSIONS.join('|')})$`);
+
+/** Takes a raw request target apart; any text has a result. */
+export function parseRequestTarget(target: string): RequestTarget {
+  const [beforeQuery = '', ...rest] = target.replace(ORIGIN, '').split('?');
+  const matrix: SentKey[] = [];
+  const segments = beforeQuery.split('/').map((segment) => {
+    const [name = '', ...keys] = segment.split(';');
+    matrix.push(...sentKeys(keys));
+    return name;
+  });
+  if (segments.length > 2 && segments.at(-1) === '') segments.pop();
+  const withExtension = segments.join('/');
+  const extension = EXTENSION.exec(withExtension)?.[1] as Extension | undefined;
+  const path = extension === undefined ? withExtension : withExtension.slice(0, -extension.length - 1);
+  return { path: path === '' ? '/' : path, extension, matrix, query: sentKeys(rest.join('?').split('&')) };
+}
+
+/** `name=value` of which neither is empty. */
+function sentKeys(pairs: readonly string[]): SentKey[] {
+  return pairs.flatMap((pair) => {
+    const equals = pair.indexOf('=');
+    if (equals < 1 || equals === pair.length - 1) return [];
+    const name = decoded(pair.slice(0, equals));
+    const sent = pair.slice(equals + 1);
+    return name === undefined ? [] : [{ name: name.toLowerCase(), value: decoded(sent), sent }];
+  });
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

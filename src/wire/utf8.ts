@@ -1,0 +1,42 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { NotParsable } from './not-parsable';
+
+/** Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` where it is none. A byte order mark at the beginning is left out. */
+export class Utf8Decoder {
+  /** The bytes of a character that goes on in the next chunk. */
+  private rest = Buffer.alloc(0);
+  private begun = false;
+
+  write(chunk: Buffer): string {
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    const end = bytes.length - unfinished(bytes);
+    this.rest = end === bytes.length ? Buffer.alloc(0) : Buffer.from(bytes.subarray(end));
+    return this.decode(bytes.subarray(0, end));
+  }
+
+  end(): void {
+    if (this.rest.length > 0) throw new NotParsable('the body ends within a UTF-8 character');
+  }
+
+  private decode(bytes: Buffer): string {
+    if (isAscii(bytes)) {
+      this.begun ||= bytes.length > 0;
+      return bytes.toString('latin1');
+    }
+    if (!isUtf8(bytes)) throw new NotParsable('the body is not UTF-8');
+    const text = bytes.toString();
+    const hasMark = !this.begun && text.startsWith('\ufeff');
+    this.begun = true;
+    return hasMark ? text.slice(1) : text;
+  }
+}
+
+/** How many bytes at the end begin a character that is not complete. */
+function unfinished(bytes: Buffer): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
+  }
+  return 0;
+}

@@ -1,0 +1,170 @@
+import { SaxesParser, type SaxesTagPlain } from 'saxes';
+import { NotParsable } from './not-parsable';
+import { Utf8Decoder } from './utf8';
+
+/** What a document consists of, by local names: which prefix a name had, and in which namespace it is, does not matter. */
+export interface XmlHandlers {
+  readonly open: (name: string, attributes: XmlAttributes) => void;
+  /** Text of the element opened last, entities resolved; it may come in several pieces. */
+  readonly text: (piece: string) => void;
+  readonly close: (name: string) => void;
+}
+
+/** Namespace declarations left out. An object without a prototype. */
+export type XmlAttributes = Readonly<Record<string, string>>;
+
+export interface XmlReader {
+  /** Takes the next bytes; cut anywhere. */
+  write(chunk: Buffer): void;
+  end(): void;
+}
+
+/** How deep elements may be nested. */
+const MAX_DEPTH = 64;
+/** Characters that a tag with its attributes, a declaration or an instruction may have, to within one chunk. */
+const MAX_MARKUP = 1024 * 1024;
+
+/** Where saxes is while it collects something that can be handed on in pieces. */
+const IN_TEXT = stateAfter('<a>b');
+const IN_CDATA = stateAfter('<a><![CDATA[b');
+const IN_COMMENT = stateAfter('<a><!--b');
+
+/**
+ * Reads XML 1.0 in UTF-8 as it comes in. Text of any length passes in pieces; depth and markup are bounded; a DOCTYPE, and
+ * so any entity but XML's own, is refused. Memory stays flat.
+ *
+ * `write` and `end` raise `NotParsable` with line and column; after that the reader is of no more use.
+ */
+export function readXml(handlers: XmlHandlers): XmlReader {
+  const decoder = new Utf8Decoder();
+  const parser = newParser();
+  let depth = 0;
+  let events = 0;
+  let markup = 0;
+
+  parser.on('opentag', (tag) => {
+    events += 1;
+    depth += 1;
+    if (depth > MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);
+    handlers.open(localName(tag.name), localAttributes(tag));
+  });
+  parser.on('closetag', (tag) => {
+    events += 1;
+    depth -= 1;
+    handlers.close(localName(tag.name));
+  });
+  parser.on('text', text);
+  parser.on('cdata', text);
+  parser.on('doctype', () => parser.fail('a DOCTYPE is not accepted.'));
+
+  function text(piece: string): void {
+    if (depth > 0) handlers.text(piece);
+  }
+
+  /** Empties what saxes would otherwise collect until the text, section or comment ends. */
+  function flush(): void {
+    const state = parser['state'] as number;
+    if (state !== IN_TEXT && state !== IN_CDATA && state !== IN_COMMENT) return;
+    markup = 0;
+    const piece = parser['text'] as string;
+    parser['text'] = '';
+    if (piece !== '' && state !== IN_COMMENT) text(piece);
+  }
+
+  return {
+    write: (chunk) => {
+      const piece = decoder.write(chunk);
+      const before = events;
+      parser.write(piece);
+      markup = events === before ? markup + piece.length : piece.length;
+      flush();
+      if (markup > MAX_MARKUP + piece.length) parser.fail('a tag is too long.');
+    },
+    end: () => {
+      decoder.end();
+      parser.close();
+    },
+  };
+}
+
+// XML 1.1, if it were not forced out, would let control characters in.
+const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
+
+type Parser = SaxesParser<typeof OPTIONS>;
+
+function newParser(): Parser {
+  const parser: Parser = new SaxesParser({
+    defaultXMLVersion: '1.0',
+    forceXMLVersion: true,
+    position: false,
+  });
+  parser.on('error', ({ message }) => {
+    const what = message.replace(/\.$/, '');
+    throw new NotParsable(`${what}, at line ${parser.line}, column ${parser.column}`);
+  });
+  return parser;
+}
+
+function stateAfter(xml: string): number {
+  return newParser().write(xml)['state'] as number;
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1);
+}
+
+function localAttributes({ attributes }: SaxesTagPlain): XmlAttributes {
+  let local: Record<string, string> | undefined;
+  for (const name in attributes) {
+    if (name !== 'xmlns' && !name.includes(':')) continue;
+    local ??= withoutNamespaces(attributes);
+  }
+  return local ?? attributes;
+}
+
+function withoutNamespaces(attributes: XmlAttributes): Record<string, string> {
+  const local = Object.create(null) as Record<string, string>;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name !== 'xmlns' && !name.startsWith('xmlns:')) local[localName(name)] = value;
+  }
+  return local;
+}
+
+/** An element of a small document, by local names. */
+export interface XmlNode {
+  readonly name: string;
+  readonly attributes: XmlAttributes;
+  readonly children: readonly XmlNode[];
+  /** All text directly in it. */
+  readonly text: string;
+}
+
+/** Reads a small document as a whole; raises `NotParsable`. */
+export function parseXml(bytes: Buffer): XmlNode {
+  const document: Growing = { name: '', attributes: {}, children: [], text: '' };
+  const path = [document];
+  const reader = readXml({
+    open: (name, attributes) => {
+      const node: Growing = { name, attributes, children: [], text: '' };
+      path.at(-1)?.children.push(node);
+      path.push(node);
+    },
+    text: (piece) => {
+      const node = path.at(-1);
+      if (node !== undefined) node.text += piece;
+    },
+    close: () => {
+      path.pop();
+    },
+  });
+  reader.write(bytes);
+  reader.end();
+  const [root] = document.children;
+  if (root === undefined) throw new NotParsable('the document has no root element');
+  return root;
+}
+
+interface Growing extends XmlNode {
+  readonly children: Growing[];
+  text: string;
+}

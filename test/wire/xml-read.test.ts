@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { NotParsable } from '../../src/wire/not-parsable';
+import { parseXml, readXml } from '../../src/wire/xml-read';
+import { writeXml } from '../../src/wire/xml-write';
+
+/** Everything that is read, texts joined, as one line each. */
+function read(pieces: readonly Buffer[]): string[] {
+  const seen: string[] = [];
+  const reader = readXml({
+    open: (name, attributes) => seen.push(`<${name} ${JSON.stringify(attributes)}`),
+    text: (piece) => {
+      const last = seen.at(-1) ?? '';
+      if (last.startsWith('=')) seen[seen.length - 1] = last + piece;
+      else seen.push(`=${piece}`);
+    },
+    close: (name) => seen.push(`/${name}`),
+  });
+  for (const piece of pieces) reader.write(piece);
+  reader.end();
+  return seen;
+}
+
+const bytewise = (text: string) => [...Buffer.from(text)].map((byte) => Buffer.from([byte]));
+
+const PRODUCTS = `<?xml version="1.0" encoding="UTF-8"?>
+<products xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common" version="3.0">
+<product sourceProductId="7 &amp; 8"><cm:name>Süßes 😀 &lt;&#65;<![CDATA[<b>&amp;]]]]><![CDATA[></b>]]></cm:name><!-- no - comment --><cm:price/></product>
+</products>`;
+
+describe('posted XML (Document 1, XML body shape)', () => {
+  it('is read by local names, whatever the chunks (decisions P24)', () => {
+    const seen = read([Buffer.from(PRODUCTS)]);
+    expect(seen).toEqual([
+      '<products {"version":"3.0"}',
+      '=\n',
+      '<product {"sourceProductId":"7 & 8"}',
+      '<name {}',
+      '=Süßes 😀 <A<b>&amp;]]></b>',
+      '/name',
+      '<price {}',
+      '/price',
+      '/product',
+      '=\n',
+      '/products',
+    ]);
+    expect(read(bytewise(PRODUCTS))).toEqual(seen);
+    for (let size = 2; size < 50; size += 1) {
+      const bytes = Buffer.from(PRODUCTS);
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+        bytes.subarray(index * size, (index + 1) * size),
+      );
+      expect(read(pieces)).toEqual(seen);
+    }
+  });
+
+  it('is read after a byte order mark', () => {
+    expect(read(bytewise('\ufeff<a>b</a>'))).toEqual(['<a {}', '=b', '/a']);
+  });
+
+  it('takes attributes by local names, and none of them for a member of all objects', () => {
+    expect(read([Buffer.from('<a x:id="1" __proto__="2" xmlns:x="u"/>')])).toEqual([
+      '<a {"id":"1","__proto__":"2"}',
+      '/a',
+    ]);
+  });
+
+  it.each([
+    ['<!DOCTYPE a><a/>', 'a DOCTYPE is not accepted, at line 1'],
+    ['<!DOCTYPE a [<!ENTITY b "c">]>\n<a>&b;</a>', 'a DOCTYPE is not accepted, at line 1'],
+    ['<a>&b;</a>', 'undefined entity'],
+    ['<a>\n<b></a>', 'unexpected close tag'],
+    ['<a>', 'unclosed tag: a'],
+    ['<a/><a/>', 'documents may contain only one root, at line 1'],
+    ['<a b="1" b="2"/>', 'duplicate attribute: b'],
+    ['<a>\u0001</a>', 'disallowed character'],
+    ['<a>&#1;</a>', 'malformed character entity'],
+    ['<?xml version="1.1"?><a>&#1;</a>', 'malformed character entity'],
+    ['', 'document must contain a root element'],
+    ['text', 'text'],
+    ['{"products":[]}', 'text'],
+    ['<a>'.repeat(100), 'elements are nested deeper than 64'],
+  ])('%j is refused: %s', (xml, message) => {
+    expect(() => read([Buffer.from(xml)])).toThrow(NotParsable);
+    expect(() => read([Buffer.from(xml)])).toThrow(message);
+    expect(() => read(bytewise(xml))).toThrow(NotParsable);
+  });
+
+  it.each([
+    [[0x3c, 0x61, 0x3e, 0xff, 0x3c, 0x2f, 0x61, 0x3e], 'the body is not UTF-8'],
+    [[0x3c, 0x61, 0x3e, 0xc3, 0x3c, 0x2f, 0x61, 0x3e], 'the body is not UTF-8'],
+    [[0x3c, 0x61, 0x3e, 0xed, 0xa0, 0x80, 0x3c], 'the body is not UTF-8'],
+    [[0x3c, 0x61, 0x2f, 0x3e, 0xe2, 0x82], 'the body ends within a UTF-8 character'],
+  ])('%j is refused: %s (decisions A10)', (bytes, message) => {
+    expect(() => read([Buffer.from(bytes)])).toThrow(message);
+    expect(() => read(bytes.map((byte) => Buffer.from([byte])))).toThrow(message);
+  });
+
+  it.each(['<a>', '<a><![CDATA[', '<a><!--'])(
+    'passes text of any length in pieces, in flat memory: %s',
+    (begin) => {
+      let length = 0;
+      let largest = 0;
+      const reader = readXml({
+        open: () => undefined,
+        text: (piece) => {
+          length += piece.length;
+          largest = Math.max(largest, piece.length);
+        },
+        close: () => undefined,
+      });
+      reader.write(Buffer.from(begin));
+      const chunk = Buffer.alloc(65_536, 'ä');
+      for (let count = 0; count < 100; count += 1) reader.write(chunk);
+      expect(largest).toBeLessThanOrEqual(32_768);
+      expect(length).toBe(begin === '<a><!--' ? 0 : 100 * 32_768);
+    },
+  );
+
+  it.each(['<a b="', '<a ', '<', '<a>&', '<?x ', '</', '<!DOCTYPE a [', '<?xml version="'])(
+    'does not collect %j without an end',
+    (begin) => {
+      const reader = readXml({ open: () => undefined, text: () => undefined, close: () => undefined });
+      const chunk = Buffer.alloc(65_536, 'b');
+      const write = () => {
+        reader.write(Buffer.from(begin));
+        for (let count = 0; count < 40; count += 1) reader.write(chunk);
+      };
+      expect(write).toThrow(NotParsable);
+    },
+  );
+});
+
+describe('written XML', () => {
+  const text = fc.string({ unit: 'binary' });
+  const asRead = (value: string) =>
+    value.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Cs}/gu, '\ufffd');
+
+  it('is read as it was written, characters that XML cannot carry replaced', () => {
+    fc.assert(
+      fc.property(text, text, (attribute, content) => {
+        const xml = writeXml({
+          result: { $: { a: attribute }, 'ns2:b': [{ _: content }, content, 7, true] },
+        });
+        const root = parseXml(Buffer.from(xml));
+        expect(root.attributes.a).toBe(asRead(attribute));
+        expect(root.children.map((child) => child.text)).toEqual([
+          asRead(content),
+          asRead(content),
+          '7',
+          'true',
+        ]);
+      }),
+    );
+  });
+
+  it('leaves out what is absent, and keeps what is empty', () => {
+    expect(writeXml({ a: { $: { x: undefined, y: 1 }, b: undefined, c: '', d: [], e: {} } })).toBe(
+      '<?xml version="1.0" encoding="UTF-8"?><a y="1"><c/><e/></a>',
+    );
+  });
+
+  it('has line breaks if they are wanted (Document 1, Conventions 6)', () => {
+    expect(writeXml({ a: { b: 'c' } }, { pretty: true })).toBe(
+      '<?xml version="1.0" encoding="UTF-8"?>\n<a>\n  <b>c</b>\n</a>',
+    );
+  });
+});
