@@ -1,0 +1,228 @@
+import fc from 'fast-check';
+import { ean13 } from '../../src/demo/ean';
+import { type PostedProduct } from '../../src/demo/posted-product';
+
+/** The posted body of Document 1 in JSON. */
+export function toJson(
+  products: Iterable<PostedProduct>,
+  options: { readonly spaces?: number } = {},
+): string {
+  return JSON.stringify({ products: [...products] }, undefined, options.spaces);
+}
+
+/** The children of an XML product that are plain text (Document 1, XML body shape). */
+const SIMPLE = [
+  'shippingCost',
+  'shortDescription',
+  'promoText',
+  'warranty',
+  'inStock',
+  'availability',
+  'deliveryTime',
+  'condition',
+  'weight',
+  'size',
+  'model',
+  'brand',
+  'manufacturer',
+  'techSpecs',
+  'ean',
+  'upc',
+  'isbn',
+  'mpn',
+  'sku',
+] as const;
+
+/**
+ * The posted body of Document 1 in XML. It has no place for the size of an image, nor for the `tdCategoryName` of a
+ * category: products that are to be the same in both formats have none.
+ */
+export function toXml(products: Iterable<PostedProduct>, options: { readonly vendor?: string } = {}): string {
+  const model = `urn:com:${options.vendor ?? 'affilog'}:pf:model:xml`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<products xmlns="${model}:input" xmlns:cm="${model}:common" version="3.0">`,
+    ...Array.from(products, productXml),
+    '</products>',
+  ].join('\n');
+}
+
+function productXml(product: PostedProduct): string {
+  const { sourceProductId, name, description, productUrl, productImage, price, categories, fields } = product;
+  return [
+    `<product sourceProductId="${escaped(sourceProductId)}">`,
+    element('name', name),
+    element('description', description),
+    element('productUrl', productUrl),
+    element('productImage', productImage.url),
+    element('price', price.toFixed(2)),
+    '<cm:categories>',
+    ...categories.map(
+      (category) => `<cm:category${attribute('name', category.name)}${attribute('id', category.id)}/>`,
+    ),
+    '</cm:categories>',
+    ...(fields === undefined ? [] : ['<cm:fields>', ...fields.map(fieldXml), '</cm:fields>']),
+    ...SIMPLE.map((child) => (product[child] === undefined ? '' : element(child, String(product[child])))),
+    '</product>',
+  ].join('');
+}
+
+function fieldXml({ name, value }: { readonly name: string; readonly value: string }): string {
+  return `<cm:field${attribute('name', name)}>${escaped(value)}</cm:field>`;
+}
+
+function element(name: string, text: string): string {
+  return `<cm:${name}>${escaped(text)}</cm:${name}>`;
+}
+
+function attribute(name: string, value: string | undefined): string {
+  return value === undefined ? '' : ` ${name}="${escaped(value)}"`;
+}
+
+/** Line ends and tabs as references: an XML processor would turn them into others. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"\t\r\n]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+// Arbitrary products ------------------------------------------------------------------------------------------
+
+/** What formats are known to stumble over. */
+const NASTY = [
+  ...[
+    '&amp;',
+    '&#39;',
+    '&lt;b&gt;',
+    '<![CDATA[',
+    ']]>',
+    '<!--',
+    '</products>',
+    '<?xml?>',
+    '\u00a0',
+    '\u2028',
+    '\u2029',
+  ],
+  ...[
+    '"',
+    "'",
+    '\\',
+    '\\u0000',
+    '\t',
+    '\n',
+    '\r',
+    '\r\n',
+    '  ',
+    ';',
+    ',',
+    ':',
+    '=',
+    '%2C',
+    '+',
+    '$&',
+    '__proto__',
+  ],
+  ...[
+    '😀',
+    '👩‍👩‍👧',
+    '𝒳',
+    'e\u0301',
+    'ß',
+    'ſ',
+    'İ',
+    'ﬁ',
+    'שלום',
+    '\u202eabc\u202c',
+    'مرحبا',
+    '日本語',
+    '\u0085',
+    '\ufeff',
+    '\ufffd',
+  ],
+];
+
+/** A text of at least one character, all of them allowed by XML: words, then everything at all. */
+export const anyText: fc.Arbitrary<string> = fc
+  .array(
+    fc.oneof(
+      { arbitrary: fc.constantFrom('lamp', 'Lampe', 'grün', 'blue', '42', 'x_y', ' '), weight: 3 },
+      { arbitrary: fc.constantFrom(...NASTY), weight: 2 },
+      { arbitrary: fc.string({ unit: 'binary', maxLength: 5 }).map(onlyAllowed), weight: 1 },
+    ),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((parts) => parts.join(''))
+  .filter((text) => text !== '');
+
+function onlyAllowed(text: string): string {
+  return text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
+}
+
+const anyUrl = fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] });
+
+const anyEan = fc
+  .bigInt({ min: 1n, max: 999_999_999_999n })
+  .map((number) => ean13(String(number).padStart(12, '0')));
+
+const anyCategory = fc.oneof(
+  fc.record({ name: anyText }),
+  // An id of which nobody knows is taken when a name stands beside it.
+  fc.record({ id: fc.nat({ max: 9999 }).map(String), name: anyText }),
+);
+
+/** An amount of whole cents. */
+export const anyPrice: fc.Arbitrary<number> = fc.nat({ max: 10_000_000 }).map((cents) => cents / 100);
+
+/** A product that is taken, with any of the fields there are, the same in JSON and in XML. */
+export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<PostedProduct> {
+  return fc.record(
+    {
+      sourceProductId: ids,
+      name: anyText,
+      description: anyText,
+      productUrl: anyUrl,
+      productImage: fc.record({ url: anyUrl }),
+      price: anyPrice,
+      categories: fc.array(anyCategory, { minLength: 1, maxLength: 3 }),
+      availability: anyText,
+      brand: anyText,
+      condition: anyText,
+      deliveryTime: anyText,
+      inStock: fc.integer({ min: -5, max: 1_000_000 }),
+      manufacturer: anyText,
+      model: anyText,
+      promoText: anyText,
+      shippingCost: anyText,
+      shortDescription: anyText,
+      size: anyText,
+      techSpecs: anyText,
+      warranty: anyText,
+      weight: anyText,
+      ean: anyEan,
+      upc: fc
+        .bigInt({ min: 1n, max: 99_999_999_999n })
+        .map((number) => ean13(String(number).padStart(12, '0')).slice(1)),
+      isbn: anyText,
+      mpn: anyText,
+      sku: anyText,
+      fields: fc.array(fc.record({ name: anyText, value: fc.oneof(anyText, fc.constant('')) }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+    },
+    {
+      requiredKeys: [
+        'sourceProductId',
+        'name',
+        'description',
+        'productUrl',
+        'productImage',
+        'price',
+        'categories',
+      ],
+    },
+  );
+}
+
+/** Products of one body, each id once. */
+export function anyProducts(maxLength = 10): fc.Arbitrary<PostedProduct[]> {
+  return fc.uniqueArray(anyProduct(), { maxLength, selector: ({ sourceProductId }) => sourceProductId });
+}
