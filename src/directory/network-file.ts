@@ -224,3 +224,9 @@ function pathOf(path: readonly PropertyKey[]): string {
     '$',
   );
 }
+
+/** The JSON Schema of network files, as text: `docs/network.schema.json`. */
+export function networkSchema(): string {
+  const schema = z.toJSONSchema(NETWORK_FILE, { io: 'input' });
+  return `${JSON.stringify({ title: 'Affilog network file', ...schema }, null, 2)}\n`;
+}
