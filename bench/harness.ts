@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type BodyFormat, writeBody } from './products';
+import { type BodyFormat } from '../src/wire/format';
+import { writeBody } from './products';
 
 /** What was measured, against what: one line of the report. */
 export interface Figure {

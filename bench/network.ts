@@ -10,7 +10,7 @@ export const FEEDS = 12;
 /** A network file with one advertiser, one publisher and some feeds, every category of the products mapped in each. */
 export function networkFile(): string {
   const feeds = Array.from({ length: FEEDS }, (_, feed) => feed + 1);
-  const categories = Array.from({ length: CATEGORIES }, (_, category) => String(category + 1));
+  const categories = CATEGORIES.map(({ name }, at) => ({ id: String(at + 1), name }));
   return JSON.stringify({
     organisations: [
       { id: 1, kind: 'advertiser', name: 'Bench shop' },
@@ -45,9 +45,11 @@ export function networkFile(): string {
       visible: true,
       secret: false,
     })),
-    categories: categories.map((id) => ({ id, parentId: null, names: { en: `Platform category ${id}` } })),
-    mappings: feeds.flatMap((feedId) =>
-      categories.map((categoryId) => ({ feedId, name: `category ${Number(categoryId) - 1}`, categoryId })),
-    ),
+    categories: categories.map(({ id }) => ({
+      id,
+      parentId: null,
+      names: { en: `Platform category ${id}` },
+    })),
+    mappings: feeds.flatMap((feedId) => categories.map(({ id, name }) => ({ feedId, name, categoryId: id }))),
   });
 }
