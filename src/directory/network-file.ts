@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
+import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
+import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
 import { TOKEN, tokenHash } from './token';
 
 /**
@@ -27,11 +28,8 @@ const count = z.int(expects('a whole number of days')).nonnegative(expects('a wh
 const name = z
   .string(expects('a name'))
   .regex(/\S/, expects('a name'))
-  .regex(
-    /^[\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]*$/u,
-    expects('a name of characters that XML may hold'),
-  )
-  .max(1000, 'longer than 1000 characters');
+  .max(1000, 'longer than 1000 characters')
+  .refine((text) => forbiddenCharacter(text) === undefined, expects('a name of characters that XML admits'));
 const flag = z.boolean(expects('true or false'));
 const webUrl = z
   .string(expects('an http or https URL'))
