@@ -72,9 +72,10 @@ export function callsOver<T extends Methods>(
     if (error === undefined) caller?.resolve(result);
     else caller?.reject(fromSent(error));
   });
+  let closed = false;
   port.on('close', () => {
-    for (const { reject } of waiting.values())
-      reject(new EngineUnavailable('the thread that answers has ended'));
+    closed = true;
+    for (const { reject } of waiting.values()) reject(ended());
     waiting.clear();
   });
   port.unref();
@@ -84,12 +85,20 @@ export function callsOver<T extends Methods>(
         ? undefined
         : (...args: readonly unknown[]) =>
             new Promise((resolve, reject) => {
+              if (closed) {
+                reject(ended());
+                return;
+              }
               last += 1;
               waiting.set(last, { resolve, reject });
               port.ref();
               port.postMessage({ call: last, method, args } satisfies Call, transfer(args));
             }),
   });
+}
+
+function ended(): EngineUnavailable {
+  return new EngineUnavailable('the thread that answers has ended');
 }
 
 const KNOWN = {

@@ -1,0 +1,82 @@
+import {
+  DatabaseSync,
+  type DatabaseSyncInstance,
+  type DatabaseSyncOptions,
+  type StatementSyncInstance,
+} from '@photostructure/sqlite';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { toUnavailable } from './unavailable';
+
+/** An open database with its prepared statements, each prepared once. */
+export interface Session {
+  readonly database: DatabaseSyncInstance;
+  readonly prepared: (sql: string) => StatementSyncInstance;
+}
+
+/**
+ * A connection to a SQLite file that mends itself: opened when it is first used, and anew after any failure, so
+ * that work goes on by itself as soon as the disk has room or can be written again.
+ */
+export class Connection {
+  #session: Session | undefined;
+  #closed = false;
+
+  /** `subject` is named in errors; `open` opens the file and makes it ready. */
+  constructor(
+    private readonly subject: string,
+    private readonly open: () => DatabaseSyncInstance,
+  ) {}
+
+  /** Does some work; what it began and did not commit when it fails is rolled back. Raises `EngineUnavailable`. */
+  use<T>(work: (session: Session) => T): T {
+    if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
+    try {
+      this.#session ??= sessionOf(this.open());
+      return work(this.#session);
+    } catch (error) {
+      this.#drop();
+      throw toUnavailable(this.subject, error);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#session?.database.close();
+    this.#session = undefined;
+  }
+}
+
+function sessionOf(database: DatabaseSyncInstance): Session {
+  const statements = new Map<string, StatementSyncInstance>();
+  return {
+    database,
+    prepared(sql) {
+      let statement = statements.get(sql);
+      if (statement === undefined) {
+        statement = database.prepare(sql);
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+  };
+}
+
+/** Opens a file and makes it ready with `setUp`; when that fails nothing stays open. */
+export function openDatabase(
+  file: string,
+  options: DatabaseSyncOptions,
+  setUp: (database: DatabaseSyncInstance) => void,
+): DatabaseSyncInstance {
+  const database = new DatabaseSync(file, options);
+  try {
+    setUp(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

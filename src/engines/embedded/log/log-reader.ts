@@ -1,0 +1,128 @@
+import { type RecordedEvent } from '../../../kernel/event';
+import { APPEND_LIMITS } from '../../../kernel/event-log';
+import { Connection } from '../connection';
+import { toPosition } from './packed';
+import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
+
+/** Bytes after which a batch is cut: it is over them by less than one append. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** Positions looked through for one batch, so that sparse events do not hold up the thread. */
+const WINDOW = 50_000;
+
+/** Some events in log order, and the position up to which they are all there are. */
+export interface Stretch {
+  readonly events: readonly RecordedEvent[];
+  readonly upTo: number;
+}
+
+/** Some events of a stream; `whole` says that there are no more. */
+export interface StreamStretch {
+  readonly events: readonly RecordedEvent[];
+  readonly whole: boolean;
+}
+
+type Row = readonly [number, string, number, string, string, string, string];
+/** An append with events that are wanted: how many of them, and the bytes of all of it. */
+type Planned = readonly [events: number, bytes: number];
+
+const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
+const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
+
+/**
+ * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is held
+ * open in between, so that a slow consumer does not keep the write-ahead log from being worked off.
+ */
+export class LogReader {
+  readonly #connection: Connection;
+
+  constructor(file: string) {
+    this.#connection = new Connection(SUBJECT, () => openToRead(file));
+  }
+
+  /** The last position, 0 in an empty log. */
+  head(): number {
+    return this.#connection.use(({ prepared }) => (prepared(HEAD).get() as [number])[0]);
+  }
+
+  /** The first `most` events after a position up to `end`, which is a head; with prefixes only those of such streams. */
+  after(after: number, end: number, prefixes: readonly string[] | undefined, most: number): Stretch {
+    if (after >= end) return { events: [], upTo: after };
+    const streams = prefixes ?? [];
+    const wanted = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
+    return this.#connection.use(({ prepared }) => {
+      const upTo = end <= after + WINDOW ? end : (prepared(BOUNDARY).get(after + WINDOW) as [number])[0];
+      const planned = prepared(
+        `SELECT min(a.events, a.position - ?1), a.bytes FROM appends a
+         WHERE a.position > ?1 AND a.position <= ?2 AND ${wanted} ORDER BY a.position LIMIT ?3`,
+      ).all(after, upTo, most, ...streams) as Planned[];
+      const { count, whole } = cut(planned, most);
+      if (count === 0) return { events: [], upTo };
+      const rows = prepared(
+        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
+         WHERE a.position > ?1 AND a.position <= ?2 AND e.position > ?1 AND ${wanted}
+         ORDER BY a.position, e.position LIMIT ?3`,
+      ).all(after, upTo, count, ...streams) as Row[];
+      return { events: rows.map(toEvent), upTo: whole ? upTo : (rows.at(-1)?.[0] ?? upTo) };
+    });
+  }
+
+  /** The first `most` events of a stream from a revision on, or back from it. */
+  ofStream(stream: string, from: number, backwards: boolean, most: number): StreamStretch {
+    const { append, event, left, order } = backwards ? BACKWARDS : FORWARDS;
+    return this.#connection.use(({ prepared }) => {
+      const planned = prepared(
+        `SELECT min(a.events, ${left}), a.bytes FROM appends a
+         WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
+      ).all(stream, from, most) as Planned[];
+      const { count, whole } = cut(planned, most);
+      const rows = prepared(
+        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE a.stream = ?1 AND ${append} AND ${event}
+         ORDER BY a.revision ${order}, e.position ${order} LIMIT ?3`,
+      ).all(stream, from, count) as Row[];
+      return { events: rows.map(toEvent), whole };
+    });
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+/** From the revision `?2` on: the appends and events that are wanted, and how many an append has of them at most. */
+const FORWARDS = {
+  append: 'a.revision >= ?2',
+  event: `${REVISION} >= ?2`,
+  left: 'a.revision - ?2 + 1',
+  order: 'ASC',
+};
+
+/** The same back from it. The append that it lies in ends less than the longest append after it. */
+const BACKWARDS = {
+  append: `a.revision < ?2 + ${APPEND_LIMITS.events} AND a.revision - a.events < ?2`,
+  event: `${REVISION} <= ?2`,
+  left: '?2 - a.revision + a.events',
+  order: 'DESC',
+};
+
+/** A condition on the append `a` with its parameters from `?4` on. */
+function anyPrefix(count: number): string {
+  if (count === 0) return 'FALSE';
+  return `(${Array.from({ length: count }, (_, index) => `instr(a.stream, ?${index + 4}) = 1`).join(' OR ')})`;
+}
+
+/** How many events fit a batch, and whether they are all that was planned. */
+function cut(planned: readonly Planned[], most: number): { count: number; whole: boolean } {
+  let count = 0;
+  let bytes = 0;
+  for (const [events, size] of planned) {
+    count += events;
+    bytes += size;
+    if (count >= most || bytes >= BATCH_BYTES) return { count: Math.min(count, most), whole: false };
+  }
+  return { count, whole: true };
+}
+
+function toEvent([position, stream, revision, id, type, data, meta]: Row): RecordedEvent {
+  return { position: toPosition(position), stream, revision, id, type, data, meta };
+}

@@ -1,0 +1,45 @@
+import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { serveCalls } from '../../../kernel/calls';
+import { type Appended } from '../../../kernel/event-log';
+import { GroupCommit } from './group-commit';
+import { LogWriter } from './log-writer';
+import { type PackedAppend } from './packed';
+
+/** What the thread is started with: the log's file, and the channel on which it tells how far the log has come. */
+export interface LogThreadData {
+  readonly file: string;
+  readonly channel: string;
+}
+
+/** What the log thread does for the others, over each port that it is sent. */
+export class LogThread {
+  readonly #writer: LogWriter;
+  readonly #commits: GroupCommit;
+  readonly #channel: BroadcastChannel;
+
+  constructor({ file, channel }: LogThreadData) {
+    this.#writer = new LogWriter(file);
+    this.#channel = new BroadcastChannel(channel);
+    this.#commits = new GroupCommit(
+      (appends) => this.#writer.commit(appends),
+      (position) => this.#channel.postMessage(position),
+    );
+  }
+
+  open(): void {
+    this.#writer.open();
+  }
+
+  append(append: PackedAppend): Promise<Appended> {
+    return this.#commits.append(append);
+  }
+
+  close(): void {
+    this.#commits.close();
+    this.#writer.close();
+    this.#channel.close();
+  }
+}
+
+const thread = new LogThread(workerData as LogThreadData);
+parentPort?.on('message', (port: MessagePort) => serveCalls(port, thread));

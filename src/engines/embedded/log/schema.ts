@@ -1,0 +1,78 @@
+import { type DatabaseSyncInstance } from '@photostructure/sqlite';
+import { EngineUnavailable } from '../../../kernel/event-log';
+import { openDatabase } from '../connection';
+
+/** What the log is called in messages. */
+export const SUBJECT = 'the event log';
+
+/** Milliseconds that a commit waits for another process to finish its own. */
+const PATIENCE = 5_000;
+const VERSION = 1;
+
+/**
+ * An event's position is its row id: rows are only ever added, at the end, by one transaction at a time, so
+ * that whoever sees a position sees everything before it.
+ *
+ * Stream and revision are kept once per append, not per event: an append's events have consecutive positions and
+ * consecutive revisions, so its last ones (`position`, `revision`) and their number say it all. A load of
+ * 500 events touches the index once, and who looks for some streams never reads the events of the others.
+ */
+const TABLES = `
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    data TEXT NOT NULL,
+    meta TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE appends (
+    position INTEGER PRIMARY KEY,
+    stream TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    UNIQUE (stream, revision)
+  ) STRICT;
+  PRAGMA user_version = ${VERSION};
+`;
+
+/** Each event of each append, as `events` of the append named `a` and the event named `e`. */
+export const EVENTS_OF_APPENDS =
+  'appends a CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position';
+
+/** The last position, 0 in an empty log. */
+export const HEAD = 'SELECT coalesce(max(position), 0) FROM appends';
+
+/** The revision of the event `e` in the append `a`. */
+export const REVISION = '(a.revision - a.position + e.position)';
+
+/**
+ * Opens the log's file to append, makes its tables when it is new. A commit is on the disk when it returns. Large pages and a long
+ * write-ahead log suit rows of about 1 KB (docs/adr/0003).
+ */
+export function openToAppend(file: string): DatabaseSyncInstance {
+  return openDatabase(file, { timeout: PATIENCE, returnArrays: true }, (database) => {
+    database.exec(`
+      PRAGMA page_size = 8192;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA wal_autocheckpoint = 1000;
+      PRAGMA journal_size_limit = 67108864;
+    `);
+    if (versionOf(database) === VERSION) return;
+    database.exec('BEGIN IMMEDIATE');
+    if (versionOf(database) === 0) database.exec(TABLES);
+    database.exec('COMMIT');
+    if (versionOf(database) !== VERSION)
+      throw new EngineUnavailable(`${SUBJECT} is not available: a newer version has written it`);
+  });
+}
+
+/** Opens a log that is there, to read. */
+export function openToRead(file: string): DatabaseSyncInstance {
+  return openDatabase(file, { timeout: PATIENCE, returnArrays: true, readOnly: true }, () => undefined);
+}
+
+function versionOf(database: DatabaseSyncInstance): number {
+  return (database.prepare('PRAGMA user_version').get() as [number])[0];
+}

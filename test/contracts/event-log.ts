@@ -1,0 +1,42 @@
+import { type EventLog } from '../../src/kernel/event-log';
+import { appending } from './event-log/appending';
+import { judging } from './event-log/judging';
+import { reading } from './event-log/reading';
+import { subscribing } from './event-log/subscribing';
+
+/** A log to be tried; what it held before does not matter. */
+export interface TriedLog {
+  readonly log: EventLog;
+  /** Closes the log and opens it again with all it holds. */
+  reopen(): Promise<EventLog>;
+  close(): Promise<void>;
+}
+
+/** The promises of the `EventLog` port: what every engine passes, without exceptions. */
+export function eventLogContract(name: string, open: () => Promise<TriedLog>): void {
+  describe(`${name}: an event log`, () => {
+    let tried: TriedLog;
+    let log: EventLog;
+
+    beforeEach(async () => {
+      tried = await open();
+      log = tried.log;
+    });
+    afterEach(() => tried.close());
+
+    const subject: Subject = {
+      log: () => log,
+      reopen: async () => (log = await tried.reopen()),
+    };
+    describe('appends', () => appending(subject));
+    describe('judges a repeated append', () => judging(subject));
+    describe('reads', () => reading(subject));
+    describe('is subscribed to', () => subscribing(subject));
+  });
+}
+
+/** The log as the test at hand has it. */
+export interface Subject {
+  readonly log: () => EventLog;
+  readonly reopen: () => Promise<EventLog>;
+}

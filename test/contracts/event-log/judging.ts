@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
+import { RevisionConflict } from '../../../src/kernel/event-log';
+import { type Subject } from '../event-log';
+import { fill, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+
+export function judging({ log, reopen }: Subject): void {
+  let stream: string;
+  beforeEach(() => {
+    stream = `${newCategory()}-1`;
+  });
+
+  test('as made when it has the same ids at the same revision', async () => {
+    await log().append(stream, NO_STREAM, newEvents(2));
+    const events = newEvents(3);
+    const appended = await log().append(stream, 1, events);
+
+    expect(await log().append(stream, 1, events)).toEqual(appended);
+    expect(await streamOf(log(), stream)).toHaveLength(5);
+  });
+
+  test('as made long after, behind many other events and a restart', async () => {
+    const events = newEvents(3);
+    const appended = await log().append(stream, NO_STREAM, events);
+    await log().append(stream, 2, newEvents(500));
+    await fill(log(), `${stream}0`, 5_000);
+    await reopen();
+
+    expect(await log().append(stream, NO_STREAM, events)).toEqual(appended);
+    expect(await streamOf(log(), stream)).toHaveLength(503);
+  });
+
+  test('as made when both come at the same time', async () => {
+    const events = newEvents(2);
+    const [one, other] = await Promise.all([
+      log().append(stream, NO_STREAM, events),
+      log().append(stream, NO_STREAM, events),
+    ]);
+
+    expect(one).toEqual(other);
+    expect(await streamOf(log(), stream)).toHaveLength(2);
+  });
+
+  test.each<[string, (there: readonly NewEvent[]) => readonly NewEvent[]]>([
+    ['another last id', ([first, second]) => [first!, second!, newEvent()]],
+    ['another first id', ([, second, third]) => [newEvent(), second!, third!]],
+    ['the ids in another order', ([first, second, third]) => [second!, first!, third!]],
+    ['one more at the end', (there) => [...there, newEvent()]],
+    ['the ids of a later place', ([, second, third]) => [second!, third!]],
+  ])('as a conflict when it has %s', async (_, changed) => {
+    const there = await fill(log(), stream, 3);
+
+    await expect(log().append(stream, NO_STREAM, changed(there))).rejects.toThrow(RevisionConflict);
+    expect(idsOf(await streamOf(log(), stream))).toEqual(idsOf(there));
+  });
+
+  test('by ids alone, wherever the appends were cut', async () => {
+    const [one, two, three] = newEvents(3);
+    await log().append(stream, NO_STREAM, [one!]);
+    const appended = await log().append(stream, 0, [two!, three!]);
+
+    expect(await log().append(stream, NO_STREAM, [one!, two!, three!])).toEqual(appended);
+    expect(await log().append(stream, 0, [two!])).toMatchObject({ revision: 1 });
+  });
+
+  test('of nothing: it checks the revision, and tells where the log ends', async () => {
+    expect(await log().append(stream, NO_STREAM, [])).toEqual({
+      revision: NO_STREAM,
+      position: await log().head(),
+    });
+    await fill(log(), stream, 2);
+
+    expect(await log().append(stream, 1, [])).toEqual({ revision: 1, position: await log().head() });
+    await expect(log().append(stream, 0, [])).rejects.toThrow(new RevisionConflict(stream, 0, 1));
+    await expect(log().append(stream, 2, [])).rejects.toThrow(new RevisionConflict(stream, 2, 1));
+  });
+
+  test('like the rule, whatever was appended before', async () => {
+    const pool = newEvents(4);
+    const attempt = fc.record({
+      expected: fc.integer({ min: NO_STREAM, max: 5 }),
+      events: fc.array(fc.constantFrom(...pool), { maxLength: 3 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(attempt, { maxLength: 12 }), async (attempts) => {
+        const name = `${newCategory()}-1`;
+        const model: string[] = [];
+        for (const { expected, events } of attempts) {
+          const answer = await log()
+            .append(name, expected, events)
+            .then(({ revision }) => revision)
+            .catch((error: unknown) => (error as RevisionConflict).name);
+          expect(answer).toBe(ruleOf(model, expected, idsOf(events)));
+        }
+        expect(idsOf(await streamOf(log(), name))).toEqual(model);
+      }),
+      { numRuns: 50 },
+    );
+  });
+}
+
+/** The rule of `EventLog.append` over a list of ids: what it answers and does. */
+function ruleOf(there: string[], expected: number, ids: readonly string[]): number | 'RevisionConflict' {
+  const actual = there.length - 1;
+  if (expected === actual) {
+    there.push(...ids);
+    return expected + ids.length;
+  }
+  const made = there.slice(expected + 1, expected + 1 + ids.length);
+  return ids.length > 0 && made.join() === ids.join() ? expected + ids.length : 'RevisionConflict';
+}

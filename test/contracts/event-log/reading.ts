@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
+import { type EventBatch } from '../../../src/kernel/event-log';
+import { type Subject } from '../event-log';
+import { fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+
+export function reading({ log, reopen }: Subject): void {
+  let category: string;
+  beforeEach(() => {
+    category = newCategory();
+  });
+
+  test('a missing stream as an empty one, either way', async () => {
+    expect(await streamOf(log(), `${category}-1`)).toEqual([]);
+    expect(await streamOf(log(), `${category}-1`, { backwards: true })).toEqual([]);
+  });
+
+  test('what was appended, to the letter', async () => {
+    const texts = fc
+      .json({ noUnicodeString: false, stringUnit: 'binary' })
+      .map((json) => `{"b":${json}, "a" : 1}`);
+    let revision = NO_STREAM;
+    await fc.assert(
+      fc.asyncProperty(
+        texts,
+        texts,
+        fc.string({ minLength: 1, unit: 'grapheme' }),
+        async (data, meta, word) => {
+          const event = { ...newEvent(), type: `Happened ${word}`, data, meta };
+          const appended = await log().append(`${category}-ü`, revision, [event]);
+          revision = appended.revision;
+
+          expect(await streamOf(log(), `${category}-ü`, { from: revision })).toEqual([
+            { ...event, stream: `${category}-ü`, ...appended },
+          ]);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('any part of a stream, forwards and backwards, in batches of any size', async () => {
+    const stream = `${category}-1`;
+    let length = 0;
+    for (const size of [1, 7, 500, 1, 1, 120, 3]) {
+      await log().append(stream, length - 1, newEvents(size));
+      await log().append(`${category}-2`, length - 1, newEvents(size));
+      length += size;
+    }
+    const whole = await streamOf(log(), stream);
+    expect(whole.map((event) => event.revision)).toEqual([...Array(length).keys()]);
+
+    const options = fc.record(
+      {
+        from: fc.integer({ min: 0, max: length + 5 }),
+        limit: fc.integer({ min: 0, max: length + 5 }),
+        batchSize: fc.integer({ min: 1, max: length + 5 }),
+        backwards: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(options, async ({ from, limit, batchSize, backwards }) => {
+        const batches: (readonly RecordedEvent[])[] = [];
+        const asked = JSON.parse(JSON.stringify({ from, limit, batchSize, backwards })) as object;
+        for await (const batch of log().readStream(stream, asked)) batches.push(batch);
+
+        const ordered = backwards === true ? [...whole].reverse() : whole;
+        const wanted = ordered.filter(({ revision }) =>
+          backwards === true ? revision <= (from ?? length) : revision >= (from ?? 0),
+        );
+        expect(idsOf(batches.flat())).toEqual(idsOf(wanted.slice(0, limit)));
+        expect(Math.max(...batches.map((batch) => batch.length), 0)).toBeLessThanOrEqual(batchSize ?? 1_000);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('a huge stream, forwards and backwards', async () => {
+    const stream = `${category}-1`;
+    const events = await fill(log(), stream, 20_000);
+
+    expect(idsOf(await streamOf(log(), stream))).toEqual(idsOf(events));
+    expect(idsOf(await streamOf(log(), stream, { backwards: true }))).toEqual(idsOf(events).toReversed());
+    expect(await streamOf(log(), stream, { from: 19_999 })).toHaveLength(1);
+  });
+
+  test('everything after a position in one order over all streams, to the end it had', async () => {
+    const before = await log().head();
+    const ends: string[] = [];
+    for (let n = 0; n < 30; n += 1) {
+      const { position } = await log().append(
+        `${category}-${n % 3}`,
+        Math.floor(n / 3) * 4 - 1,
+        newEvents(4),
+      );
+      ends.push(position);
+    }
+    const batches: EventBatch[] = [];
+    for await (const batch of log().readAll({ after: before, prefixes: [category], batchSize: 7 })) {
+      if (batches.length === 0) await log().append(`${category}-late`, NO_STREAM, [newEvent()]);
+      batches.push(batch);
+    }
+
+    const events = batches.flatMap((batch) => batch.events);
+    expect(events).toHaveLength(120);
+    expect(positionsOf(events)).toEqual(positionsOf(events).toSorted());
+    expect(new Set(positionsOf(events)).size).toBe(120);
+    expect(positionsOf(events).filter((_, index) => index % 4 === 3)).toEqual(ends);
+    expect(batches.map(({ caughtUp }) => caughtUp)).toEqual(batches.map((_, n) => n === batches.length - 1));
+    expect(Math.max(...batches.map((batch) => batch.events.length))).toBeLessThanOrEqual(7);
+  });
+
+  test('from each position exactly what is after it', async () => {
+    for (let n = 0; n < 5; n += 1) await log().append(`${category}-${n}`, NO_STREAM, newEvents(3));
+    const { events } = await gather(log().readAll({ after: START, prefixes: [category] }));
+
+    for (const [index, { position }] of events.entries()) {
+      const rest = await gather(log().readAll({ after: position, prefixes: [category], batchSize: 4 }));
+      expect(idsOf(rest.events)).toEqual(idsOf(events.slice(index + 1)));
+    }
+  });
+
+  test('only streams with one of the prefixes, and says how far it has seen all the same', async () => {
+    const before = await log().head();
+    for (const name of ['feed-1', 'feeds-1', 'feed%-1', 'Feed-1', 'voucher-1', 'feed-12'])
+      await log().append(`${category}${name}`, NO_STREAM, newEvents(2));
+    const read = async (prefixes: readonly string[]): Promise<readonly string[]> => {
+      const found = await gather(log().readAll({ after: before, prefixes }));
+      expect(found.position).toBe(await log().head());
+      return [...new Set(found.events.map((event) => event.stream.slice(category.length)))];
+    };
+
+    expect(await read([`${category}feed-`])).toEqual(['feed-1', 'feed-12']);
+    expect(await read([`${category}feed-1`, `${category}voucher-`])).toEqual([
+      'feed-1',
+      'voucher-1',
+      'feed-12',
+    ]);
+    expect(await read([`${category}feed%`])).toEqual(['feed%-1']);
+    expect(await read([`${category}claim-`])).toEqual([]);
+    expect(await read([])).toEqual([]);
+  });
+
+  test('nothing after its end: one batch that has caught up', async () => {
+    await log().append(`${category}-1`, NO_STREAM, newEvents(2));
+    const end = await log().head();
+    const batches: EventBatch[] = [];
+    for await (const batch of log().readAll({ after: end })) batches.push(batch);
+
+    expect(batches).toEqual([{ events: [], position: end, caughtUp: true }]);
+  });
+
+  test('its head: the position of the last event, also after a restart', async () => {
+    const { position } = await log().append(`${category}-1`, NO_STREAM, newEvents(2));
+    expect(await log().head()).toBe(position);
+    expect(await (await reopen()).head()).toBe(position);
+  });
+}
+
+function positionsOf(events: readonly RecordedEvent[]): readonly string[] {
+  return events.map((event) => event.position);
+}

@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { NO_STREAM, START } from '../../../src/kernel/event';
+import { type EventBatch, type EventLog } from '../../../src/kernel/event-log';
+import { type Subject } from '../event-log';
+import { appendAtEnd, fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+
+export function subscribing({ log }: Subject): void {
+  let category: string;
+  beforeEach(() => {
+    category = newCategory();
+  });
+
+  test('from the past into the present, each event once and in order, while writers write', async () => {
+    await fill(log(), `${category}-0`, 1_200);
+    const after = START;
+    const subscribers = [1, 10, 1_000].map((batchSize) =>
+      gather(log().subscribe({ after, prefixes: [category], batchSize }), ({ length }) => length >= 1_500),
+    );
+    await writeAll(log(), category, 300);
+
+    const everything = await gather(log().readAll({ after, prefixes: [category] }));
+    expect(everything.events).toHaveLength(1_500);
+    for (const { events } of await Promise.all(subscribers))
+      expect(idsOf(events)).toEqual(idsOf(everything.events));
+  });
+
+  test('again from where it stopped: nothing is left out and nothing comes twice', async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.integer({ min: 1, max: 25 }), async (appends, batchSize) => {
+        const mine = newCategory();
+        let after = await log().head();
+        const total = appends.reduce((sum, size) => sum + size, 0);
+        const writing = Promise.all(
+          appends.map((size, n) => log().append(`${mine}-${n}`, NO_STREAM, newEvents(size))),
+        );
+        const seen: string[] = [];
+        while (seen.length < total) {
+          const one = await gather(
+            log().subscribe({ after, prefixes: [mine], batchSize }),
+            (events) => events.length > 0,
+          );
+          seen.push(...idsOf(one.events));
+          after = one.position!;
+        }
+        await writing;
+
+        const streams = await Promise.all(appends.map((_, n) => streamOf(log(), `${mine}-${n}`)));
+        const order = streams.flat().toSorted((a, b) => (a.position < b.position ? -1 : 1));
+        expect(seen).toEqual(idsOf(order));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('by a prefix, and is told how far the log has come when only others have grown', async () => {
+    await fill(log(), `${category}other-1`, 600);
+    const after = await log().head();
+    const positions: string[] = [];
+    const subscriber = gather(log().subscribe({ after, prefixes: [`${category}-`] }), (events, batch) => {
+      positions.push(batch.position);
+      return events.length === 1;
+    });
+    const others = await log().append(`${category}other-2`, NO_STREAM, newEvents(3));
+    const told = await gather(
+      log().subscribe({ after, prefixes: [`${category}-`] }),
+      (_, batch) => batch.position >= others.position,
+    );
+    const event = newEvent();
+    const own = await log().append(`${category}-1`, NO_STREAM, [event]);
+
+    expect(told).toEqual({ events: [], position: others.position });
+    expect(idsOf((await subscriber).events)).toEqual([event.id]);
+    expect(positions.at(-1)).toBe(own.position);
+    expect(positions).toEqual(positions.toSorted());
+  });
+
+  test('and says when it has caught up: at once when there is nothing, after the past when there is', async () => {
+    const after = await log().head();
+    const [nothing] = await take(log().subscribe({ after }), 1);
+    expect(nothing).toEqual({ events: [], position: after, caughtUp: true });
+
+    await fill(log(), `${category}-1`, 10);
+    const batches = await take(log().subscribe({ after, batchSize: 4 }), 3);
+    expect(batches.map(({ events, caughtUp }) => [events.length, caughtUp])).toEqual([
+      [4, false],
+      [4, false],
+      [2, true],
+    ]);
+  });
+
+  test('live: an append is told of without being asked for', async () => {
+    const live = log()
+      .subscribe({ after: await log().head() })
+      [Symbol.asyncIterator]();
+    await live.next();
+    for (let n = 0; n < 20; n += 1) {
+      const next = live.next();
+      const event = newEvent();
+      await log().append(`${category}-1`, n - 1, [event]);
+      const batch = (await next).value as EventBatch;
+      expect(idsOf(batch.events)).toEqual([event.id]);
+      expect(batch.caughtUp).toBe(true);
+    }
+    await live.return?.();
+  });
+
+  test('until it is aborted, which ends it without an error: waiting, between batches or before it began', async () => {
+    const waiting = new AbortController();
+    const after = await log().head();
+    const gathered = gather(log().subscribe({ after, signal: waiting.signal }), (_, batch) => {
+      setImmediate(() => waiting.abort());
+      return !batch.caughtUp;
+    });
+    expect(await gathered).toEqual({ events: [], position: after });
+
+    await fill(log(), `${category}-1`, 10);
+    const between = new AbortController();
+    const some = await gather(log().subscribe({ after, batchSize: 1, signal: between.signal }), (events) => {
+      if (events.length === 3) between.abort();
+      return false;
+    });
+    expect(some.events).toHaveLength(3);
+
+    const never = await gather(log().subscribe({ after, signal: AbortSignal.abort() }));
+    expect(never).toEqual({ events: [], position: undefined });
+  });
+}
+
+/** So many events by eight writers at once, some of them after the same streams. */
+async function writeAll(log: EventLog, category: string, count: number): Promise<void> {
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = writer; n < count; n += 8) await appendAtEnd(log, `${category}-${n % 5}`, newEvent({ n }));
+  });
+  await Promise.all(writers);
+}
+
+async function take(batches: AsyncIterable<EventBatch>, count: number): Promise<readonly EventBatch[]> {
+  const taken: EventBatch[] = [];
+  for await (const batch of batches) if (taken.push(batch) === count) break;
+  return taken;
+}
