@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../src/kernel/event';
 import { type Told } from './projection';
 
-/** An event and, once a projection wants it, what its text says: parsed once for all of them. */
+/** An event on its way through several projections: parsed once, and only if one of them wants it. */
 export class Arrival {
   private parsed: Told | undefined;
 
