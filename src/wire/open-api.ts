@@ -17,9 +17,10 @@ export const httpFaults = faultsOf({
   notFound: ['404', 404, 'URL does not exist'],
   methodNotAllowed: ['405', 405, 'Invalid HTTP method'],
   notAcceptable: ['406', 406, 'Requested content type not acceptable'],
-  timeout: ['408', 408, 'The body came too slowly'],
+  timeout: ['408', 408, 'The body comes too slowly'],
   bodyTooLarge: ['413', 413, 'The body is too large'],
   unsupportedType: ['415', 415, 'Sent content type not supported'],
   quotaExceeded: ['429', 429, 'Request quota exceeded'],
+  serviceDown: ['500', 500, 'Service down'],
   notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
 });

@@ -93,11 +93,7 @@ const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', force
 type Parser = SaxesParser<typeof OPTIONS>;
 
 function newParser(): Parser {
-  const parser: Parser = new SaxesParser({
-    defaultXMLVersion: '1.0',
-    forceXMLVersion: true,
-    position: false,
-  });
+  const parser: Parser = new SaxesParser(OPTIONS);
   parser.on('error', ({ message }) => {
     const what = message.replace(/\.$/, '');
     throw new NotParsable(`${what}, at line ${parser.line}, column ${parser.column}`);

@@ -38,7 +38,7 @@ function piecesOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 }
 
 const elements = fc.array(
-  fc.object({ withNullPrototype: false, maxDepth: 4 }).map((o) => JSON.parse(JSON.stringify(o))),
+  fc.object({ withNullPrototype: false, maxDepth: 4 }).map((o) => JSON.parse(JSON.stringify(o)) as unknown),
 );
 const cuts = fc.array(fc.nat());
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);

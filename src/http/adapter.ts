@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { type Socket } from 'node:net';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { type FastifyBaseLogger, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
+import { errorsAsJson } from '../wire/errors';
+import { CONTENT_TYPES } from '../wire/format';
+import { writeJson } from '../wire/json-write';
+import { httpFaults } from '../wire/open-api';
+import { takeFacts } from './request-facts';
+
+/** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
+const MAX_HEADERS = 64 * 1024;
+/** Milliseconds for them to arrive. */
+const HEADERS_TIMEOUT = 20_000;
+/** Characters of an id in a path. */
+const MAX_PARAMETER = 1000;
+
+/** The HTTP server below Nest. Bodies have neither limit nor time-out here, but where they are read (`PostedBody`). */
+export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
+  return new FastifyAdapter({
+    rewriteUrl: takeFacts,
+    genReqId: () => randomUUID(),
+    ...(log === undefined ? { logger: false } : { loggerInstance: log }),
+    // Targets hold tokens.
+    disableRequestLogging: true,
+    skipMiddie: true,
+    bodyLimit: Number.MAX_SAFE_INTEGER,
+    requestTimeout: 0,
+    routerOptions: { maxParamLength: MAX_PARAMETER },
+    http: { maxHeaderSize: MAX_HEADERS, headersTimeout: HEADERS_TIMEOUT },
+    frameworkErrors: answerUnroutable,
+    clientErrorHandler: answerClientError,
+  });
+}
+
+/** A path that the router cannot decode. */
+function answerUnroutable(_error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+  const fault = httpFaults.notFound('the path is not percent-encoded UTF-8');
+  void reply
+    .code(fault.status)
+    .type(CONTENT_TYPES.json)
+    .send(writeJson(errorsAsJson([fault])));
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** What could not be read as HTTP at all. */
+function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = CLIENT_ERRORS[error.code ?? ''] ?? 400;
+  const message = STATUS_CODES[status] ?? '';
+  const body = writeJson({ errors: [{ code: String(status), message }] });
+  const head = [
+    `HTTP/1.1 ${status} ${message}`,
+    `Content-Type: ${CONTENT_TYPES.json}`,
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}

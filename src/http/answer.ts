@@ -1,0 +1,35 @@
+import { type Fault, Faults } from '../kernel/fault';
+import { type Position } from '../kernel/event';
+import { type Format } from '../wire/format';
+import { type XmlElement } from '../wire/xml-write';
+
+/** The ways an answer can be written; only the one that is wanted is called. */
+export interface Renderings {
+  readonly json: () => unknown;
+  readonly xml?: () => XmlElement;
+  readonly csv?: () => string;
+}
+
+export interface AnswerDetails {
+  /** HTTP status, by default 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where the last event written by this request is in the log: sent as `X-Log-Position`. */
+  readonly position?: Position;
+  /** The format that a key asked for; it wins over all else. */
+  readonly format?: Format;
+}
+
+/** What a handler returns: rendered by the interceptor in the format of the request. */
+export class Answer {
+  constructor(
+    readonly renderings: Renderings | { readonly faults: readonly Fault[] },
+    readonly details: AnswerDetails = {},
+  ) {}
+
+  /** The error list of a write (Document 1, Errors): empty is success. */
+  static errors(faults: readonly Fault[], details: Omit<AnswerDetails, 'format' | 'status'> = {}): Answer {
+    const status = faults.length === 0 ? 200 : new Faults(faults).status;
+    return new Answer({ faults }, { ...details, status });
+  }
+}

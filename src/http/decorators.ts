@@ -1,0 +1,55 @@
+import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import { type FastifyRequest } from 'fastify';
+import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Format } from '../wire/format';
+import { readKeys, type KeyTable } from '../wire/keys';
+import { PostedBody } from './posted-body';
+import { factsOf } from './request-facts';
+import { type HttpOptions, type Service } from './service';
+
+/** What the guard has found out, for the handler's parameters. */
+export interface Admission {
+  readonly caller: CallerOfToken;
+  readonly service: Service;
+  readonly options: HttpOptions;
+}
+
+const admissions = new WeakMap<object, Admission>();
+
+/** Keeps what the guard has found out about a request. */
+export function admit(request: FastifyRequest, admission: Admission): void {
+  admissions.set(request, admission);
+}
+
+function admissionOf(context: ExecutionContext): Admission & { readonly request: FastifyRequest } {
+  const request = context.switchToHttp().getRequest<FastifyRequest>();
+  const admission = admissions.get(request);
+  if (admission === undefined) throw new Error(`${request.url} belongs to no service`);
+  return { ...admission, request };
+}
+
+export const KINDS = 'affilog:kinds';
+export const FORMATS = 'affilog:formats';
+
+/** Which kinds of callers an operation is for; without it, all that have a token of the service. */
+export const For = (...kinds: readonly CallerOfToken['kind'][]) => SetMetadata(KINDS, kinds);
+
+/** Formats that an operation answers in; without it JSON and XML. */
+export const Offers = (...formats: readonly Format[]) => SetMetadata(FORMATS, formats);
+
+/** Parameter: who calls. */
+export const Caller = createParamDecorator(
+  (_: unknown, context): CallerOfToken => admissionOf(context).caller,
+);
+
+/** Parameter: the keys of the request by a table, of type `Keys<typeof table>`. */
+export const RequestKeys = createParamDecorator((table: KeyTable, context) => {
+  const { request, service } = admissionOf(context);
+  return readKeys(table, factsOf(request).target, service.keyFaults);
+});
+
+/** Parameter: the posted body, a `PostedBody`. */
+export const Posted = createParamDecorator((_: unknown, context): PostedBody => {
+  const { request, service, options } = admissionOf(context);
+  return new PostedBody(request.raw, service, options.maxBody);
+});

@@ -1,0 +1,62 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { EngineUnavailable } from '../kernel/event-log';
+import { Fault, Faults } from '../kernel/fault';
+import { httpFaults, openApiFaults } from '../wire/open-api';
+import { missingRoute, type Routes } from '../wire/routes';
+import { renderErrors } from './render';
+import { factsOf } from './request-facts';
+import { type HttpOptions, type Service, serviceOf } from './service';
+import { failureView } from './view';
+
+/** Seconds after which it is worth while to ask an engine again. */
+const RETRY_ENGINE = 5;
+
+/** Tells of whatever was thrown, once and in one shape (`docs/decisions.md#a1`, `#a12`). */
+@Catch()
+export class FailureFilter implements ExceptionFilter {
+  constructor(
+    private readonly options: HttpOptions,
+    private readonly routes: Routes,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const request = host.switchToHttp().getRequest<FastifyRequest>();
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    const failure = this.failureOf(error, request, service);
+    if (reply.sent) return;
+    const faults = failure instanceof Faults ? failure.faults : [failure];
+    const namespace = `${this.options.baseUrl}${service?.namespace ?? ''}`;
+    const { status, contentType, body } = renderErrors(
+      faults,
+      failure.status,
+      namespace,
+      failureView(request, service),
+    );
+    addHeaders(reply, faults);
+    void reply.code(status).type(contentType).header('X-Content-Type-Options', 'nosniff').send(body);
+  }
+
+  private failureOf(error: unknown, request: FastifyRequest, service: Service | undefined): Fault | Faults {
+    if (error instanceof Fault || error instanceof Faults) return error;
+    const { path } = factsOf(request).target;
+    if (error instanceof NotFoundException) return missingRoute(request.method, path, this.routes);
+    if (error instanceof EngineUnavailable) {
+      request.log.warn({ err: error, path }, 'an engine did not answer');
+      return openApiFaults.notResponding(undefined, { retryAfter: RETRY_ENGINE });
+    }
+    const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
+    request.log.error({ err: error, path }, 'unexpected failure');
+    return unexpected(`${unexpected().message} (request ${request.id})`);
+  }
+}
+
+function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
+  for (const { status, details } of faults) {
+    if (details.allow !== undefined) reply.header('Allow', details.allow.join(', '));
+    if (details.retryAfter !== undefined) reply.header('Retry-After', details.retryAfter);
+    // What is left of the body is not worth reading.
+    if (status === 408 || status === 413) reply.header('Connection', 'close');
+  }
+}

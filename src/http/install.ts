@@ -1,0 +1,39 @@
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { FailureFilter } from './failure-filter';
+import { ReplyInterceptor } from './reply-interceptor';
+import { RouteBook } from './route-book';
+import { type HttpOptions } from './service';
+import { TokenGuard } from './token-guard';
+
+/** What browsers may send, and scripts of other origins may read (Document 1, Conventions 7). */
+const CORS = {
+  origin: '*',
+  methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+  exposedHeaders: [
+    'X-Log-Position',
+    'X-Next-Since',
+    'X-RateLimit-Limit',
+    'X-RateLimit-Remaining',
+    'X-RateLimit-Reset',
+    'Retry-After',
+    'ETag',
+  ],
+  maxAge: 86_400,
+  strictPreflight: false,
+};
+
+/**
+ * Makes an application on `httpAdapter` speak as all services do: tokens, answers, failures, cross-origin requests. To be
+ * called before it is initialised; it is to be created with `bodyParser: false`.
+ */
+export function installHttp(app: NestFastifyApplication, options: HttpOptions): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  const routes = new RouteBook();
+  fastify.addHook('onRoute', ({ method, url }) => routes.add([method].flat(), url));
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  app.enableCors(CORS);
+  app.useGlobalGuards(new TokenGuard(options));
+  app.useGlobalInterceptors(new ReplyInterceptor(options));
+  app.useGlobalFilters(new FailureFilter(options, routes));
+}

@@ -1,0 +1,81 @@
+import { type IncomingMessage } from 'node:http';
+import { type BodyFormat, bodyFormat } from '../wire/format';
+import { httpFaults } from '../wire/open-api';
+import { factsOf } from './request-facts';
+import { type Service } from './service';
+
+/** Longest wait for the next bytes, in milliseconds. */
+const MAX_WAIT = 30_000;
+/** After this many milliseconds of waiting in all, bytes must have come at `MIN_RATE` on average. */
+const GRACE = 60_000;
+/** Bytes a millisecond. */
+const MIN_RATE = 1;
+
+/** A posted body: nothing of it is read or judged before it is asked for. */
+export class PostedBody {
+  constructor(
+    private readonly raw: IncomingMessage,
+    private readonly service: Service,
+    private readonly maxBody: number,
+  ) {}
+
+  /** What its headers declare; raises the service's faults (`docs/decisions.md#a10`). */
+  format(accepted?: readonly BodyFormat[]): BodyFormat {
+    const { bodyFaults } = this.service;
+    const encoding = this.raw.headers['content-encoding'] ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity') {
+      throw bodyFaults.type(`Content-Encoding: ${encoding}: accepted are bodies as they are`);
+    }
+    return bodyFormat(factsOf({ raw: this.raw }).contentType, bodyFaults, accepted);
+  }
+
+  /**
+   * Its bytes as they come in. Raises 413 when there are more than the setting allows, 408 when they come too slowly, 400 when
+   * the client breaks off. Time that the reader takes does not count.
+   */
+  async *chunks(): AsyncGenerator<Buffer, void> {
+    if (Number(this.raw.headers['content-length'] ?? 0) > this.maxBody) throw this.tooLarge();
+    const iterator = this.raw[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+    let received = 0;
+    let waited = 0;
+    for (;;) {
+      const asked = performance.now();
+      const { value: chunk } = await inTime(iterator.next());
+      if (chunk === undefined) return;
+      waited += performance.now() - asked;
+      received += chunk.length;
+      if (received > this.maxBody) throw this.tooLarge();
+      if (waited > GRACE && received < waited * MIN_RATE) throw httpFaults.timeout();
+      yield chunk;
+    }
+  }
+
+  /** All of it, for services whose bodies are small: raises 413 beyond `limit` bytes. */
+  async bytes(limit: number): Promise<Buffer> {
+    const small = new PostedBody(this.raw, this.service, Math.min(limit, this.maxBody));
+    const chunks: Buffer[] = [];
+    for await (const chunk of small.chunks()) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  private tooLarge(): Error {
+    return httpFaults.bodyTooLarge(`the body may have ${this.maxBody} bytes at most`);
+  }
+}
+
+async function inTime<T>(next: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(httpFaults.timeout()), MAX_WAIT);
+  });
+  const read = next.catch((cause: unknown) => {
+    throw httpFaults.badRequest(
+      `the body broke off: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
+  });
+  try {
+    return await Promise.race([read, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,67 @@
+import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { map, type Observable } from 'rxjs';
+import { type Format } from '../wire/format';
+import { httpFaults } from '../wire/open-api';
+import { Answer } from './answer';
+import { FORMATS } from './decorators';
+import { renderErrors, renderResult, type Rendered } from './render';
+import { factsOf } from './request-facts';
+import { type HttpOptions, type Service, serviceOf } from './service';
+import { checkJsonp, type View, viewOf } from './view';
+
+const POSITION = /^\d{19}$/;
+/** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
+const MAX_WAIT = 2000;
+
+/** Waits for the position that a read names, and writes what a handler returns: an `Answer`, else it is left to Nest. */
+export class ReplyInterceptor implements NestInterceptor {
+  private readonly reflector = new Reflector();
+
+  constructor(private readonly options: HttpOptions) {}
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const reply = context.switchToHttp().getResponse<FastifyReply>();
+    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    if (service === undefined) return next.handle();
+    const offered = this.reflector.get<readonly Format[] | undefined>(FORMATS, context.getHandler());
+    const view = viewOf(request, service, offered ?? ['json', 'xml']);
+    await this.waitForPosition(request, service);
+    return next
+      .handle()
+      .pipe(
+        map((value: unknown) => (value instanceof Answer ? this.write(value, view, service, reply) : value)),
+      );
+  }
+
+  private async waitForPosition(request: FastifyRequest, service: Service): Promise<void> {
+    const sent = request.headers['x-min-position'];
+    if (sent === undefined) return;
+    const position = String(sent);
+    if (!POSITION.test(position)) {
+      throw service.keyFaults.unusable(
+        `X-Min-Position: ${position}: accepted is the value of an X-Log-Position`,
+      );
+    }
+    if (await this.options.waitFor(position, MAX_WAIT)) return;
+    throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
+  }
+
+  private write(answer: Answer, view: View, service: Service, reply: FastifyReply): string {
+    const { headers = {}, position } = answer.details;
+    const { status, contentType, body } = this.render(answer, view, service);
+    reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
+    if (position !== undefined) reply.header('X-Log-Position', position);
+    return body;
+  }
+
+  private render({ renderings, details }: Answer, wanted: View, service: Service): Rendered {
+    const { status = 200, format = wanted.format } = details;
+    const view = { ...wanted, format };
+    checkJsonp(view, service);
+    if (!('faults' in renderings)) return renderResult(renderings, status, view);
+    return renderErrors(renderings.faults, status, `${this.options.baseUrl}${service.namespace}`, view);
+  }
+}

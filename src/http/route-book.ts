@@ -1,0 +1,24 @@
+import { type Routes } from '../wire/routes';
+
+/** Remembers the routes there are, for the requests that meet none. */
+export class RouteBook implements Routes {
+  readonly modules = new Set<string>();
+  private readonly routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = [];
+
+  /** A route in Fastify's notation: `/1.0/productFeeds/:id`. */
+  add(methods: readonly string[], url: string): void {
+    const [version, module] = url.split('/').slice(1);
+    if (url.includes('*')) return;
+    if (version === '1.0' && module !== undefined) this.modules.add(module);
+    const pattern = url
+      .split('/')
+      .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[^\w-]/g, '\\$&')))
+      .join('/');
+    this.routes.push({ pattern: new RegExp(`^${pattern}$`), methods });
+  }
+
+  methodsOf(path: string): readonly string[] {
+    const found = this.routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
+    return [...new Set(found)].sort();
+  }
+}

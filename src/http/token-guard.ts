@@ -1,0 +1,52 @@
+import { type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { type Caller } from '../directory/organisations';
+import { TOKEN, tokenHash } from '../directory/token';
+import { openApiFaults } from '../wire/open-api';
+import { admit, KINDS } from './decorators';
+import { RateLimit } from './rate-limit';
+import { factsOf } from './request-facts';
+import { type HttpOptions, type Service, serviceOf } from './service';
+
+/** Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`). Other paths need none. */
+export class TokenGuard implements CanActivate {
+  private readonly reflector = new Reflector();
+  private readonly rateLimit: RateLimit;
+
+  constructor(private readonly options: HttpOptions) {
+    this.rateLimit = new RateLimit(options);
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    if (service === undefined) return true;
+    const caller = this.callerOf(request, service);
+    this.limit(caller, context.switchToHttp().getResponse<FastifyReply>());
+    const kinds = this.reflector.get<readonly Caller['kind'][] | undefined>(KINDS, context.getHandler());
+    if (kinds !== undefined && !kinds.includes(caller.kind)) {
+      throw service.faults.notAdmitted(
+        `the token is one of a ${caller.kind}, needed is ${kinds.join(' or ')}`,
+      );
+    }
+    admit(request, { caller, service, options: this.options });
+    return true;
+  }
+
+  private callerOf(request: FastifyRequest, { system, faults }: Service): Caller {
+    const [token, ...others] = factsOf(request).target.query.filter(({ name }) => name === 'token');
+    if (token === undefined) throw openApiFaults.missingToken();
+    if (others.length > 0) throw faults.tokenTwice('token is given more than once');
+    const text = token.value ?? '';
+    const caller = TOKEN.test(text) ? this.options.callerOf(tokenHash(text)) : undefined;
+    if (caller?.system !== system) throw openApiFaults.invalidToken();
+    return caller;
+  }
+
+  private limit(caller: Caller, reply: FastifyReply): void {
+    const { headers, fault } = this.rateLimit.count(caller);
+    reply.headers(headers);
+    if (fault !== undefined) throw fault;
+  }
+}

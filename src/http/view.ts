@@ -1,0 +1,61 @@
+import { type FastifyRequest } from 'fastify';
+import { chooseFormat, type Format } from '../wire/format';
+import { isJsonpName } from '../wire/jsonp';
+import { BOOLEAN, TEXT } from '../wire/key-types';
+import { readKeys } from '../wire/keys';
+import { factsOf } from './request-facts';
+import { type Service } from './service';
+
+/** How an answer is to be written. */
+export interface View {
+  readonly format: Format;
+  readonly pretty: boolean;
+  /** Name of the function to be called with the result. */
+  readonly jsonp: string | undefined;
+}
+
+/** How a request wants its answer; raises faults of HTTP and of the service. */
+export function viewOf(request: FastifyRequest, service: Service, offered: readonly Format[]): View {
+  const { target } = factsOf(request);
+  const format = formatOf(request, service.byAccept, offered);
+  const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
+  const query = { ...target, matrix: target.query };
+  const { jsonp } = readKeys({ jsonp: { type: TEXT } }, query, service.keyFaults);
+  const view = { format, pretty, jsonp };
+  checkJsonp(view, service);
+  return view;
+}
+
+/** Raises a fault if a function is to be called that cannot be (`docs/decisions.md#a5`, `#p27`). */
+export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): void {
+  if (jsonp === undefined) return;
+  const name = 'a dotted JavaScript identifier of at most 128 characters';
+  if (!isJsonpName(jsonp)) throw keyFaults.unusable(`jsonp=${jsonp}: accepted is ${name}`);
+  if (format !== 'json')
+    throw keyFaults.unusable(`jsonp=${jsonp}: accepted for JSON only, this is ${format}`);
+}
+
+/** How a failure is told, whatever else is wrong with the request (`docs/decisions.md#a1`). */
+export function failureView(request: FastifyRequest, service: Service | undefined): View {
+  const { target } = factsOf(request);
+  const format = failureFormat(request, service);
+  const pretty = target.matrix.some(({ name, value }) => name === 'pretty' && value === 'true');
+  const jsonp = target.query.find(({ name }) => name === 'jsonp')?.value;
+  const callable = jsonp !== undefined && format === 'json' && isJsonpName(jsonp);
+  return { format, pretty, jsonp: callable ? jsonp : undefined };
+}
+
+function failureFormat(request: FastifyRequest, service: Service | undefined): Format {
+  try {
+    return formatOf(request, service?.byAccept ?? [], ['json', 'xml']);
+  } catch {
+    return 'json';
+  }
+}
+
+function formatOf(request: FastifyRequest, byAccept: readonly Format[], offered: readonly Format[]): Format {
+  const { target, contentType } = factsOf(request);
+  const posted = request.method === 'POST' || request.method === 'PUT' ? contentType : undefined;
+  const { extension } = target;
+  return chooseFormat({ extension, accept: request.headers.accept, contentType: posted, offered, byAccept });
+}
