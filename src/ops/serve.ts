@@ -15,6 +15,8 @@ export interface ServeOptions {
 export interface Running {
   /** Where it listens, `http://127.0.0.1:3000`; absent if no role of it does. */
   readonly url?: string;
+  /** Lines for whoever started it. */
+  readonly shown?: readonly string[];
   /** Takes no more requests and finishes those accepted; settles when all is closed. */
   stop(): Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function serve(
   const running = await Promise.race([start(config, options), stopped]);
   if (running === undefined) return;
   say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
+  for (const line of running.shown ?? []) say(line);
   await stopped;
   const late = new AbortController();
   await Promise.race([running.stop(), after(STOP_MS, undefined, { signal: late.signal })]);

@@ -1,10 +1,6 @@
+import { type XmlElement } from '../wire/xml-write';
 import { type OutputOffer, type OutputPrice, type OutputProduct } from './output';
 import { formatPrice } from './price';
-
-/** An element for the XML builder: `$` its attributes, `_` its text, other keys its children in order. */
-export interface XmlElement {
-  readonly [name: string]: XmlElement | readonly XmlElement[] | string | number | boolean | undefined;
-}
 
 /** How the answer's dates are given, and what its prices are in. */
 export interface XmlView {

@@ -1,9 +1,101 @@
-import { type ProductCriteria, searchWindow } from '../../projections/product-search';
+import { Inject, Injectable } from '@nestjs/common';
+import { pricesOf } from '../../projections/price-history';
+import {
+  type FoundOffer,
+  type ProductCriteria,
+  searchGroupedProducts,
+  searchProducts,
+  searchWindow,
+} from '../../projections/product-search';
+import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
+import { ReadStore } from '../kernel/read-store';
+import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
 import { type SearchKeys } from './search-keys';
+
+/** What of the settings the answers depend on. */
+export interface ProductSettings {
+  readonly vendor: string;
+  /** Without a slash at the end. */
+  readonly trackerUrl: string;
+  /** `always`: each offer tells its present price as the newest entry of its history (`docs/decisions.md#p10`). */
+  readonly priceHistory: 'asked' | 'always';
+}
+
+export const PRODUCT_SETTINGS = Symbol('ProductSettings');
+
+/** The answer to a search, in no format yet. */
+export interface SearchResult {
+  readonly totalHits: number;
+  readonly products: readonly OutputProduct[];
+  readonly dates: OutputView['dates'];
+}
+
+/** What callers ask of products: the read models, joined with the directory. */
+@Injectable()
+export class ProductQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
+  ) {}
+
+  get vendor(): string {
+    return this.settings.vendor;
+  }
+
+  /** ISO 4217. */
+  readonly currencyOf = (feedId: number): string | undefined => {
+    const { directory } = this.follower;
+    const feed = directory.feed(feedId);
+    return feed && directory.currencyOf(feed);
+  };
+
+  /** Document 1, Search products. */
+  async search(keys: SearchKeys, caller: Caller): Promise<SearchResult> {
+    const { directory } = this.follower;
+    const criteria = criteriaOf(keys, directory, caller);
+    const { total, groups } = await this.find(criteria, keys.groupOffersByProduct === true);
+    const dates = keys.dateOutputFormat?.toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch';
+    const prices = await this.pricesFor(groups.flat(), keys.priceHistory === true);
+    const view: OutputView = {
+      directory,
+      caller,
+      trackerUrl: this.settings.trackerUrl,
+      sourceProductUrl: keys.sourceproducturl.includes(true),
+      dates,
+      ...(prices === undefined ? {} : { prices }),
+    };
+    const products = groups.flatMap(([first, ...others]) =>
+      first === undefined ? [] : [toOutput([first, ...others], view)],
+    );
+    return { totalHits: total, products, dates };
+  }
+
+  private async find(
+    criteria: ProductCriteria,
+    isGrouped: boolean,
+  ): Promise<{ total: number; groups: readonly (readonly FoundOffer[])[] }> {
+    if (isGrouped) return searchGroupedProducts(this.store, criteria);
+    const { total, offers } = await searchProducts(this.store, criteria);
+    return { total, groups: offers.map((offer) => [offer]) };
+  }
+
+  private async pricesFor(
+    offers: readonly FoundOffer[],
+    isAsked: boolean,
+  ): Promise<ReadonlyMap<string, Prices> | undefined> {
+    if (!isAsked && this.settings.priceHistory === 'asked') return undefined;
+    const prices = await pricesOf(
+      this.store,
+      offers.map(({ id }) => id),
+    );
+    return isAsked ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
+  }
+}
 
 /** A feed that the caller may ask for; raises `PF_392` for another. */
 export function ownFeed(directory: Directory, caller: Caller, feedId: number): FeedDefinition {

@@ -1,0 +1,84 @@
+import 'reflect-metadata';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { CqrsModule } from '@nestjs/cqrs';
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type FastifyBaseLogger } from 'fastify';
+import { PROJECTIONS } from '../projections/index';
+import { waitForPosition } from '../projections/wait';
+import { type Config } from './config';
+import { FollowedDirectory } from './directory/follower';
+import { httpAdapter } from './http/adapter';
+import { installHttp } from './http/install';
+import { type Position } from './kernel/event';
+import { ReadStore } from './kernel/read-store';
+import { HealthController, READINESS, type Readiness } from './ops/health.controller';
+import { type ProductLoader } from './products/commands';
+import { productService, ProductsModule } from './products/products.module';
+import { VISIBILITY, type Visibility } from './products/visibility';
+
+/** What the application is made of: opened by others, and closed by them. */
+export interface AppParts {
+  readonly config: Config;
+  readonly store: ReadStore;
+  readonly follower: FollowedDirectory;
+  readonly loader: ProductLoader;
+  readonly readiness: Readiness;
+  readonly log?: FastifyBaseLogger;
+  readonly now?: () => Date;
+}
+
+/** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#a7`). */
+const SMALL = { changes: 1000, milliseconds: 2000 } as const;
+
+@Module({})
+class AppModule {
+  static of({ config, store, follower, loader, readiness }: AppParts, visibility: Visibility): DynamicModule {
+    return {
+      module: AppModule,
+      global: true,
+      imports: [CqrsModule.forRoot(), ProductsModule.with(config, loader)],
+      controllers: [HealthController],
+      providers: [
+        { provide: ReadStore, useValue: store },
+        { provide: FollowedDirectory, useValue: follower },
+        { provide: VISIBILITY, useValue: visibility },
+        { provide: READINESS, useValue: readiness },
+      ],
+      exports: [ReadStore, FollowedDirectory, VISIBILITY],
+    };
+  }
+}
+
+/** The HTTP application, initialised but not listening. */
+export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
+  const { config, follower, store, log, now = () => new Date() } = parts;
+  const waitFor = (position: Position, milliseconds: number): Promise<boolean> =>
+    waitForPosition(store, PROJECTIONS, position, milliseconds);
+  const visibility: Visibility = {
+    shown: async ({ changes, position }) => {
+      if (changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
+    },
+  };
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.of(parts, visibility),
+    httpAdapter(log),
+    {
+      logger: false,
+      bodyParser: false,
+      abortOnError: false,
+    },
+  );
+  installHttp(app, {
+    services: [productService],
+    baseUrl: config.baseUrl,
+    maxBody: config.maxBody,
+    rateLimits: config.rateLimits,
+    callerOf: (hash) => follower.directory.callerOf(hash),
+    waitFor,
+    now,
+  });
+  await app.init();
+  await app.getHttpAdapter().getInstance().ready();
+  return app;
+}

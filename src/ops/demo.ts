@@ -1,0 +1,44 @@
+import { runDemo } from '../demo/run';
+import { followDirectory } from '../directory/follower';
+import { START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { importNetwork, type NewToken } from './import-network';
+import { makeLoader } from './loader';
+
+/** Fills an empty log with the demonstration; returns what to show of it, nothing if there was something in it. */
+export async function createDemo(
+  log: EventLog,
+  dataDir: string,
+  baseUrl: string,
+): Promise<readonly string[]> {
+  const ending = new AbortController();
+  const follower = followDirectory(log, ending.signal);
+  let at = new Date();
+  const loader = makeLoader(log, follower, dataDir, () => at);
+  try {
+    return await runDemo(
+      {
+        isEmpty: async () => (await log.head()) === START,
+        importNetwork: async (file, time) => {
+          const tokens: NewToken[] = [];
+          await importNetwork(log, file, { at: time.toISOString(), onToken: (token) => tokens.push(token) });
+          return tokens;
+        },
+        load: async (feedId, body, time) => {
+          at = time;
+          const directoryPosition = await log.head();
+          const id = await loader.open({ feedId, mode: 'update', format: 'json', directoryPosition });
+          await loader.write(id, Buffer.from(body));
+          const { faults } = await loader.finish(id);
+          if (faults[0] !== undefined)
+            throw new Error(`a product of the demonstration was refused: ${faults[0].message}`);
+        },
+      },
+      { now: new Date(), baseUrl },
+    );
+  } finally {
+    await loader.close();
+    ending.abort();
+    await follower.ended;
+  }
+}

@@ -1,0 +1,89 @@
+import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller as CallerOfToken } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { Caller, For, Posted, RequestKeys } from '../http/decorators';
+import { type PostedBody } from '../http/posted-body';
+import { type Keys } from '../wire/keys';
+import { DeleteProducts, LoadProducts } from './commands';
+import { Fault } from '../kernel/fault';
+import { productFaults as fault } from './faults';
+import { type Loaded } from './load/loader';
+import { ownFeed, ProductQueries } from './queries';
+import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
+import { toXmlResult } from './output-xml';
+import { VISIBILITY, type Visibility } from './visibility';
+
+/** Document 1: create, update, replace, delete and search products. */
+@Controller('/1.0/products')
+export class ProductsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: ProductQueries,
+    private readonly follower: FollowedDirectory,
+    @Inject(VISIBILITY) private readonly visibility: Visibility,
+  ) {}
+
+  @Get()
+  @For('advertiser', 'publisher')
+  async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
+    const { totalHits, products, dates } = await this.queries.search(keys, caller);
+    return new Answer({
+      json: () => ({ productHeader: { totalHits }, products }),
+      xml: () =>
+        toXmlResult(this.queries.vendor, totalHits, products, { dates, currencyOf: this.queries.currencyOf }),
+    });
+  }
+
+  @Post()
+  @For('advertiser')
+  async post(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
+    @Posted() body: PostedBody,
+  ): Promise<Answer> {
+    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
+    const loaded = await this.commands.execute(
+      new LoadProducts(
+        {
+          feedId,
+          mode: mode ?? 'update',
+          format: body.format(),
+          directoryPosition: this.follower.position,
+        },
+        body.chunks(),
+      ),
+    );
+    await this.visibility.shown(loaded);
+    return Answer.errors(faultsOf(loaded), { position: loaded.position });
+  }
+
+  @Delete()
+  @For('advertiser')
+  async delete(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
+  ): Promise<Answer> {
+    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
+    if (deleteAll !== true && spId.length === 0) {
+      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
+    }
+    const deleted = await this.commands.execute(
+      new DeleteProducts(feedId, deleteAll === true ? 'all' : spId),
+    );
+    await this.visibility.shown(deleted);
+    return Answer.errors([], { position: deleted.position });
+  }
+}
+
+/** The refused products, each by itself; those beyond what is listed as a number. */
+function faultsOf({ faults, moreFaults }: Loaded): Fault[] {
+  const listed = faults.map(
+    ({ code, status, message, sourceProductId }) =>
+      new Fault(code, status, message, sourceProductId === undefined ? {} : { sourceProductId }),
+  );
+  return moreFaults === 0
+    ? listed
+    : [...listed, fault.illegalValue(`${moreFaults} more faults are not listed`)];
+}

@@ -1,0 +1,44 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { type Service } from '../http/service';
+import { httpFaults } from '../wire/open-api';
+import { DeleteProductsHandler, LoadProductsHandler, PRODUCT_LOADER, type ProductLoader } from './commands';
+import { productFaults as fault } from './faults';
+import { ProductsController } from './products.controller';
+import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { keyFaults } from './search-keys';
+
+/** The product service as the shared HTTP glue knows it (Document 1). */
+export const productService: Service = {
+  system: 'PRODUCTS',
+  modules: ['products'],
+  namespace: '/1.0/products',
+  byAccept: [],
+  keyFaults,
+  bodyFaults: {
+    type: httpFaults.unsupportedType,
+    charset: httpFaults.unsupportedType,
+    missingCharset: fault.noParsableContent,
+  },
+  faults: {
+    unexpected: fault.unexpected,
+    notAdmitted: fault.tokenRequestNotValid,
+    tokenTwice: fault.tokenRequestNotValid,
+  },
+};
+
+@Module({})
+export class ProductsModule {
+  static with(settings: ProductSettings, loader: ProductLoader): DynamicModule {
+    return {
+      module: ProductsModule,
+      controllers: [ProductsController],
+      providers: [
+        LoadProductsHandler,
+        DeleteProductsHandler,
+        ProductQueries,
+        { provide: PRODUCT_SETTINGS, useValue: settings },
+        { provide: PRODUCT_LOADER, useValue: loader },
+      ],
+    };
+  }
+}

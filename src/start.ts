@@ -1,0 +1,78 @@
+import { availableParallelism } from 'node:os';
+import { destination, pino, type Logger } from 'pino';
+import { createApp } from './app';
+import { type Config } from './config';
+import { type FollowedDirectory, followDirectory } from './directory/follower';
+import { type Engines, openEngines } from './engines/open';
+import { createDemo } from './ops/demo';
+import { startLoader } from './ops/loader';
+import { startProjector } from './ops/projector';
+import { readinessOf } from './ops/readiness';
+import { type Running, type ServeOptions } from './ops/serve';
+
+/** What has been opened, to be closed in the opposite order. */
+type Opened = (() => Promise<void>)[];
+
+/**
+ * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
+ * Raises `EngineUnavailable`, and what the system says when it cannot listen.
+ */
+export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
+  const log = pino({ level: config.logLevel }, destination(2));
+  const opened: Opened = [];
+  const stop = async (): Promise<void> => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
+  try {
+    const engines = await openEngines({
+      ...config,
+      threads: true,
+      readers: Math.max(1, availableParallelism() - 1),
+    });
+    opened.push(() => engines.close());
+    const follower = await openDirectory(engines, opened);
+    const shown = demo ? await createDemo(engines.log, config.dataDir, config.baseUrl) : [];
+    if (roles.includes('projector')) {
+      const projector = startProjector(engines, (failure) => log.error(failure));
+      opened.push(() => projector.stop());
+      await projector.start();
+    }
+    if (!roles.includes('api')) return { stop };
+    return { url: await listen(config, engines, follower, log, opened), shown, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function openDirectory(engines: Engines, opened: Opened): Promise<FollowedDirectory> {
+  const ending = new AbortController();
+  const follower = followDirectory(engines.log, ending.signal);
+  opened.push(async () => {
+    ending.abort();
+    await follower.ended;
+  });
+  await follower.ready;
+  return follower;
+}
+
+async function listen(
+  config: Config,
+  engines: Engines,
+  follower: FollowedDirectory,
+  log: Logger,
+  opened: Opened,
+): Promise<string> {
+  const loader = startLoader(engines, config.dataDir);
+  const readiness = await readinessOf(engines, follower);
+  const app = await createApp({ config, store: engines.store, follower, loader, readiness, log });
+  // A load under way is broken off between two appends, so that it does not hold up the end.
+  opened.push(async () => {
+    const closed = app.close();
+    await loader.close();
+    await closed;
+  });
+  await app.listen(config.port, config.host);
+  const url = await app.getUrl();
+  return url;
+}
