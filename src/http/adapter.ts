@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { type Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { type FastifyBaseLogger, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
-import { errorsAsJson } from '../wire/errors';
+import { type FastifyBaseLogger } from 'fastify';
 import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
-import { httpFaults } from '../wire/open-api';
 import { takeFacts } from './request-facts';
 
 /** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
@@ -29,18 +27,8 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
     requestTimeout: 0,
     routerOptions: { maxParamLength: MAX_PARAMETER },
     http: { maxHeaderSize: MAX_HEADERS, headersTimeout: HEADERS_TIMEOUT },
-    frameworkErrors: answerUnroutable,
     clientErrorHandler: answerClientError,
   });
-}
-
-/** A path that the router cannot decode. */
-function answerUnroutable(_error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
-  const fault = httpFaults.notFound('the path is not percent-encoded UTF-8');
-  void reply
-    .code(fault.status)
-    .type(CONTENT_TYPES.json)
-    .send(writeJson(errorsAsJson([fault])));
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, number>> = {
