@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { ean13 } from '../../src/demo/ean';
 import { type PostedProduct } from '../../src/demo/posted-product';
+import { type PostedCategory } from '../../src/products/feed';
 
 /** The posted body of Document 1 in JSON. */
 export function toJson(
@@ -34,8 +35,8 @@ const SIMPLE = [
 ] as const;
 
 /**
- * The posted body of Document 1 in XML. It has no place for the size of an image, nor for the `tdCategoryName` of a
- * category: products that are to be the same in both formats have none.
+ * The posted body of Document 1 in XML. What that has no place for (the size of an image, a category's `tdCategoryName`)
+ * are attributes of the element they belong to (`docs/decisions.md#x5`).
  */
 export function toXml(products: Iterable<PostedProduct>, options: { readonly vendor?: string } = {}): string {
   const model = `urn:com:${options.vendor ?? 'affilog'}:pf:model:xml`;
@@ -54,17 +55,20 @@ function productXml(product: PostedProduct): string {
     element('name', name),
     element('description', description),
     element('productUrl', productUrl),
-    element('productImage', productImage.url),
+    `<cm:productImage${attribute('width', productImage.width)}${attribute('height', productImage.height)}>`,
+    `${escaped(productImage.url)}</cm:productImage>`,
     element('price', price.toFixed(2)),
     '<cm:categories>',
-    ...categories.map(
-      (category) => `<cm:category${attribute('name', category.name)}${attribute('id', category.id)}/>`,
-    ),
+    ...categories.map(categoryXml),
     '</cm:categories>',
     ...(fields === undefined ? [] : ['<cm:fields>', ...fields.map(fieldXml), '</cm:fields>']),
     ...SIMPLE.map((child) => (product[child] === undefined ? '' : element(child, String(product[child])))),
     '</product>',
   ].join('');
+}
+
+function categoryXml({ name, id, tdCategoryName }: PostedCategory): string {
+  return `<cm:category${attribute('name', name)}${attribute('id', id)}${attribute('tdCategoryName', tdCategoryName)}/>`;
 }
 
 function fieldXml({ name, value }: { readonly name: string; readonly value: string }): string {
@@ -75,8 +79,8 @@ function element(name: string, text: string): string {
   return `<cm:${name}>${escaped(text)}</cm:${name}>`;
 }
 
-function attribute(name: string, value: string | undefined): string {
-  return value === undefined ? '' : ` ${name}="${escaped(value)}"`;
+function attribute(name: string, value: string | number | undefined): string {
+  return value === undefined ? '' : ` ${name}="${escaped(String(value))}"`;
 }
 
 /** Line ends and tabs as references: an XML processor would turn them into others. */
@@ -162,10 +166,10 @@ const anyEan = fc
   .bigInt({ min: 1n, max: 999_999_999_999n })
   .map((number) => ean13(String(number).padStart(12, '0')));
 
-const anyCategory = fc.oneof(
-  fc.record({ name: anyText }),
-  // An id of which nobody knows is taken when a name stands beside it.
-  fc.record({ id: fc.nat({ max: 9999 }).map(String), name: anyText }),
+const anyCategory = fc.record(
+  // Of an id nobody knows of, the name that stands beside it is taken.
+  { name: anyText, id: fc.nat({ max: 9999 }).map(String), tdCategoryName: anyText },
+  { requiredKeys: ['name'] },
 );
 
 /** An amount of whole cents. */
@@ -179,7 +183,10 @@ export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<Po
       name: anyText,
       description: anyText,
       productUrl: anyUrl,
-      productImage: fc.record({ url: anyUrl }),
+      productImage: fc.record(
+        { url: anyUrl, width: fc.nat({ max: 5000 }), height: fc.nat({ max: 5000 }) },
+        { requiredKeys: ['url'] },
+      ),
       price: anyPrice,
       categories: fc.array(anyCategory, { minLength: 1, maxLength: 3 }),
       availability: anyText,

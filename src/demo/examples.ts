@@ -1,0 +1,38 @@
+import { type PostedProduct } from './posted-product';
+
+/** A product to be posted by hand: mapped in the feed of the examples, of one EAN with nothing else. */
+const PRODUCT: PostedProduct = {
+  sourceProductId: 'hello-1',
+  name: 'Tonwerk Hello Kopfhörer',
+  description: 'Ein Kopfhörer zum Ausprobieren.',
+  productUrl: 'https://www.lindner.example/p/hello-1',
+  price: 49.9,
+  productImage: { url: 'https://img.www.lindner.example/500x300/hello-1.jpg' },
+  categories: [{ name: 'Audio > Kopfhörer' }],
+  brand: 'Tonwerk',
+  ean: '2099999999998',
+};
+
+const ALL_FEEDS = '1001,1002,2001,2002';
+
+/** Calls to try, to be pasted into a shell. */
+export function exampleCalls(
+  baseUrl: string,
+  token: { readonly advertiser: string; readonly publisher: string },
+): readonly string[] {
+  const products = `${baseUrl}/1.0/products`;
+  const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
+  return [
+    '# Search in JSON: headphones by price',
+    get(`.json;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# The same in XML',
+    get(`.xml;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# Every price that a lamp has had in the last year',
+    get(`.json;fid=1001;tdCategoryId=22;pageSize=1;priceHistory=true;dateOutputFormat=iso8601`),
+    '# What several shops sell, the cheapest offer first',
+    get(`.json;fid=${ALL_FEEDS};brand=Fjordholz;groupOffersByProduct=true;pageSize=2`),
+    '# Post a product; a search for "hello" finds it',
+    `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
+    get('.json;fid=1001;q=hello'),
+  ];
+}

@@ -1,0 +1,112 @@
+import { KINDS } from './catalogue';
+import { CATEGORIES } from './categories';
+import { FEEDS } from './feeds';
+import { inLanguage } from './words';
+
+/** Who is in the demonstration. */
+export const DEMO = {
+  advertisers: { lindner: 1, harbour: 2 },
+  publishers: { preisfuchs: 11, bargainLane: 12 },
+  operator: 90,
+  sites: { preisfuchs: 1101, preisfuchsApp: 1102, bargainLane: 1201 },
+} as const;
+
+const { advertisers, publishers, operator, sites } = DEMO;
+
+/**
+ * The demonstration's reference data as the content of a network file: two advertisers with two programs each, two publishers, an operator. No entry
+ * has a token: those that the import makes up are nobody else's.
+ */
+export function demoNetwork() {
+  return {
+    organisations: [
+      { id: advertisers.lindner, kind: 'advertiser', name: 'Kaufhaus Lindner' },
+      { id: advertisers.harbour, kind: 'advertiser', name: 'Harbour & Pine' },
+      { id: publishers.preisfuchs, kind: 'publisher', name: 'Preisfuchs' },
+      { id: publishers.bargainLane, kind: 'publisher', name: 'Bargain Lane' },
+      { id: operator, kind: 'operator', name: 'Network operations' },
+    ],
+    tokens: [
+      { organisationId: advertisers.lindner, system: 'PRODUCTS' },
+      { organisationId: advertisers.harbour, system: 'PRODUCTS' },
+      { organisationId: publishers.preisfuchs, system: 'PRODUCTS', siteId: sites.preisfuchs },
+      { organisationId: publishers.preisfuchs, system: 'PRODUCTS', siteId: sites.preisfuchsApp },
+      { organisationId: publishers.bargainLane, system: 'PRODUCTS' },
+      { organisationId: operator, system: 'OPS' },
+    ],
+    programs: [
+      program(
+        101,
+        advertisers.lindner,
+        'Lindner Deutschland',
+        'DE',
+        'EUR',
+        'https://lindner.example/logo.png',
+      ),
+      program(102, advertisers.lindner, 'Lindner UK', 'GB', 'GBP', 'https://lindner.example/logo-uk.png'),
+      program(
+        201,
+        advertisers.harbour,
+        'Harbour & Pine',
+        'GB',
+        'GBP',
+        'https://harbourpine.example/logo.png',
+      ),
+      program(
+        202,
+        advertisers.harbour,
+        'Harbour & Pine DE',
+        'DE',
+        'EUR',
+        'https://harbourpine.example/logo.png',
+      ),
+    ],
+    sites: [
+      site(sites.preisfuchs, publishers.preisfuchs, 'Preisfuchs', 'https://preisfuchs.example/'),
+      site(sites.preisfuchsApp, publishers.preisfuchs, 'Preisfuchs app', 'https://app.preisfuchs.example/'),
+      site(sites.bargainLane, publishers.bargainLane, 'Bargain Lane', 'https://bargainlane.example/'),
+    ],
+    connections: [
+      ...[101, 102, 201, 202].map((programId) => ({ siteId: sites.preisfuchs, programId })),
+      { siteId: sites.preisfuchsApp, programId: 101 },
+      ...[102, 201].map((programId) => ({ siteId: sites.bargainLane, programId })),
+    ],
+    feeds: FEEDS.map(({ id, programId, name, language }) => ({
+      id,
+      programIds: [programId],
+      name,
+      language,
+    })),
+    categories: Object.entries(CATEGORIES).map(([id, [en, de]]) => ({
+      id,
+      parentId: id.length === 1 ? null : id.slice(0, -1),
+      names: { en, de },
+    })),
+    mappings: FEEDS.filter(({ maps }) => maps === 'by mapping').flatMap(({ id, unmapped, language }) =>
+      KINDS.filter(({ category }) => !unmapped.includes(category)).map(({ category, shelf }) => ({
+        feedId: id,
+        name: inLanguage(shelf, language),
+        categoryId: category,
+      })),
+    ),
+  };
+}
+
+function program(
+  id: number,
+  organisationId: number,
+  name: string,
+  country: string,
+  currency: string,
+  logoUrl: string,
+) {
+  const events = [
+    { id: id * 10 + 1, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 6 } },
+    { id: id * 10 + 2, name: 'Newsletter', kind: 'lead', pendingDays: 0, commission: { fixed: 1.5 } },
+  ];
+  return { id, organisationId, name, country, currency, logoUrl, events };
+}
+
+function site(id: number, organisationId: number, name: string, url: string) {
+  return { id, organisationId, name, url };
+}

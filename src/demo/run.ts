@@ -1,0 +1,73 @@
+import { FEEDS } from './feeds';
+import { exampleCalls } from './examples';
+import { DEMO, demoNetwork } from './network';
+import { type PostedProduct } from './posted-product';
+import { demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
+
+/** A token that the import has made up. */
+export interface IssuedToken {
+  readonly organisationId: number;
+  readonly system: string;
+  readonly siteId?: number;
+  readonly token: string;
+}
+
+/** What users do, as functions: the demonstration comes about in no other way. */
+export interface DemoOperations {
+  /** True if nothing has been written yet. */
+  readonly isEmpty: () => Promise<boolean>;
+  /** Imports what a network file holds. */
+  readonly importNetwork: (file: object, at: Date) => Promise<readonly IssuedToken[]>;
+  /** Posts a JSON body to a feed, as of a time. */
+  readonly load: (feedId: number, body: string, at: Date) => Promise<void>;
+}
+
+export interface DemoOptions {
+  readonly now: Date;
+  /** Of the example calls. */
+  readonly baseUrl: string;
+}
+
+/**
+ * Creates the demonstration where there is nothing yet: the network, its products, a year of changed prices. Returns
+ * the lines to show, tokens among them, which nobody can tell later; none if there was something already.
+ */
+export async function runDemo(
+  operations: DemoOperations,
+  { now, baseUrl }: DemoOptions,
+): Promise<readonly string[]> {
+  if (!(await operations.isEmpty())) return [];
+  const firstPosted = new Date(now.getTime() - FIRST_POSTED * 24 * 60 * 60 * 1000);
+  const tokens = await operations.importNetwork(demoNetwork(), firstPosted);
+  for (const { id } of FEEDS) await operations.load(id, bodyOf(demoFeed(id)), firstPosted);
+  for (const { feedId, at, products } of demoPriceChanges(now)) {
+    await operations.load(feedId, bodyOf(products), at);
+  }
+  return [...tokens.map(describe), '', ...exampleCalls(baseUrl, tokenOf(tokens))];
+}
+
+function bodyOf(products: readonly PostedProduct[]): string {
+  return JSON.stringify({ products });
+}
+
+function describe({ organisationId, system, siteId, token }: IssuedToken): string {
+  const { organisations, sites } = demoNetwork();
+  const organisation = organisations.find(({ id }) => id === organisationId);
+  const site = sites.find(({ id }) => id === siteId);
+  const whose = `${organisation?.kind ?? ''} ${organisation?.name ?? ''}${site === undefined ? '' : `, site ${site.name}`}`;
+  return `${token}  ${system.padEnd(8)}  ${whose}`;
+}
+
+/** The tokens of the advertiser that posts and of the publisher that reads in the examples. */
+function tokenOf(tokens: readonly IssuedToken[]): {
+  readonly advertiser: string;
+  readonly publisher: string;
+} {
+  const find = (organisation: number, site?: number): string =>
+    tokens.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)?.token ??
+    '';
+  return {
+    advertiser: find(DEMO.advertisers.lindner),
+    publisher: find(DEMO.publishers.preisfuchs, DEMO.sites.preisfuchs),
+  };
+}

@@ -1,0 +1,9 @@
+/** The languages that the demonstration's feeds are in. */
+export type DemoLanguage = 'en' | 'de';
+
+/** A text in both languages, English first. */
+export type Words = readonly [en: string, de: string];
+
+export function inLanguage(words: Words, language: DemoLanguage): string {
+  return language === 'en' ? words[0] : words[1];
+}

@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { existsSync } from 'node:fs';
+import { generateProducts } from '../../src/demo/generate';
+import { type PostedProduct } from '../../src/demo/posted-product';
+import { checkProduct } from '../../src/products/product-check';
+import { anyProduct } from '../support/products';
+import { REAL_PRODUCTS, realFeeds } from '../support/real-products';
+
+function refused(products: Iterable<PostedProduct>): readonly unknown[] {
+  return [...products]
+    .map((product) => checkProduct({ ...product }, () => false))
+    .filter((checked) => 'faults' in checked);
+}
+
+describe('Generated products', () => {
+  it('are taken as they are', () => {
+    expect(refused(generateProducts({ count: 500 }))).toEqual([]);
+  });
+
+  it('are the same for the same seed, more of them beginning with the same ones', () => {
+    const some = [...generateProducts({ count: 20, seed: 5 })];
+    expect([...generateProducts({ count: 30, seed: 5 })].slice(0, 20)).toEqual(some);
+    expect([...generateProducts({ count: 20, seed: 6 })]).not.toEqual(some);
+  });
+
+  it.each([700, 1000, 4000])('have about %i bytes as JSON', (bytes) => {
+    const sizes = [...generateProducts({ count: 200, bytes })].map(
+      (product) => JSON.stringify(product).length,
+    );
+    expect(sizes.reduce((sum, size) => sum + size, 0) / 200 / bytes).toBeCloseTo(1, 1);
+  });
+
+  it('share some EANs with those of another seed', () => {
+    const eans = (seed: number) => new Set([...generateProducts({ count: 200, seed })].map(({ ean }) => ean));
+    const others = eans(2);
+    const shared = [...eans(1)].filter((ean) => others.has(ean));
+    expect(shared.length).toBeGreaterThanOrEqual(50);
+    expect(shared.length).toBeLessThan(100);
+  });
+});
+
+describe('Arbitrary products', () => {
+  it('are taken, whatever they hold', () => {
+    fc.assert(fc.property(anyProduct(), (product) => refused([product]).length === 0));
+  });
+});
+
+(existsSync(REAL_PRODUCTS) ? describe : describe.skip)(
+  'The real products (left out where they are not there)',
+  () => {
+    it('are taken as they are, in two feeds that share some EANs', () => {
+      const [first, second] = realFeeds() ?? [{ products: [] }, { products: [] }];
+      expect(first.products.length + second.products.length).toBe(3291 + 329 + 330);
+      expect(refused([...first.products, ...second.products])).toEqual([]);
+      const eans = new Set(first.products.map(({ ean }) => ean));
+      expect(second.products.filter(({ ean }) => ean !== undefined && eans.has(ean)).length).toBeGreaterThan(
+        200,
+      );
+    });
+  },
+);

@@ -1,0 +1,57 @@
+import { exampleCalls } from '../../src/demo/examples';
+import { type DemoOperations, runDemo } from '../../src/demo/run';
+import { demoNetwork } from '../../src/demo/network';
+import { ean13 } from '../../src/demo/ean';
+
+const OPTIONS = { now: new Date('2026-11-21T12:00:00Z'), baseUrl: 'http://127.0.0.1:3000' };
+
+/** The demonstration run on an empty network, or one that has something; and what it has done. */
+async function run(isEmpty: boolean) {
+  const done: { what: string; at: Date; bytes: number }[] = [];
+  const operations: DemoOperations = {
+    isEmpty: async () => isEmpty,
+    importNetwork: async (_, at) => {
+      done.push({ what: 'network', at, bytes: 0 });
+      return demoNetwork().tokens.map((entry, number) => ({ ...entry, token: `token-${number}` }));
+    },
+    load: async (feedId, body, at) => {
+      done.push({ what: `feed ${feedId}`, at, bytes: Buffer.byteLength(body) });
+    },
+  };
+  return { lines: await runDemo(operations, OPTIONS), done };
+}
+
+describe('Running the demonstration', () => {
+  it('imports the network first, then posts all feeds, then the changed prices, in the order of time', async () => {
+    const { done } = await run(true);
+    expect(done.slice(0, 5).map(({ what }) => what)).toEqual([
+      'network',
+      'feed 1001',
+      'feed 1002',
+      'feed 2001',
+      'feed 2002',
+    ]);
+    expect(done).toHaveLength(5 + 4 * 16);
+    const times = done.map(({ at }) => at.getTime());
+    expect(times).toEqual([...times].sort((one, other) => one - other));
+  });
+
+  it('shows each token with whose it is, and calls that bear them', async () => {
+    const { lines } = await run(true);
+    expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
+    expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
+    expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(5);
+    expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(1);
+  });
+
+  it('adds nothing where there is something already', async () => {
+    expect(await run(false)).toEqual({ lines: [], done: [] });
+  });
+
+  it('shows calls that a shell takes as they are', () => {
+    const calls = exampleCalls(OPTIONS.baseUrl, { advertiser: 'a', publisher: 'p' });
+    for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
+    const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
+    expect(ean).toBe(ean13(ean.slice(0, 12)));
+  });
+});
