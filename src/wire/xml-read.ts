@@ -24,6 +24,9 @@ const MAX_DEPTH = 64;
 /** Characters that a tag with its attributes, a declaration or an instruction may have, to within one chunk. */
 const MAX_MARKUP = 1024 * 1024;
 
+// XML 1.1, if it were not forced out, would let control characters in.
+const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
+
 /** Where saxes is while it collects something that can be handed on in pieces. */
 const IN_TEXT = stateAfter('<a>b');
 const IN_CDATA = stateAfter('<a><![CDATA[b');
@@ -86,9 +89,6 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     },
   };
 }
-
-// XML 1.1, if it were not forced out, would let control characters in.
-const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
 
 type Parser = SaxesParser<typeof OPTIONS>;
 
