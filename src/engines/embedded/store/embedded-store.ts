@@ -1,0 +1,195 @@
+import { setImmediate } from 'node:timers/promises';
+import { EngineUnavailable } from '../../../kernel/event-log';
+import { type Position } from '../../../kernel/event';
+import {
+  type CollectionSpec,
+  type Filter,
+  type Found,
+  type Generation,
+  type GroupSearch,
+  type Lease,
+  NoGeneration,
+  ReadStore,
+  type Search,
+  type Target,
+  type Write,
+} from '../../../kernel/read-store';
+import { countBy } from './count-by';
+import { finish } from './finish';
+import { GenerationFile } from './generation-file';
+import { searchGroups } from './groups';
+import { countOf, hitsOf } from './hits';
+import { type Registered, Registry } from './registry';
+import { scan } from './scan';
+import { foundOf, search, VERSION } from './search';
+import { writeBatch } from './writer';
+
+/** The read store in a folder, all its work done in the calling thread. */
+export class EmbeddedStore extends ReadStore {
+  private readonly registry: Registry;
+  private readonly opened = new Map<number, GenerationFile>();
+  private registered: ReadonlyMap<number, Registered> = new Map();
+
+  constructor(directory: string) {
+    super();
+    this.registry = new Registry(directory);
+  }
+
+  /** Removes what crashes have left in the folder. */
+  clean(): void {
+    this.registry.clean();
+  }
+
+  async create(spec: CollectionSpec): Promise<Generation> {
+    return withoutSpec(this.registry.create(spec));
+  }
+
+  async finish(generation: Generation): Promise<void> {
+    await finish(this.generation(targetOf(generation)));
+  }
+
+  async swap(generation: Generation): Promise<void> {
+    this.at(targetOf(generation), requireFinished);
+    this.registry.swap(generation);
+  }
+
+  async drop(generation: Generation): Promise<void> {
+    this.registry.drop(generation);
+    this.forget();
+  }
+
+  async generations(collection: string): Promise<readonly Generation[]> {
+    return [...this.registry.all().values()].filter((one) => one.collection === collection).map(withoutSpec);
+  }
+
+  async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
+    this.at(target, (generation) => {
+      writeBatch(generation, writes, checkpoint);
+    });
+  }
+
+  async checkpoint(target: Target): Promise<Position> {
+    return this.at(target, (generation) => generation.checkpoint());
+  }
+
+  async refresh(target: Target): Promise<void> {
+    this.generation(target);
+  }
+
+  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
+    const query = `SELECT k.id, ${VERSION}, body
+      FROM json_each(?) j CROSS JOIN keys k ON k.id = j.value CROSS JOIN bodies USING (row)`;
+    return this.at(target, ({ file }) => file.all(query, JSON.stringify([...new Set(ids)])).map(foundOf));
+  }
+
+  async search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
+    return this.at(target, (generation) => search(requireFinished(generation), wanted));
+  }
+
+  async searchGroups(
+    target: Target,
+    wanted: GroupSearch,
+  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+    return this.at(target, (generation) => searchGroups(requireFinished(generation), wanted));
+  }
+
+  async count(target: Target, filter: Filter): Promise<number> {
+    return this.at(target, (generation) => {
+      const hits = hitsOf(requireFinished(generation), filter);
+      return hits === undefined ? 0 : countOf(generation, hits);
+    });
+  }
+
+  async countBy(
+    target: Target,
+    field: string,
+    values: readonly (string | number)[],
+    filter: Filter,
+  ): Promise<ReadonlyMap<string | number, number>> {
+    return this.at(target, (generation) => countBy(requireFinished(generation), field, values, filter));
+  }
+
+  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+    const own = this.at(target, (generation) => requireFinished(generation).again());
+    try {
+      for (const batch of scan(own, filter)) {
+        yield batch;
+        await setImmediate();
+      }
+    } finally {
+      own.close();
+    }
+  }
+
+  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+    return this.registry.lease(name, owner, now, ttl);
+  }
+
+  async release(lease: Lease): Promise<void> {
+    this.registry.release(lease);
+  }
+
+  async close(): Promise<void> {
+    for (const generation of this.opened.values()) generation.close();
+    this.opened.clear();
+    this.registry.close();
+  }
+
+  /** Lets go of generations that have been dropped. */
+  forget(): void {
+    this.registered = this.registry.all();
+    for (const [number, generation] of this.opened) {
+      if (this.registered.has(number)) continue;
+      generation.close();
+      this.opened.delete(number);
+    }
+  }
+
+  /** Works on the generation meant; should it have been dropped meanwhile, on the one that is live now. */
+  private at<Result>(target: Target, work: (generation: GenerationFile) => Result): Result {
+    const { number } = this.resolve(target);
+    try {
+      return work(this.generation(target));
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable) || this.registry.all().has(number)) throw error;
+      return work(this.generation(target));
+    }
+  }
+
+  private generation(target: Target): GenerationFile {
+    const registered = this.resolve(target);
+    const known = this.opened.get(registered.number);
+    if (known !== undefined) return known;
+    const generation = new GenerationFile(this.registry.path(registered), registered.spec);
+    this.opened.set(registered.number, generation);
+    generation.checkpoint();
+    // Dropped before its file and the log beside it were both open: what was opened may be half of it.
+    return this.registry.all().has(registered.number) ? generation : this.generation(target);
+  }
+
+  private resolve({ collection, generation }: Target): Registered {
+    if (this.registry.all() !== this.registered) this.forget();
+    for (const one of this.registered.values()) {
+      if (one.collection !== collection) continue;
+      if (generation === undefined ? one.state === 'live' : one.number === generation) return one;
+    }
+    throw new NoGeneration(
+      generation === undefined
+        ? `no generation of ${collection} is live`
+        : `${collection} has no generation ${generation}`,
+    );
+  }
+}
+
+function targetOf({ collection, number }: Generation): Target {
+  return { collection, generation: number };
+}
+
+function withoutSpec({ collection, version, number, state }: Registered): Generation {
+  return { collection, version, number, state };
+}
+
+function requireFinished(generation: GenerationFile): GenerationFile {
+  if (!generation.finished()) throw new Error('a generation is searched, or made live, that is not finished');
+  return generation;
+}

@@ -1,0 +1,72 @@
+import { START, type Position } from '../../../kernel/event';
+import { type CollectionSpec } from '../../../kernel/read-store';
+import { Layout } from './layout';
+import { StoreFile } from './store-file';
+
+/** Disposable, so no commit waits for the disk: after a power cut it may be some commits behind, never torn. */
+const SET_UP = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  PRAGMA cache_size = -32000;
+  PRAGMA wal_autocheckpoint = 4000;
+  PRAGMA journal_size_limit = 67108864;`;
+
+/** One generation: its file and how the collection lies in it. */
+export class GenerationFile {
+  readonly layout: Layout;
+  readonly file: StoreFile;
+  private isFinished = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly spec: CollectionSpec,
+  ) {
+    this.layout = new Layout(spec);
+    this.file = new StoreFile(path, { create: false, setUp: SET_UP });
+  }
+
+  /** Makes the file of a new generation, with empty tables. */
+  static create(path: string, spec: CollectionSpec): void {
+    const file = new StoreFile(path, { create: true, setUp: `PRAGMA page_size = 8192; ${SET_UP}` });
+    try {
+      file.writing(() => {
+        file.execute(new Layout(spec).tables());
+      });
+    } finally {
+      file.close();
+    }
+  }
+
+  /** One more connection to it. */
+  again(): GenerationFile {
+    return new GenerationFile(this.path, this.spec);
+  }
+
+  /** How far the log has been folded into it. */
+  checkpoint(): Position {
+    return this.fact('checkpoint') ?? START;
+  }
+
+  /** Whether all that searching needs is there and kept with every write. */
+  finished(): boolean {
+    this.isFinished ||= this.fact('finished') !== undefined;
+    return this.isFinished;
+  }
+
+  /** Notes a fact; within the transaction of what it is about. */
+  note(name: 'checkpoint' | 'finished', value: string): void {
+    this.file.run(
+      'INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+      name,
+      value,
+    );
+  }
+
+  private fact(name: string): string | undefined {
+    return this.file.first('SELECT value FROM facts WHERE name = ?', name)?.[0] as string | undefined;
+  }
+
+  close(): void {
+    this.file.close();
+  }
+}

@@ -1,0 +1,140 @@
+import {
+  type CollectionSpec,
+  type Document,
+  type FieldType,
+  type FieldValue,
+  UndeclaredField,
+} from '../../../kernel/read-store';
+import { type SqlValue } from './store-file';
+import { encode, TOKENIZER } from './tokens';
+
+/**
+ * How a collection lies in its file:
+ * - `keys`: what is sorted, grouped and compared by, kept narrow; `bodies`: the rest, by the same row number;
+ * - `tokens`: one inverted index of all words and exact values;
+ * - `partitions`: each partition value has a slot, 2^32 row numbers that follow one another: a query that
+ *   names partitions touches only their part of every table and list.
+ */
+export const SLOT = 2 ** 32;
+
+const PREPARED = `
+  CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE bodies (row INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE removed (id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE partitions (value INTEGER PRIMARY KEY, slot INTEGER NOT NULL UNIQUE,
+    last INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;
+  CREATE TABLE unindexed (row INTEGER PRIMARY KEY, tokens TEXT NOT NULL) STRICT;
+  CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
+    tokenize = "${TOKENIZER}");
+  INSERT INTO tokens (tokens, rank) VALUES ('automerge', 8);`;
+
+/** The partition of everything where a collection has none. */
+const WHOLE = 0;
+
+interface Field {
+  readonly name: string;
+  readonly type: FieldType;
+  /** First character(s) of its tokens. */
+  readonly code: string;
+}
+
+/** A collection's declaration, read as tables. */
+export class Layout {
+  readonly partition: string | undefined;
+  readonly sorts: readonly string[];
+  /** Fields that have a column in `keys`, in the order of the columns. */
+  readonly columns: readonly Field[];
+  private readonly fields: ReadonlyMap<string, Field>;
+
+  constructor(spec: CollectionSpec) {
+    const names = Object.entries(spec.fields);
+    const width = names.length <= 36 ? 1 : 2;
+    const fields = names.map(([name, type], index) => ({
+      name,
+      type,
+      code: index.toString(36).padStart(width, '0'),
+    }));
+    this.fields = new Map(fields.map((field) => [field.name, field]));
+    this.columns = fields.filter(({ type }) => type === 'number' || type === 'column');
+    this.partition = spec.partition;
+    this.sorts = spec.sorts ?? [];
+    for (const name of [...this.sorts, ...(spec.partition === undefined ? [] : [spec.partition])])
+      this.field(name, 'number');
+  }
+
+  /** The declared field of this name, which has to be of one of these types. */
+  field(name: string, ...types: readonly FieldType[]): Field {
+    const field = this.fields.get(name);
+    if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);
+    if (!types.includes(field.type))
+      throw new UndeclaredField(`${name} is a ${field.type} field, not ${types.join(' or ')}`);
+    return field;
+  }
+
+  /** The tables, empty. */
+  tables(): string {
+    const columns = this.columns.map(
+      ({ name, type }) => `, ${column(name)} ${type === 'number' ? 'INTEGER' : 'TEXT'}`,
+    );
+    return `${PREPARED}
+      CREATE TABLE keys (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
+        digest BLOB NOT NULL${columns.join('')}) STRICT;`;
+  }
+
+  /** The indexes that listings are read from: in the order of a sort field within each partition. */
+  indexes(): string {
+    const first = this.partition === undefined ? '' : `${column(this.partition)}, `;
+    return this.sorts
+      .map((name) => `CREATE INDEX ${sortIndex(name)} ON keys (${first}${column(name)}, id);`)
+      .join('\n');
+  }
+
+  /** The partition value of a document; `UndeclaredField` where it is not as declared. */
+  check({ id, fields }: Document): number {
+    for (const [name, value] of Object.entries(fields)) {
+      const field = this.fields.get(name);
+      if (field === undefined || !isOf(field.type, value))
+        throw new UndeclaredField(`${name} of ${id} is not as declared: ${field?.type ?? 'no such field'}`);
+    }
+    if (this.partition === undefined) return WHOLE;
+    const partition = fields[this.partition];
+    if (typeof partition !== 'number') throw new UndeclaredField(`${this.partition} of ${id} is missing`);
+    return partition;
+  }
+
+  /** The values of a document's columns. */
+  values({ fields }: Document): SqlValue[] {
+    return this.columns.map(({ name }) => {
+      const value = fields[name];
+      return typeof value === 'number' || typeof value === 'string' ? value : null;
+    });
+  }
+
+  /** The tokens of a document, as the text that is indexed. */
+  tokens({ fields }: Document): string {
+    let tokens = '';
+    for (const { name, type, code } of this.fields.values()) {
+      const value = fields[name];
+      if (value === undefined || type === 'number') continue;
+      if (typeof value === 'object') for (const one of value) tokens += ` ${code}${encode(one)}`;
+      else tokens += ` ${code}${encode(String(value))}`;
+    }
+    return tokens;
+  }
+}
+
+/** The column of a field, quoted: set apart from the columns that every collection has. */
+export function column(field: string): string {
+  return `"f_${field.replaceAll('"', '""')}"`;
+}
+
+export function sortIndex(field: string): string {
+  return `"by_${field.replaceAll('"', '""')}"`;
+}
+
+function isOf(type: FieldType, value: FieldValue): boolean {
+  if (type === 'number') return Number.isSafeInteger(value);
+  if (type === 'column') return typeof value === 'string';
+  if (typeof value === 'object') return value.every((one) => typeof one === 'string');
+  return type === 'keyword' && typeof value === 'string';
+}

@@ -1,0 +1,44 @@
+import { type Order } from '../../../kernel/read-store';
+import { type Hits } from './hits';
+import { column, type Layout } from './layout';
+import { matching, phrase } from './selection';
+import { join, raw, type Sql, sql } from './sql';
+
+/** A sort key: an expression over `keys k`, and its direction; no value comes last either way. */
+export interface SortKey {
+  readonly expression: Sql;
+  readonly direction: 'ASC NULLS LAST' | 'DESC NULLS LAST';
+}
+
+/** Reads an order. Raises `UndeclaredField`. */
+export function sortKeys(order: readonly Order[], layout: Layout, hits: Hits): readonly SortKey[] {
+  return order.map((key) => ({
+    expression:
+      'field' in key
+        ? raw(`k.${column(layout.field(key.field, 'number').name)}`)
+        : matches(key.matches, layout.field(key.within, 'words').code, hits),
+    direction: key.descending === true ? 'DESC NULLS LAST' : 'ASC NULLS LAST',
+  }));
+}
+
+/** How many of the words a document has: for each word, whether it is among the hits that have it. */
+function matches(words: readonly string[], code: string, hits: Hits): Sql {
+  const among = [...new Set(words)].map((word) => {
+    const one = phrase(code, word);
+    return sql`(k.row IN (${matching(hits.match === undefined ? one : `${hits.match} AND ${one}`)}))`;
+  });
+  return among.length === 0 ? raw('0') : join(among, ' + ');
+}
+
+/** The keys to be selected, named `<prefix>0`, `<prefix>1`, …: `…, `. */
+export function selected(keys: readonly SortKey[], prefix: string): Sql {
+  return join(
+    keys.map(({ expression }, at) => sql`${expression} AS ${raw(`${prefix}${at}`)}, `),
+    '',
+  );
+}
+
+/** The keys to be sorted by, as they were selected: `…, `. */
+export function sorted(keys: readonly SortKey[], prefix: string): Sql {
+  return raw(keys.map(({ direction }, at) => `${prefix}${at} ${direction}, `).join(''));
+}

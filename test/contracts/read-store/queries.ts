@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import {
+  type Document,
+  type Filter,
+  type GroupOrder,
+  type GroupSearch,
+  type Order,
+  type Search,
+} from '../../../src/kernel/read-store';
+import { FEEDS } from './documents';
+
+/** Queries made of what the documents have, and of a little that they do not have. */
+export interface Queries {
+  readonly filter: fc.Arbitrary<Filter>;
+  readonly search: fc.Arbitrary<Search>;
+  readonly groupSearch: fc.Arbitrary<GroupSearch>;
+  readonly countBy: fc.Arbitrary<{ field: string; values: (string | number)[]; filter: Filter }>;
+}
+
+export function queriesFor(documents: readonly Document[]): Queries {
+  const someOf = <T>(list: readonly T[], most: number) =>
+    fc.array(fc.constantFrom(...list), { maxLength: most });
+  const valuesOf = (field: string) => {
+    const values = documents.flatMap<string | number>(({ fields }) => fields[field] ?? []);
+    return [...new Set(values)].slice(0, 300);
+  };
+  const words = [...new Set([...valuesOf('title'), ...valuesOf('description')])].map(String);
+  const numbers = fc.constantFrom('price', 'modified', 'stock');
+  const word = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...words) }, fc.constant('nowhere'));
+
+  const among: fc.Arbitrary<Filter> = fc
+    .constantFrom('price', 'stock', 'groupId', 'brand', 'tags')
+    .chain((field) =>
+      fc.record({ field: fc.constant(field), in: someOf([...valuesOf(field), 'none', 9], 5) }),
+    );
+  const feeds = fc.record({ field: fc.constant('feedId'), in: someOf([...FEEDS, 5, 'none'], 4) });
+  const within: fc.Arbitrary<Filter> = numbers.chain((field) => {
+    const bound = fc.constantFrom(...(valuesOf(field) as number[]));
+    return fc.record({ field: fc.constant(field), min: bound, max: bound }, { requiredKeys: ['field'] });
+  });
+  const having = fc.record({
+    words: fc.array(word, { maxLength: 3 }),
+    within: fc.constantFrom(['title'], ['description'], ['title', 'description']),
+  });
+  const { filter: nested } = fc.letrec<{ filter: Filter }>((tie) => ({
+    filter: fc.oneof(
+      { maxDepth: 3 },
+      having,
+      among,
+      within,
+      feeds,
+      fc.record({ all: fc.array(tie('filter'), { maxLength: 3 }) }),
+      fc.record({ any: fc.array(tie('filter'), { maxLength: 3 }) }),
+    ),
+  }));
+  const filter: fc.Arbitrary<Filter> = fc.oneof(
+    nested,
+    fc.tuple(feeds, nested).map((all) => ({ all })),
+    fc.tuple(feeds, within).map((all) => ({ all })),
+    fc.tuple(feeds, having).map((all) => ({ all })),
+    feeds,
+  );
+  const order: fc.Arbitrary<Order> = fc.oneof(
+    fc.record({ field: numbers, descending: fc.boolean() }),
+    fc.record({
+      matches: fc.array(word, { maxLength: 3 }),
+      within: fc.constantFrom('title', 'description'),
+      descending: fc.constant(true as const),
+    }),
+  );
+  const page = { offset: fc.constantFrom(0, 0, 1, 10, 1000), size: fc.constantFrom(0, 1, 7, 100, 10_000) };
+  const groupOrder = fc
+    .tuple(fc.constantFrom('least' as const, 'greatest' as const), order)
+    .map(([by, key]): GroupOrder => ({ by, ...key }));
+  return {
+    filter,
+    search: fc.record({ filter, order: fc.array(order, { maxLength: 2 }), ...page }),
+    groupSearch: fc.record({
+      filter,
+      groupBy: fc.constant('groupId'),
+      within: fc.array(order, { maxLength: 2 }),
+      order: fc.array(groupOrder, { maxLength: 2 }),
+      ...page,
+      members: fc.constantFrom(1, 2, 1000),
+    }),
+    countBy: fc.constantFrom('feedId', 'price', 'stock', 'groupId', 'brand', 'tags').chain((field) =>
+      fc.record({
+        field: fc.constant(field),
+        values: someOf([...valuesOf(field), 'none', 9], 8),
+        filter,
+      }),
+    ),
+  };
+}

@@ -1,0 +1,53 @@
+import { EVERYTHING, type Filter, NoGeneration, UndeclaredField } from '../../../src/kernel/read-store';
+import { freshForEach, live, put, type Subject } from '../read-store';
+import { generatedDocuments, OFFERS } from './documents';
+
+const target = { collection: OFFERS.name };
+
+export function reading(subject: Subject): void {
+  freshForEach(subject);
+  const page = { order: [], offset: 0, size: 10 };
+
+  it('gets the documents of the ids that are there', async () => {
+    await live(subject.store(), OFFERS);
+    const documents = generatedDocuments(20);
+    await put(subject.store(), target, documents);
+    const [first, second] = documents;
+    const found = await subject.store().get(target, [second!.id, 'not there', first!.id, first!.id]);
+    expect(new Map(found.map(({ id, body }) => [id, body]))).toEqual(
+      new Map([first!, second!].map(({ id, body }) => [id, body])),
+    );
+    expect(found).toHaveLength(2);
+    expect(await subject.store().get(target, [])).toEqual([]);
+  });
+
+  it('answers over an empty collection', async () => {
+    await live(subject.store(), OFFERS);
+    const store = subject.store();
+    const grouped = { ...page, filter: EVERYTHING, groupBy: 'groupId', within: [], members: 1 };
+    expect(await store.search(target, { ...page, filter: EVERYTHING })).toEqual({ total: 0, found: [] });
+    expect(await store.searchGroups(target, grouped)).toEqual({ total: 0, groups: [] });
+    expect(await store.count(target, EVERYTHING)).toBe(0);
+    expect(await store.countBy(target, 'brand', ['a'], EVERYTHING)).toEqual(new Map([['a', 0]]));
+    for await (const batch of store.scan(target, EVERYTHING)) expect(batch).toEqual([]);
+  });
+
+  it('refuses a collection of which no generation is live', async () => {
+    const store = subject.store();
+    await store.create(OFFERS);
+    await expect(store.search(target, { ...page, filter: EVERYTHING })).rejects.toThrow(NoGeneration);
+    await expect(store.get({ collection: 'unknown' }, ['a'])).rejects.toThrow(NoGeneration);
+    await expect(store.checkpoint({ ...target, generation: 999 })).rejects.toThrow(NoGeneration);
+  });
+
+  it.each<[string, Filter]>([
+    ['an undeclared field', { field: 'colour', in: ['red'] }],
+    ['bounds of a keyword', { field: 'brand', min: 1 }],
+    ['words of a keyword', { words: ['red'], within: ['brand'] }],
+    ['a value of words', { any: [{ field: 'title', in: ['red'] }] }],
+  ])('refuses to look for %s', async (_, filter) => {
+    await live(subject.store(), OFFERS);
+    await expect(subject.store().search(target, { ...page, filter })).rejects.toThrow(UndeclaredField);
+    await expect(subject.store().count(target, filter)).rejects.toThrow(UndeclaredField);
+  });
+}

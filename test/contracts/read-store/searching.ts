@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { EVERYTHING, type Filter, type ReadStore, type Search } from '../../../src/kernel/read-store';
+import { oracleOf } from '../../support/oracle';
+import { type Subject, live, put } from '../read-store';
+import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
+import { queriesFor } from './queries';
+
+export function searching(subject: Subject): void {
+  const real = realDocuments();
+  const cases = [
+    { of: 'generated documents', spec: OFFERS, documents: generatedDocuments() },
+    { of: 'generated documents without a partition', spec: LOOSE, documents: generatedDocuments() },
+    ...(real === undefined ? [] : [{ of: 'the real products', spec: OFFERS, documents: real }]),
+  ];
+  if (real === undefined)
+    it('(the real products are not there: searches over them are left out)', () => undefined);
+
+  describe.each(cases)('over $of', ({ spec, documents }) => {
+    let store: ReadStore;
+    const target = { collection: spec.name };
+    const oracle = oracleOf(documents);
+    const queries = queriesFor(documents);
+    const runs = { numRuns: 150 };
+
+    beforeAll(async () => {
+      store = await subject.open();
+      await live(store, spec);
+      await put(store, target, documents);
+    });
+    afterAll(subject.close);
+
+    const searched = async (search: Search) => {
+      const { total, found } = await store.search(target, search);
+      return { total, ids: found.map(({ id }) => id) };
+    };
+
+    it('finds, orders and pages', () =>
+      fc.assert(
+        fc.asyncProperty(queries.search, async (search) => {
+          expect(await searched(search)).toEqual(oracle.search(search));
+        }),
+        runs,
+      ));
+
+    it('groups, orders the groups and their members, and pages', () =>
+      fc.assert(
+        fc.asyncProperty(queries.groupSearch, async (search) => {
+          const { total, groups } = await store.searchGroups(target, search);
+          expect({ total, ids: groups.map((group) => group.map(({ id }) => id)) }).toEqual(
+            oracle.searchGroups(search),
+          );
+        }),
+        runs,
+      ));
+
+    it('counts', () =>
+      fc.assert(
+        fc.asyncProperty(queries.filter, async (filter) => {
+          expect(await store.count(target, filter)).toBe(oracle.count(filter));
+        }),
+        runs,
+      ));
+
+    it('counts by value', () =>
+      fc.assert(
+        fc.asyncProperty(queries.countBy, async ({ field, values, filter }) => {
+          expect(await store.countBy(target, field, values, filter)).toEqual(
+            oracle.countBy(field, values, filter),
+          );
+        }),
+        runs,
+      ));
+
+    it('scans by id ascending', () =>
+      fc.assert(
+        fc.asyncProperty(queries.filter, async (filter) => {
+          const ids: string[] = [];
+          for await (const batch of store.scan(target, filter)) ids.push(...batch.map(({ id }) => id));
+          expect(ids).toEqual(oracle.scan(filter));
+        }),
+        { numRuns: 50 },
+      ));
+
+    it('answers with the bodies and versions that were written', async () => {
+      const { found } = await store.search(target, {
+        filter: EVERYTHING,
+        order: [],
+        offset: 0,
+        size: 10_000,
+      });
+      const bodies = new Map(documents.map(({ id, body }) => [id, body]));
+      expect(found).toHaveLength(documents.length);
+      for (const { id, body, version } of found) {
+        expect(body).toBe(bodies.get(id));
+        expect(version).toBe('0000000000000000001');
+      }
+    });
+
+    it.each<[string, Filter]>([
+      ['an empty list of values', { field: 'brand', in: [] }],
+      ['an empty list of numbers', { field: 'price', in: [] }],
+      ['no alternatives', { any: [] }],
+      ['a partition that is not there', { field: 'feedId', in: [12_345] }],
+      ['a number asked of strings', { field: 'brand', in: [1] }],
+    ])('finds nothing by %s', async (_, filter) => {
+      expect(await searched({ filter, order: [], offset: 0, size: 10 })).toEqual({ total: 0, ids: [] });
+      expect(await store.count(target, filter)).toBe(0);
+    });
+
+    it.each<[string, Filter]>([
+      ['no conditions', EVERYTHING],
+      ['no words', { words: [], within: ['title'] }],
+      ['an alternative without conditions', { any: [EVERYTHING, { field: 'brand', in: [] }] }],
+    ])('finds everything by %s', async (_, filter) => {
+      expect(await store.count(target, filter)).toBe(documents.length);
+    });
+
+    it.each(['brand', 'tags', 'stock'])('takes thousands of values of %s', async (field) => {
+      const some = documents.slice(0, 50).flatMap<string | number>(({ fields }) => fields[field] ?? []);
+      const others = Array.from({ length: 3_000 }, (_, n) => (field === 'stock' ? 1000 + n : `v${n}`));
+      const search = { filter: { field, in: [...some, ...others] }, order: [], offset: 0, size: 20 };
+      const least = { ...search, filter: { field, in: some } };
+      expect(await searched(search)).toEqual(oracle.search(least));
+      const counts = await store.countBy(target, field, search.filter.in, search.filter);
+      expect([...counts].filter(([, count]) => count > 0)).toEqual([
+        ...oracle.countBy(field, some, least.filter),
+      ]);
+    });
+  });
+}

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { START } from '../../../src/kernel/event';
+import { type Document, EVERYTHING, UndeclaredField, type Write } from '../../../src/kernel/read-store';
+import { at, freshForEach, live, put, type Subject } from '../read-store';
+import { FEEDS, generatedDocuments, OFFERS } from './documents';
+
+const target = { collection: OFFERS.name };
+
+export function writing(subject: Subject): void {
+  freshForEach(subject);
+  const [document, other] = generatedDocuments(2) as [Document, Document];
+  const write = async (writes: readonly Write[], checkpoint?: string) => {
+    await subject.store().write(target, writes, checkpoint);
+    await subject.store().refresh(target);
+  };
+  const bodies = async () => {
+    const found: [string, string][] = [];
+    for await (const batch of subject.store().scan(target, EVERYTHING))
+      found.push(...batch.map(({ id, body }): [string, string] => [id, body]));
+    return new Map(found);
+  };
+
+  it('keeps the checkpoint with the documents', async () => {
+    await live(subject.store(), OFFERS);
+    expect(await subject.store().checkpoint(target)).toBe(START);
+    await write([{ put: document, version: at(3) }], at(5));
+    expect(await subject.store().checkpoint(target)).toBe(at(5));
+    await write([{ put: other, version: at(6) }]);
+    expect(await subject.store().checkpoint(target)).toBe(at(5));
+    await write([], at(7));
+    await subject.reopen();
+    expect(await subject.store().checkpoint(target)).toBe(at(7));
+    expect((await bodies()).size).toBe(2);
+  });
+
+  it('changes nothing by an older version, and the same again by an equal one', async () => {
+    await live(subject.store(), OFFERS);
+    await write([{ put: { ...document, body: 'new' }, version: at(10) }]);
+    await write([{ put: { ...document, body: 'old' }, version: at(9) }]);
+    await write([{ remove: document.id, version: at(9) }]);
+    expect(await bodies()).toEqual(new Map([[document.id, 'new']]));
+    await write([{ put: { ...document, body: 'again' }, version: at(10) }]);
+    expect(await subject.store().get(target, [document.id])).toEqual([
+      { id: document.id, version: at(10), body: 'again' },
+    ]);
+  });
+
+  it('compares versions as large as a log may give them', async () => {
+    await live(subject.store(), OFFERS);
+    await write([{ put: { ...document, body: 'new' }, version: '9223372036854775807' }]);
+    await write([{ put: { ...document, body: 'old' }, version: '9223372036854775806' }]);
+    expect(await subject.store().get(target, [document.id])).toEqual([
+      { id: document.id, version: '9223372036854775807', body: 'new' },
+    ]);
+  });
+
+  it('does not let an older write undo a removal, also after it was opened again', async () => {
+    await live(subject.store(), OFFERS);
+    await write([{ put: document, version: at(1) }]);
+    await write([{ remove: document.id, version: at(5), partition: document.fields['feedId'] as number }]);
+    await write([{ remove: other.id, version: at(5) }]);
+    await subject.reopen();
+    await write([
+      { put: document, version: at(4) },
+      { put: other, version: at(4) },
+    ]);
+    expect(await bodies()).toEqual(new Map());
+    expect(await subject.store().get(target, [document.id])).toEqual([]);
+    await write([{ put: document, version: at(6) }]);
+    expect([...(await bodies()).keys()]).toEqual([document.id]);
+  });
+
+  it('finds a document by what it is now, not by what it was', async () => {
+    await live(subject.store(), OFFERS);
+    const fields = { feedId: 1, groupId: 'g', title: ['red'], brand: 'Acme', price: 5 };
+    await write([{ put: { ...document, fields }, version: at(1) }]);
+    await write([
+      {
+        put: { ...document, fields: { feedId: 2, groupId: 'h', title: ['blue'], price: 6 } },
+        version: at(2),
+      },
+    ]);
+    const count = (filter: Parameters<ReturnType<Subject['store']>['count']>[1]) =>
+      subject.store().count(target, filter);
+    expect(await count({ words: ['red'], within: ['title'] })).toBe(0);
+    expect(await count({ words: ['blue'], within: ['title'] })).toBe(1);
+    expect(await count({ field: 'brand', in: ['Acme'] })).toBe(0);
+    expect(await count({ field: 'feedId', in: [1] })).toBe(0);
+    expect(await count({ field: 'feedId', in: [2] })).toBe(1);
+    expect(await count({ field: 'groupId', in: ['g'] })).toBe(0);
+    expect(await count({ field: 'price', min: 6 })).toBe(1);
+  });
+
+  it.each<[string, Document['fields']]>([
+    ['an undeclared field', { feedId: 1, colour: 'red' }],
+    ['a string for a number', { feedId: 1, price: '5' }],
+    ['a number that is not a safe integer', { feedId: 1, price: 0.5 }],
+    ['a number for a keyword', { feedId: 1, brand: 5 }],
+    ['several strings for a column', { feedId: 1, groupId: ['a', 'b'] }],
+    ['no partition', { price: 1 }],
+  ])('writes nothing of a batch with %s', async (_, fields) => {
+    await live(subject.store(), OFFERS);
+    const batch = [
+      { put: document, version: at(1) },
+      { put: { id: 'bad', fields, body: '' }, version: at(1) },
+    ];
+    await expect(subject.store().write(target, batch, at(1))).rejects.toThrow(UndeclaredField);
+    await subject.store().refresh(target);
+    expect((await bodies()).size).toBe(0);
+    expect(await subject.store().checkpoint(target)).toBe(START);
+  });
+
+  it('holds the newest state of each document, whatever the order and number of its writes', async () => {
+    const writes = fc.array(
+      fc.record({
+        id: fc.constantFrom('a', 'b', 'c'),
+        version: fc.integer({ min: 1, max: 12 }),
+        // What is written depends on id and version alone, as with documents that are folded from a log.
+        cut: fc.boolean(),
+      }),
+      { maxLength: 30 },
+    );
+    await fc.assert(
+      fc.asyncProperty(writes, async (history) => {
+        const generation = await live(subject.store(), OFFERS);
+        const newest = new Map<string, number>();
+        let batch: Write[] = [];
+        for (const { id, version, cut } of history) {
+          batch.push(writeOf(id, version));
+          newest.set(id, Math.max(newest.get(id) ?? 0, version));
+          if (cut) await write(batch.splice(0));
+        }
+        await write(batch);
+        const expected = [...newest].filter(([, version]) => version % 4 !== 0).sort();
+        expect([...(await bodies())]).toEqual(expected.map(([id, version]) => [id, `${id} ${version}`]));
+        for (const feed of FEEDS)
+          expect(await subject.store().count(target, { field: 'feedId', in: [feed] })).toBe(
+            expected.filter(([, version]) => FEEDS[version % FEEDS.length] === feed).length,
+          );
+        for (const { number } of await subject.store().generations(OFFERS.name))
+          if (number !== generation.number) await subject.store().drop({ ...generation, number });
+        batch = [];
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('writes a batch of ten thousand', async () => {
+    await live(subject.store(), OFFERS);
+    const many = Array.from({ length: 10_000 }, (_, n) => ({
+      put: { id: `d${n}`, fields: { feedId: n % 100, groupId: 'g' }, body: '{}' },
+      version: at(1),
+    }));
+    await write(many, at(1));
+    expect(await subject.store().count(target, { field: 'feedId', in: [3, 4] })).toBe(200);
+  });
+
+  it('puts a document back that was removed', async () => {
+    await live(subject.store(), OFFERS);
+    await put(subject.store(), target, generatedDocuments(50));
+    await write(generatedDocuments(50).map(({ id }) => ({ remove: id, version: at(2) })));
+    expect(await subject.store().count(target, EVERYTHING)).toBe(0);
+    await put(subject.store(), target, generatedDocuments(50), 3);
+    expect(await subject.store().count(target, EVERYTHING)).toBe(50);
+  });
+}
+
+/** Every fourth version is a removal; versions move between partitions. */
+function writeOf(id: string, version: number): Write {
+  if (version % 4 === 0) return { remove: id, version: at(version) };
+  const fields = { feedId: FEEDS[version % FEEDS.length]!, groupId: 'g' };
+  return { put: { id, fields, body: `${id} ${version}` }, version: at(version) };
+}

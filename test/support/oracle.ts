@@ -1,0 +1,109 @@
+import {
+  type Document,
+  type Filter,
+  type GroupOrder,
+  type GroupSearch,
+  type Order,
+  type Search,
+} from '../../src/kernel/read-store';
+
+/** What a read store must answer, found by looking at every document: slow and obviously right. */
+export function oracleOf(documents: readonly Document[]) {
+  const matching = (filter: Filter) => documents.filter((document) => meets(document, filter));
+  return {
+    search: ({ filter, order, offset, size }: Search) => {
+      const all = matching(filter).sort(byOrder(order));
+      return { total: all.length, ids: all.slice(offset, offset + size).map(({ id }) => id) };
+    },
+    searchGroups: ({ filter, groupBy, within, order, offset, size, members }: GroupSearch) => {
+      const groups = [...groupedBy(matching(filter), groupBy).values()]
+        .map((group) => group.sort(byOrder(within)))
+        .sort(byGroupOrder(order));
+      return {
+        total: groups.length,
+        ids: groups
+          .slice(offset, offset + size)
+          .map((group) => group.slice(0, members).map(({ id }) => id))
+          .filter((group) => group.length > 0),
+      };
+    },
+    count: (filter: Filter) => matching(filter).length,
+    countBy: (field: string, values: readonly (string | number)[], filter: Filter) =>
+      new Map(values.map((value) => [value, matching({ all: [filter, { field, in: [value] }] }).length])),
+    scan: (filter: Filter) =>
+      matching(filter)
+        .sort(byOrder([]))
+        .map(({ id }) => id),
+  };
+}
+
+function groupedBy(documents: readonly Document[], field: string): Map<unknown, Document[]> {
+  const groups = new Map<unknown, Document[]>();
+  for (const document of documents) {
+    const value = document.fields[field];
+    groups.set(value, [...(groups.get(value) ?? []), document]);
+  }
+  return groups;
+}
+
+function meets(document: Document, filter: Filter): boolean {
+  const { fields } = document;
+  if ('all' in filter) return filter.all.every((part) => meets(document, part));
+  if ('any' in filter) return filter.any.some((part) => meets(document, part));
+  if ('words' in filter)
+    return filter.words.every((word) =>
+      filter.within.some((field) => valuesOf(fields[field]).includes(word)),
+    );
+  const values = valuesOf(fields[filter.field]);
+  if ('in' in filter) return values.some((value) => filter.in.includes(value));
+  return values.some(
+    (value) =>
+      typeof value === 'number' && value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity),
+  );
+}
+
+function valuesOf(value: Document['fields'][string] | undefined): readonly (string | number)[] {
+  if (value === undefined) return [];
+  return typeof value === 'object' ? value : [value];
+}
+
+/** A document's value of a sort key; undefined where it has none. */
+function keyOf(document: Document, order: Order): number | undefined {
+  if ('field' in order) return document.fields[order.field] as number | undefined;
+  const words = valuesOf(document.fields[order.within]);
+  return new Set(order.matches.filter((word) => words.includes(word))).size;
+}
+
+function byOrder(order: readonly Order[]): (a: Document, b: Document) => number {
+  return (a, b) => {
+    for (const key of order) {
+      const compared = compareKeys(keyOf(a, key), keyOf(b, key), key.descending === true);
+      if (compared !== 0) return compared;
+    }
+    return a.id < b.id ? -1 : 1;
+  };
+}
+
+function byGroupOrder(
+  order: readonly GroupOrder[],
+): (a: readonly Document[], b: readonly Document[]) => number {
+  return (a, b) => {
+    for (const key of order) {
+      const [one, other] = [a, b].map((group) => {
+        const keys = group.map((member) => keyOf(member, key)).filter((value) => value !== undefined);
+        if (keys.length === 0) return undefined;
+        return key.by === 'least' ? Math.min(...keys) : Math.max(...keys);
+      });
+      const compared = compareKeys(one, other, key.descending === true);
+      if (compared !== 0) return compared;
+    }
+    return a[0]!.id < b[0]!.id ? -1 : 1;
+  };
+}
+
+function compareKeys(a: number | undefined, b: number | undefined, descending: boolean): number {
+  if (a === b) return 0;
+  if (a === undefined) return 1;
+  if (b === undefined) return -1;
+  return descending ? b - a : a - b;
+}
