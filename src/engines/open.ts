@@ -24,7 +24,7 @@ export interface Engines {
   readonly log: EventLog;
   readonly store: ReadStore;
   /** What a worker thread is sent (with `ports` in the transfer list) to open the same engines by `joinEngines`. */
-  ticket(): EngineTicket;
+  readonly ticket: () => EngineTicket;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import { type EventLog } from '../../src/kernel/event-log';
 import { appending } from './event-log/appending';
 import { judging } from './event-log/judging';
+import { type Subject } from './event-log/events';
 import { reading } from './event-log/reading';
 import { subscribing } from './event-log/subscribing';
 
@@ -33,10 +34,4 @@ export function eventLogContract(name: string, open: () => Promise<TriedLog>): v
     describe('reads', () => reading(subject));
     describe('is subscribed to', () => subscribing(subject));
   });
-}
-
-/** The log as the test at hand has it. */
-export interface Subject {
-  readonly log: () => EventLog;
-  readonly reopen: () => Promise<EventLog>;
 }

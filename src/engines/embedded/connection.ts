@@ -45,8 +45,9 @@ export class Connection {
   }
 
   #drop(): void {
-    this.#session?.database.close();
+    const session = this.#session;
     this.#session = undefined;
+    if (session !== undefined) closeDatabase(session.database);
   }
 }
 
@@ -76,7 +77,13 @@ export function openDatabase(
     setUp(database);
     return database;
   } catch (error) {
-    database.close();
+    closeDatabase(database);
     throw error;
   }
+}
+
+/** A transaction outlives `close` until its statements are collected as garbage: the file would stay locked. */
+function closeDatabase(database: DatabaseSyncInstance): void {
+  if (database.isTransaction) database.exec('ROLLBACK');
+  database.close();
 }

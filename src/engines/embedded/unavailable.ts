@@ -27,7 +27,7 @@ const SYSTEM: Readonly<Record<number, string>> = {
  * an operator that names no path; a bug comes back as it is. `subject` is what could not answer: "the event log".
  */
 export function toUnavailable(subject: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('sqliteCode' in error)) return error;
+  if (typeof error !== 'object' || error === null || !('sqliteCode' in error)) return error;
   const system = 'systemErrno' in error ? SYSTEM[Number(error.systemErrno)] : undefined;
   const code = CODES[Number(error.sqliteCode) & 0xff];
   if (code === undefined) return error;

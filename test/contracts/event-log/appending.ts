@@ -1,7 +1,9 @@
 import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
-import { APPEND_LIMITS, RevisionConflict, UnacceptableAppend } from '../../../src/kernel/event-log';
-import { type Subject } from '../event-log';
-import { appendAtEnd, fill, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+import { APPEND_LIMITS } from '../../../src/kernel/event-log';
+import { appendAtEnd, fill, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
+
+// By name: an engine may run from compiled code, whose classes are others.
+const REFUSED = { name: 'UnacceptableAppend' };
 
 export function appending({ log, reopen }: Subject): void {
   let stream: string;
@@ -30,7 +32,6 @@ export function appending({ log, reopen }: Subject): void {
 
     const refused = log().append(stream, expected, newEvents(2));
 
-    await expect(refused).rejects.toThrow(new RevisionConflict(stream, expected, 1));
     await expect(refused).rejects.toMatchObject({ name: 'RevisionConflict', stream, expected, actual: 1 });
     expect(await streamOf(log(), stream)).toHaveLength(2);
   });
@@ -115,16 +116,16 @@ export function appending({ log, reopen }: Subject): void {
     ['a character that ends texts', () => [{ ...newEvent(), data: '{"a":"\0"}' }]],
     ['half a character', () => [{ ...newEvent(), data: '{"a":"\ud83d"}' }]],
   ])('nothing of %s', async (_, events) => {
-    await expect(log().append(stream, NO_STREAM, events())).rejects.toThrow(UnacceptableAppend);
+    await expect(log().append(stream, NO_STREAM, events())).rejects.toMatchObject(REFUSED);
     expect(await streamOf(log(), stream)).toEqual([]);
   });
 
   test.each([[''], ['$ce-feed'], ['feed\0-1']])('nothing to a stream named %j', async (name) => {
-    await expect(log().append(name, NO_STREAM, [newEvent()])).rejects.toThrow(UnacceptableAppend);
+    await expect(log().append(name, NO_STREAM, [newEvent()])).rejects.toMatchObject(REFUSED);
   });
 
   test.each([[-2], [0.5], [NaN]])('nothing at a revision %p', async (expected) => {
-    await expect(log().append(stream, expected, [newEvent()])).rejects.toThrow(UnacceptableAppend);
+    await expect(log().append(stream, expected, [newEvent()])).rejects.toMatchObject(REFUSED);
   });
 }
 

@@ -2,6 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent } from '../../../src/kernel/event';
 import { type EventBatch, type EventLog, type ReadStreamOptions } from '../../../src/kernel/event-log';
 
+/** The log as the test at hand has it. */
+export interface Subject {
+  readonly log: () => EventLog;
+  readonly reopen: () => Promise<EventLog>;
+}
+
 /** A category that no other test uses: its streams, found by prefix, are alone with this test. */
 export function newCategory(): string {
   return `tried${randomUUID().slice(0, 8)}`;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type EventBatch } from '../../../src/kernel/event-log';
-import { type Subject } from '../event-log';
-import { fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+import { fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
 
 export function reading({ log, reopen }: Subject): void {
   let category: string;

@@ -1,8 +1,17 @@
 import fc from 'fast-check';
 import { NO_STREAM, START } from '../../../src/kernel/event';
 import { type EventBatch, type EventLog } from '../../../src/kernel/event-log';
-import { type Subject } from '../event-log';
-import { appendAtEnd, fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf } from './events';
+import {
+  appendAtEnd,
+  fill,
+  gather,
+  idsOf,
+  newCategory,
+  newEvent,
+  newEvents,
+  streamOf,
+  type Subject,
+} from './events';
 
 export function subscribing({ log }: Subject): void {
   let category: string;

@@ -59,7 +59,7 @@ export function openToAppend(file: string): DatabaseSyncInstance {
       PRAGMA wal_autocheckpoint = 1000;
       PRAGMA journal_size_limit = 67108864;
     `);
-    if (versionOf(database) === VERSION) return;
+    // Also when there is nothing to make: a file that may not be written is found out now.
     database.exec('BEGIN IMMEDIATE');
     if (versionOf(database) === 0) database.exec(TABLES);
     database.exec('COMMIT');

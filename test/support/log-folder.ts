@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type OpenedLog, type openLog } from '../../src/engines/embedded/log/open-log';
+import { type TriedLog } from '../contracts/event-log';
+
+/** A folder for one test, and the file in it that its log shall be in. */
+export interface LogFolder {
+  readonly folder: string;
+  readonly file: string;
+  readonly remove: () => Promise<void>;
+}
+
+export async function logFolder(): Promise<LogFolder> {
+  const folder = await mkdtemp(join(tmpdir(), 'affilog-log-'));
+  return { folder, file: join(folder, 'log.sqlite'), remove: () => rm(folder, { recursive: true }) };
+}
+
+/** A log in a temporary folder for the contract, opened by source or by compiled code. */
+export async function triedLog(open: typeof openLog, threads: boolean): Promise<TriedLog> {
+  const { file, remove } = await logFolder();
+  let opened: OpenedLog = await open(file, threads);
+  return {
+    log: opened.log,
+    reopen: async () => {
+      await opened.log.close();
+      opened = await open(file, threads);
+      return opened.log;
+    },
+    close: async () => {
+      await opened.log.close();
+      await remove();
+    },
+  };
+}
