@@ -67,21 +67,27 @@ export function flagOf(name: SettingName): string {
   return `--${name.toLowerCase().replaceAll('_', '-')}`;
 }
 
-/** The table as Markdown. */
+/** The table as Markdown: `docs/settings.md`. */
 export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const value = setting.default === undefined ? '' : `\`${setting.default}\``;
-    return `| \`${name}\` | \`${flagOf(name)}\` | ${value} | ${setting.says} |`;
+    return [`\`${name}\``, `\`${flagOf(name)}\``, value, setting.says];
   });
+  const table = [['Variable', 'Flag', 'Default', 'Meaning'], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  lines.splice(
+    1,
+    0,
+    widths.map((width) => '-'.repeat(width)),
+  );
   return [
     '# Settings',
     '',
     'Environment variables; flags of the same meaning win. `affilog settings` prints this table.',
     '',
-    '| Variable | Flag | Default | Meaning |',
-    '| --- | --- | --- | --- |',
-    ...rows,
+    ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',
   ].join('\n');
 }

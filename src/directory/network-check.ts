@@ -85,7 +85,7 @@ class Whole {
     for (const entry of this.present[list]) {
       if (entries.has(keyOf(entry))) continue;
       entries.set(keyOf(entry), entry);
-      this.places.set(entry, `(imported before) ${list} ${keyOf(entry)} `);
+      this.places.set(entry, `${list} ${keyOf(entry)} (imported before)`);
     }
     return entries;
   }

@@ -154,6 +154,9 @@ function listOf<Entry extends z.ZodType>(entry: Entry): z.ZodDefault<z.ZodArray<
 
 export const NETWORK_FILE = z.strictObject({ $schema: z.string().exactOptional(), ...LISTS });
 
+/** A file's content as it is written. */
+export type NetworkFile = z.input<typeof NETWORK_FILE>;
+
 /** A file's content with its defaults: tokens as hashes, money in minor units. */
 export type Network = Readonly<Omit<z.output<typeof NETWORK_FILE>, '$schema'>>;
 export type ListName = keyof Network;

@@ -1,0 +1,335 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { type Fact } from '../../src/directory/decider';
+import { Directory } from '../../src/directory/directory';
+import { type DirectoryEvent } from '../../src/directory/events';
+import { readNetwork } from '../../src/directory/network-check';
+import { factsOf, networkOf } from '../../src/directory/network-facts';
+import { type NetworkFile } from '../../src/directory/network-file';
+import { type Caller } from '../../src/directory/organisations';
+import { tokenHash } from '../../src/directory/token';
+import { networks } from '../support/networks';
+import { smallNetwork, tokenNamed } from '../support/small-network';
+
+const AT = '2026-01-05T08:00:00.000Z';
+
+function factsFor(file: NetworkFile): readonly Fact[] {
+  return factsOf(readNetwork(file, networkOf(new Directory())), AT);
+}
+
+function fold(facts: readonly Fact[]): Directory {
+  const directory = new Directory();
+  for (const { event } of facts) directory.evolve(event);
+  return directory;
+}
+
+const small = (): Directory => fold(factsFor(smallNetwork()));
+
+function caller(directory: Directory, name: string): Caller {
+  return directory.callerOf(tokenHash(tokenNamed(name)))!;
+}
+
+describe('A caller', () => {
+  it.each([
+    ['fjord', { organisationId: 3, kind: 'advertiser', system: 'PRODUCTS' }],
+    ['tarifkompass', { organisationId: 5, kind: 'publisher', system: 'PRODUCTS' }],
+    ['tarifkompass app', { organisationId: 5, kind: 'publisher', system: 'PRODUCTS', siteId: 52 }],
+    ['desk', { organisationId: 9, kind: 'operator', system: 'OPS' }],
+  ])('is known by the token of %s (Document 1, Authentication; decisions A4)', (name, expected) => {
+    expect(caller(small(), name)).toEqual({ ...expected, tokenHash: tokenHash(tokenNamed(name)) });
+  });
+
+  it('is known by a token in capitals: they are the same digits', () => {
+    expect(small().callerOf(tokenHash(tokenNamed('fjord').toUpperCase()))?.organisationId).toBe(3);
+  });
+
+  it('is nobody with a token that is not known (decisions A4)', () => {
+    expect(small().callerOf(tokenHash(tokenNamed('nobody')))).toBeUndefined();
+  });
+
+  const gone: readonly [string, DirectoryEvent][] = [
+    [
+      'revoked',
+      { type: 'TokenRevoked', data: { organisationId: 3, hash: tokenHash(tokenNamed('fjord')), at: AT } },
+    ],
+    [
+      'replaced',
+      { type: 'TokenIssued', data: { organisationId: 3, system: 'PRODUCTS', hash: tokenHash('f'), at: AT } },
+    ],
+    ['removed with its organisation', { type: 'OrganisationRemoved', data: { id: 3, at: AT } }],
+  ];
+  it.each(gone)('is nobody once the token has been %s', (_, event) => {
+    const directory = small();
+    directory.evolve(event);
+    expect(directory.callerOf(tokenHash(tokenNamed('fjord')))).toBeUndefined();
+  });
+});
+
+describe('The feeds of a caller', () => {
+  it.each([
+    [
+      'fjord',
+      [301, 302, 303, 304],
+      'an advertiser has those of its programs, whatever their state (decisions P22)',
+    ],
+    [
+      'tarifkompass',
+      [301, 302],
+      'a token without a site stands for all sites of its organisation (decisions P26)',
+    ],
+    ['tarifkompass app', [301, 302], 'a token of a site has what the site is connected to (decisions P26)'],
+    ['spargurka', [401], 'a feed that is secret is only shown as such (decisions P22)'],
+    ['desk', [], 'an operator has none'],
+  ])('%s: %p, since %s', (name, expected) => {
+    const directory = small();
+    expect(directory.feedsOf(caller(directory, name)).map(({ id }) => id)).toEqual(expected);
+  });
+
+  it('follow connections made and undone', () => {
+    const directory = small();
+    const spargurka = caller(directory, 'spargurka');
+    const feeds = (): readonly number[] => directory.feedsOf(spargurka).map(({ id }) => id);
+    expect(feeds()).toEqual([401]);
+    directory.evolve({ type: 'SiteConnected', data: { siteId: 61, programId: 31, at: AT } });
+    expect(feeds()).toEqual([301, 302, 401]);
+    directory.evolve({ type: 'SiteDisconnected', data: { siteId: 61, programId: 41, at: AT } });
+    expect(feeds()).toEqual([301, 302]);
+    directory.evolve({ type: 'SiteRemoved', data: { id: 61, at: AT } });
+    expect(feeds()).toEqual([]);
+  });
+
+  it('are none of those for a token that names a site of somebody else', () => {
+    const directory = small();
+    const stranger = { ...caller(directory, 'spargurka'), siteId: 52 };
+    expect(directory.feedsOf(stranger)).toEqual([]);
+  });
+});
+
+describe('A feed of several programs', () => {
+  it.each<[string, number, number | undefined, number | undefined, string]>([
+    ['fjord', 301, 31, undefined, 'its advertiser sees the first; its links carry no site'],
+    ['tarifkompass app', 301, 31, 52, 'the first that the site is connected to'],
+    [
+      'tarifkompass',
+      301,
+      31,
+      52,
+      'the lowest of its sites that is connected to that program (decisions P12)',
+    ],
+    ['spargurka', 301, undefined, undefined, 'not connected to any'],
+    ['spargurka', 401, 41, 61, 'a feed of one program'],
+  ])('shows %s of feed %i program %p by site %p: %s (decisions P26)', (name, feedId, programId, siteId) => {
+    const directory = small();
+    const feed = directory.feed(feedId)!;
+    expect(directory.programOf(caller(directory, name), feed)?.id).toBe(programId);
+    expect(directory.siteFor(caller(directory, name), feed)).toBe(siteId);
+  });
+
+  it('shows the second program to a site connected to that one only', () => {
+    const directory = small();
+    directory.evolve({ type: 'SiteDisconnected', data: { siteId: 52, programId: 31, at: AT } });
+    const tarifkompass = caller(directory, 'tarifkompass');
+    const feed = directory.feed(301)!;
+    expect(directory.programOf(tarifkompass, feed)?.id).toBe(32);
+    expect(directory.siteFor(tarifkompass, feed)).toBe(51);
+  });
+
+  it('has the currency of its first program, whoever asks (decisions P26)', () => {
+    const directory = small();
+    expect(directory.currencyOf(directory.feed(301)!)).toBe('NOK');
+  });
+});
+
+describe('Programs', () => {
+  it('are active as soon as they are defined, and stay what they became when they are defined anew', () => {
+    const directory = small();
+    expect(directory.program(31)?.status).toBe('active');
+    directory.evolve({ type: 'ProgramClosed', data: { id: 31, at: AT } });
+    directory.evolve({ type: 'ProgramDefined', data: { ...directory.program(31)!, name: 'Fjord', at: AT } });
+    expect(directory.program(31)).toMatchObject({ name: 'Fjord', status: 'closed' });
+    directory.evolve({ type: 'ProgramActivated', data: { id: 31, at: AT } });
+    expect(directory.program(31)?.status).toBe('active');
+  });
+
+  it('keep commissions in minor units', () => {
+    const commissions = small()
+      .program(31)
+      ?.events.map(({ commission }) => commission);
+    expect(commissions).toEqual([undefined, { percent: 7.5 }, { fixed: 255 }]);
+  });
+});
+
+describe('Categories', () => {
+  it('are found by their names in any language, all of them (decisions P13, P29)', () => {
+    const ids = (name: string): readonly string[] =>
+      small()
+        .categoriesNamed(name)
+        .map(({ id }) => id);
+    expect(ids('Lykter')).toEqual(['42']);
+    expect(ids('Luci')).toEqual(['42', '81']);
+    expect(ids('luci')).toEqual([]);
+  });
+
+  it('have descendants, themselves among them (decisions P5)', () => {
+    expect(small().descendantsOf('4')).toEqual(['4', '42', '421']);
+    expect(small().descendantsOf('421')).toEqual(['421']);
+    expect(small().descendantsOf('5')).toEqual([]);
+  });
+
+  it('are mapped by a feed to the letter of the name, while they are there (decisions P13, A11)', () => {
+    const directory = small();
+    expect(directory.mappingOf(401, 'Luci  posteriori')).toBe('421');
+    expect(directory.mappingOf(401, 'Luci posteriori')).toBeUndefined();
+    expect(directory.mappingOf(301, 'Luci  posteriori')).toBeUndefined();
+    directory.evolve({ type: 'CategoryRemoved', data: { id: '421', at: AT } });
+    expect(directory.mappingOf(401, 'Luci  posteriori')).toBeUndefined();
+  });
+
+  const changes: readonly [string, DirectoryEvent, readonly object[]][] = [
+    [
+      'a new one: its id, its names',
+      {
+        type: 'CategoryDefined',
+        data: { id: '9', parentId: null, names: { en: 'Toys', it: 'Luci' }, at: AT },
+      },
+      [
+        { posted: 'id', value: '9' },
+        { posted: 'tdCategoryName', value: 'Toys' },
+        { posted: 'tdCategoryName', value: 'Luci' },
+      ],
+    ],
+    [
+      'one renamed: names lost and gained',
+      { type: 'CategoryDefined', data: { id: '8', parentId: null, names: { en: 'House' }, at: AT } },
+      [
+        { posted: 'tdCategoryName', value: 'Home' },
+        { posted: 'tdCategoryName', value: 'House' },
+      ],
+    ],
+    [
+      'one moved: nothing',
+      { type: 'CategoryDefined', data: { id: '8', parentId: '4', names: { en: 'Home' }, at: AT } },
+      [],
+    ],
+    [
+      'one removed: its id, what feeds map to it, its names',
+      { type: 'CategoryRemoved', data: { id: '421', at: AT } },
+      [
+        { posted: 'id', value: '421' },
+        { posted: 'name', feedId: 401, value: 'Luci  posteriori' },
+        { posted: 'tdCategoryName', value: 'Rear lights' },
+      ],
+    ],
+    [
+      'a name mapped',
+      { type: 'CategoryMapped', data: { feedId: 301, name: 'Lykter', categoryId: '42', at: AT } },
+      [{ posted: 'name', feedId: 301, value: 'Lykter' }],
+    ],
+    [
+      'a name mapped as before: nothing',
+      { type: 'CategoryMapped', data: { feedId: 301, name: 'Lys & reflekser', categoryId: '42', at: AT } },
+      [],
+    ],
+    [
+      'a name no longer mapped',
+      { type: 'CategoryUnmapped', data: { feedId: 301, name: 'Lys & reflekser', at: AT } },
+      [{ posted: 'name', feedId: 301, value: 'Lys & reflekser' }],
+    ],
+    ['something else: nothing', { type: 'FeedRemoved', data: { id: 301, at: AT } }, []],
+  ];
+  it.each(changes)('tell what products can be mapped by anew (decisions P13): %s', (_, event, expected) => {
+    expect(small().evolve(event)).toEqual(expected);
+  });
+
+  it('tell of mappings that were there before the category they name', () => {
+    const directory = new Directory();
+    directory.evolve({ type: 'CategoryMapped', data: { feedId: 1, name: 'Lamps', categoryId: '7', at: AT } });
+    expect(directory.mappingOf(1, 'Lamps')).toBeUndefined();
+    const born = directory.evolve({
+      type: 'CategoryDefined',
+      data: { id: '7', parentId: '6', names: { en: 'Light' }, at: AT },
+    });
+    expect(born).toContainEqual({ posted: 'name', feedId: 1, value: 'Lamps' });
+    expect(directory.mappingOf(1, 'Lamps')).toBe('7');
+  });
+});
+
+describe('The fold', () => {
+  const sorted = (directory: Directory): unknown =>
+    Object.entries(networkOf(directory)).map(([list, entries]) => [
+      list,
+      entries.map((entry) => JSON.stringify(entry)).sort(),
+    ]);
+
+  it('comes to the same in whatever order streams reach it', () => {
+    const shuffled = networks.chain((file) => {
+      const facts = factsFor(file);
+      const streams = [...new Set(facts.map(({ category, id }) => `${category}-${id}`))];
+      return fc.record({
+        facts: fc.constant(facts),
+        order: fc.shuffledSubarray(streams, { minLength: streams.length }),
+      });
+    });
+    fc.assert(
+      fc.property(shuffled, ({ facts, order }) => {
+        const [one, other] = [
+          fold(facts),
+          fold(order.flatMap((stream) => facts.filter(({ category, id }) => `${category}-${id}` === stream))),
+        ];
+        expect(sorted(other)).toEqual(sorted(one));
+        for (const { event } of facts) {
+          if (event.type !== 'TokenIssued') continue;
+          const [a, b] = [one.callerOf(event.data.hash)!, other.callerOf(event.data.hash)!];
+          expect(other.feedsOf(b)).toEqual(one.feedsOf(a));
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('takes a sample of every type of event, and leaves out what it does not know', () => {
+    const types: Readonly<Record<DirectoryEvent['type'], true>> = {
+      OrganisationDefined: true,
+      OrganisationRemoved: true,
+      TokenIssued: true,
+      TokenRevoked: true,
+      ProgramDefined: true,
+      ProgramActivated: true,
+      ProgramPaused: true,
+      ProgramClosed: true,
+      ProgramRemoved: true,
+      SiteDefined: true,
+      SiteRemoved: true,
+      SiteConnected: true,
+      SiteDisconnected: true,
+      FeedDefined: true,
+      FeedRemoved: true,
+      CategoryDefined: true,
+      CategoryRemoved: true,
+      CategoryMapped: true,
+      CategoryUnmapped: true,
+    };
+    const folder = join(__dirname, '../golden');
+    const samples = readdirSync(folder)
+      .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as DirectoryEvent)
+      .filter(({ type }) => type in types);
+    expect(samples.map(({ type }) => type).sort()).toEqual(Object.keys(types).sort());
+    const removals = samples.filter(({ type }) => /Removed|Revoked|Disconnected|Unmapped/.test(type));
+    const directory = new Directory();
+    for (const event of samples.filter((sample) => !removals.includes(sample))) directory.evolve(event);
+    expect(networkOf(directory)).toMatchObject({
+      organisations: [{ id: 5 }],
+      tokens: [{ organisationId: 5, siteId: 51 }],
+      programs: [{ id: 31, status: 'paused' }],
+      sites: [{ id: 51 }],
+      connections: [{ siteId: 51, programId: 31 }],
+      feeds: [{ id: 301 }],
+      categories: [{ id: '42' }],
+      mappings: [{ feedId: 301, categoryId: '42' }],
+    });
+    for (const event of removals) directory.evolve(event);
+    expect(networkOf(directory)).toEqual(networkOf(new Directory()));
+    expect(() => directory.evolve({ type: 'ProgramRenamed', data: {} } as never)).not.toThrow();
+  });
+});

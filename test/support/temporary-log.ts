@@ -1,0 +1,22 @@
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { type RecordedEvent, START } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { logFolder } from './log-folder';
+
+/** Gives `use` an empty log in a folder that is removed afterwards. */
+export async function withLog<T>(use: (log: EventLog, file: string) => Promise<T>): Promise<T> {
+  const { file, remove } = await logFolder();
+  const { log } = await openLog(file, false);
+  try {
+    return await use(log, file);
+  } finally {
+    await log.close();
+    await remove();
+  }
+}
+
+export async function eventsOf(log: EventLog): Promise<readonly RecordedEvent[]> {
+  const all: RecordedEvent[] = [];
+  for await (const { events } of log.readAll({ after: START })) all.push(...events);
+  return all;
+}
