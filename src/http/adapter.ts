@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { type Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
+import { type Bindings, type ChildLoggerOptions } from 'pino';
 import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
 import { takeFacts } from './request-facts';
@@ -20,8 +21,7 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
     rewriteUrl: takeFacts,
     genReqId: () => randomUUID(),
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
-    // Targets hold tokens.
-    disableRequestLogging: true,
+    childLoggerFactory: loggerOfRequest,
     skipMiddie: true,
     bodyLimit: Number.MAX_SAFE_INTEGER,
     requestTimeout: 0,
@@ -29,6 +29,16 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
     http: { maxHeaderSize: MAX_HEADERS, headersTimeout: HEADERS_TIMEOUT },
     clientErrorHandler: answerClientError,
   });
+}
+
+/** Fastify logs each request as information, with its target; targets hold tokens. */
+function loggerOfRequest(
+  log: FastifyBaseLogger,
+  bindings: Bindings,
+  options: ChildLoggerOptions,
+): FastifyBaseLogger {
+  const quiet = ['warn', 'error', 'fatal', 'silent'].includes(log.level);
+  return log.child(bindings, { ...options, level: quiet ? log.level : 'warn' });
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, number>> = {
