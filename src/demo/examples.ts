@@ -7,7 +7,7 @@ const PRODUCT: PostedProduct = {
   description: 'Ein Kopfhörer zum Ausprobieren.',
   productUrl: 'https://www.lindner.example/p/hello-1',
   price: 49.9,
-  productImage: { url: 'https://img.www.lindner.example/500x300/hello-1.jpg' },
+  productImage: { url: 'https://img.lindner.example/500x300/hello-1.jpg' },
   categories: [{ name: 'Audio > Kopfhörer' }],
   brand: 'Tonwerk',
   ean: '2099999999998',

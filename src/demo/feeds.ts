@@ -6,8 +6,9 @@ export interface DemoFeed {
   readonly programId: number;
   readonly name: string;
   readonly language: DemoLanguage;
-  /** Host of the shop. */
+  /** Hosts of the shop and of its images. */
   readonly host: string;
+  readonly imageHost: string;
   /** Begins each `sourceProductId`. */
   readonly prefix: string;
   /** What one euro is in the feed's currency. */
@@ -25,6 +26,7 @@ export const FEEDS: readonly DemoFeed[] = [
     name: 'Lindner Deutschland',
     language: 'de',
     host: 'www.lindner.example',
+    imageHost: 'img.lindner.example',
     prefix: 'KL-',
     rate: 1,
     maps: 'by mapping',
@@ -36,6 +38,7 @@ export const FEEDS: readonly DemoFeed[] = [
     name: 'Lindner UK',
     language: 'en',
     host: 'uk.lindner.example',
+    imageHost: 'img.lindner.example',
     prefix: 'KL-',
     rate: 0.86,
     maps: 'by mapping',
@@ -47,6 +50,7 @@ export const FEEDS: readonly DemoFeed[] = [
     name: 'Harbour & Pine',
     language: 'en',
     host: 'www.harbourpine.example',
+    imageHost: 'img.harbourpine.example',
     prefix: 'hp_',
     rate: 0.86,
     maps: 'by category id',
@@ -58,6 +62,7 @@ export const FEEDS: readonly DemoFeed[] = [
     name: 'Harbour & Pine Deutschland',
     language: 'de',
     host: 'de.harbourpine.example',
+    imageHost: 'img.harbourpine.example',
     prefix: 'hp_de_',
     rate: 1,
     maps: 'by category name',

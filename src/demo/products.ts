@@ -102,7 +102,7 @@ function posted(article: Article, feed: DemoFeed, random: Random): PostedProduct
     description: `${brand} ${model}: ${say(kind.noun)} ${features}. ${say(random.pick(CLOSINGS))} ${attribute.name}: ${attribute.value}.`,
     productUrl: `https://${feed.host}/p/${sourceProductId.toLowerCase()}?colour=${encodeURIComponent(say(article.colour))}`,
     price: attractive(article.price * feed.rate * (0.94 + 0.12 * random.next()) * (isNew ? 1 : 0.7)),
-    productImage: { url: `https://img.${feed.host}/500x300/${number}.jpg`, width: 500, height: 300 },
+    productImage: { url: `https://${feed.imageHost}/500x300/${number}.jpg`, width: 500, height: 300 },
     categories: [categoryOf(article, feed)],
     availability: say(inStock > 0 ? TEXTS.inStock : TEXTS.ordered),
     brand,
