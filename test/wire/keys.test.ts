@@ -1,0 +1,146 @@
+import { Fault } from '../../src/kernel/fault';
+import { readDate } from '../../src/wire/date';
+import { CURRENCY, LANGUAGE } from '../../src/wire/iso-keys';
+import { BOOLEAN, DATE, INTEGER, NUMBER, oneOf, TEXT } from '../../src/wire/key-types';
+import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys';
+import { parseRequestTarget } from '../../src/wire/request-target';
+
+const named = (code: string) => (message: string) => new Fault(code, 400, message);
+const faults: KeyFaults = {
+  missing: named('missing'),
+  notNumeric: named('notNumeric'),
+  notDate: named('notDate'),
+  notCommaSeparated: named('notCommaSeparated'),
+  notCurrency: named('notCurrency'),
+  unusable: named('unusable'),
+};
+
+const table = {
+  fid: { type: INTEGER, multiple: true },
+  page: { type: INTEGER },
+  price: { type: NUMBER },
+  q: { type: TEXT, multiple: true },
+  field: { type: TEXT },
+  grouped: { type: BOOLEAN },
+  since: { type: DATE },
+  currency: { type: CURRENCY },
+  language: { type: LANGUAGE },
+  orderBy: { type: oneOf('priceAsc', 'priceDesc') },
+  brand: { type: TEXT, multiple: true, aliases: ['brands'] },
+  sourceproducturl: { type: BOOLEAN, inQuery: true },
+} as const satisfies KeyTable;
+
+const read = (keys: string) => readKeys(table, parseRequestTarget(`/1.0/products;${keys}`), faults);
+
+describe('keys of a request (decisions A2)', () => {
+  it('are typed by the table', () => {
+    const keys = read('fid=1,2;page=3;price=1.50;grouped=TRUE;orderBy=PRICEASC;currency=eur;language=DE');
+    const {
+      fid,
+      page,
+      price,
+    }: { fid: readonly number[]; page: number | undefined; price: number | undefined } = keys;
+    expect([fid, page, price, keys.grouped]).toEqual([[1, 2], 3, 1.5, true]);
+    expect([keys.orderBy, keys.currency, keys.language]).toEqual(['priceAsc', 'EUR', 'de']);
+  });
+
+  it('are absent when they are not there, unknown or empty', () => {
+    const keys = read('fid=;page=;unknown=1;q=,,');
+    expect([keys.fid, keys.page, keys.q, keys.field]).toEqual([[], undefined, [], undefined]);
+  });
+
+  it.each([
+    ['q=a,b;q=c', ['a', 'b', 'c']],
+    ['q=a%2Cb', ['a', 'b']],
+    ['q=a%252Cb,c', ['a,b', 'c']],
+    ['q=a+b,c%20d', ['a b', 'c d']],
+    ['Q=a', ['a']],
+  ])('%s are the values %j', (keys, values) => {
+    expect(read(keys).q).toEqual(values);
+  });
+
+  it('that take one value take it with its commas', () => {
+    expect(read('field=a=b,c').field).toBe('a=b,c');
+    expect(read('page=1;page=1').page).toBe(1);
+  });
+
+  it('have aliases, and may stand after the question mark where the table says so (decisions A3)', () => {
+    expect(read('brands=a;BRAND=b').brand).toEqual(['a', 'b']);
+    expect(read('?sourceproducturl=true&page=7')).toMatchObject({ sourceproducturl: true, page: undefined });
+  });
+
+  it.each([
+    ['fid=a', 'notNumeric: fid=a: accepted is a whole number'],
+    ['fid=1.5', 'notNumeric: fid=1.5: accepted is a whole number'],
+    ['fid=9007199254740993', 'notNumeric: fid=9007199254740993: accepted is a whole number'],
+    ['fid=1|2', 'notCommaSeparated: fid=1|2: accepted is a list separated by commas'],
+    ['fid=1%3B2:3 4', 'notCommaSeparated: fid=1;2:3 4: accepted is a list separated by commas'],
+    ['page=1|2', 'notNumeric: page=1|2: accepted is a whole number'],
+    ['page=1;page=2', 'unusable: page=2: accepted is one value, and 1 is given too'],
+    ['price=1e3', 'notNumeric: price=1e3: accepted is a number with a dot as decimal mark'],
+    ['price=1,5', 'notNumeric: price=1,5: accepted is a number with a dot as decimal mark'],
+    ['grouped=yes', 'unusable: grouped=yes: accepted is true or false'],
+    ['orderBy=name', 'unusable: orderBy=name: accepted is one of priceAsc, priceDesc'],
+    ['currency=EURO', 'notCurrency: currency=EURO: accepted is an ISO 4217 code such as EUR'],
+    ['language=xx', 'unusable: language=xx: accepted is an ISO 639-1 code such as de'],
+    ['q=%ff', 'unusable: q=%ff: accepted is a percent-encoded UTF-8 text'],
+    [
+      'since=2026-04-17T10:00',
+      'notDate: since=2026-04-17T10:00: accepted is milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
+    ],
+    [`fid=${'1,'.repeat(1001)}`, 'unusable: fid=…: accepted is a list of at most 1000'],
+  ])('%s is refused: %s', (keys, expected) => {
+    expect(faultOf(() => read(keys))).toBe(expected);
+  });
+
+  it('that are required are missed, and told where they belong', () => {
+    const required = { fid: { type: INTEGER, required: true } } as const;
+    const missed = (target: string) => faultOf(() => readKeys(required, parseRequestTarget(target), faults));
+    expect(missed('/1.0/products')).toBe('missing: fid is missing: /1.0/products;fid=…');
+    expect(missed('/1.0/products?fid=1')).toBe('missing: fid must be a matrix key: /1.0/products;fid=…');
+  });
+});
+
+describe('dates in keys (decisions P6)', () => {
+  it.each([
+    ['1776441420470', 1776441420470],
+    ['-1', -1],
+    ['2026-04-17', Date.UTC(2026, 3, 17)],
+    ['2026-04-17T15:57:00.470Z', Date.UTC(2026, 3, 17, 15, 57, 0, 470)],
+    ['2026-04-17T15:57:00+02:00', Date.UTC(2026, 3, 17, 13, 57)],
+    ['2026-04-17T15:57-0130', Date.UTC(2026, 3, 17, 17, 27)],
+    ['2026-04-17T15:57:00.1234567Z', Date.UTC(2026, 3, 17, 15, 57, 0, 123)],
+    ['2024-02-29', Date.UTC(2024, 1, 29)],
+    ['2026-02-29', undefined],
+    ['2026-13-01', undefined],
+    ['2026-04-17T24:00:00Z', undefined],
+    ['2026-04-17T15:57:00', undefined],
+    ['2026-04-17 15:57:00Z', undefined],
+    ['99999999999999999', undefined],
+    ['8640000000000001', undefined],
+    ['yesterday', undefined],
+    ['', undefined],
+  ])('%s is %p', (text, instant) => {
+    expect(readDate(text)).toBe(instant);
+  });
+
+  it('may have their + sent as it is, or encoded (decisions A2)', () => {
+    const expected = Date.UTC(2026, 3, 17, 13, 57);
+    expect(read('since=2026-04-17T15:57:00+02:00').since).toBe(expected);
+    expect(read('since=2026-04-17T15%3A57%3A00%2B0200').since).toBe(expected);
+  });
+
+  it('are what JavaScript reads them as', () => {
+    for (let instant = 0; instant < 4e12; instant += 9_876_543_211) {
+      expect(readDate(new Date(instant).toISOString())).toBe(instant);
+    }
+  });
+});
+
+function faultOf(run: () => unknown): string {
+  try {
+    return `no fault: ${JSON.stringify(run())}`;
+  } catch (error) {
+    return error instanceof Fault ? `${error.code}: ${error.message}` : String(error);
+  }
+}

@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { parseRequestTarget } from '../../src/wire/request-target';
+
+const taken = (target: string) => {
+  const { path, extension, matrix, query } = parseRequestTarget(target);
+  const pairs = (keys: typeof matrix) => keys.map(({ name, value }) => `${name}=${value ?? '?'}`);
+  return [path, extension, pairs(matrix), pairs(query)];
+};
+
+describe('a request target (Document 1, Conventions 2 to 4; decisions A2, A3)', () => {
+  it.each([
+    ['/1.0/products;fid=1?token=a', '/1.0/products', undefined, ['fid=1'], ['token=a']],
+    ['/1.0/products.xml;fid=1;q=a;q=b', '/1.0/products', 'xml', ['fid=1', 'q=a', 'q=b'], []],
+    ['/1.0/productFeeds/12.json;programId=1,2', '/1.0/productFeeds/12', 'json', ['programid=1,2'], []],
+    ['/1.0/products;fid=1/lastUpdated.csv;q=b', '/1.0/products/lastUpdated', 'csv', ['fid=1', 'q=b'], []],
+    ['/1.0/products;fid=1.json', '/1.0/products', undefined, ['fid=1.json'], []],
+    ['/1.0/products/?a=b?c=d&e=f', '/1.0/products', undefined, [], ['a=b?c=d', 'e=f']],
+    ['/1.0/products/;q=a', '/1.0/products', undefined, ['q=a'], []],
+    ['/1.0/products.json/', '/1.0/products', 'json', [], []],
+    ['/1.0/products;;Q=a%20b+c;x=;=y;z;', '/1.0/products', undefined, ['q=a b c'], []],
+    ['/1.0/products;q=%zz;%zz=a;u=%C3%BC', '/1.0/products', undefined, ['q=?', 'u=ü'], []],
+    ['/1.0/products;field=color%3Dblue=1', '/1.0/products', undefined, ['field=color=blue=1'], []],
+    ['/1.0/schemas/A_v3_0.xsd', '/1.0/schemas/A_v3_0.xsd', undefined, [], []],
+    ['https://api.example/1.0/products;q=a', '/1.0/products', undefined, ['q=a'], []],
+    ['https://api.example', '/', undefined, [], []],
+    ['/', '/', undefined, [], []],
+    ['*', '*', undefined, [], []],
+    ['', '/', undefined, [], []],
+  ])('%s', (target, ...expected) => {
+    expect(taken(target)).toEqual(expected);
+  });
+
+  it('gives back the values of any keys, wherever they stand', () => {
+    const value = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => text.isWellFormed());
+    const keys = fc.array(fc.tuple(fc.stringMatching(/^[a-z]+$/), value));
+    fc.assert(
+      fc.property(keys, keys, fc.constantFrom('', '.json', '.xml'), (first, second, extension) => {
+        const text = (pairs: readonly (readonly [string, string])[]) =>
+          pairs.map(([name, content]) => `;${name}=${encodeURIComponent(content)}`).join('');
+        const target = parseRequestTarget(`/1.0${text(first)}/products${extension}${text(second)}`);
+        expect(target.path).toBe('/1.0/products');
+        expect(target.matrix.map((key) => [key.name, key.value])).toEqual([...first, ...second]);
+      }),
+    );
+  });
+
+  it('is taken apart whatever it is', () => {
+    fc.assert(fc.property(fc.string(), (text) => parseRequestTarget(text).path.length > 0));
+  });
+});
