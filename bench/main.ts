@@ -6,13 +6,19 @@ import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
 import { memory } from './memory';
-import { HEADING, lineOf } from './report';
+import { project } from './project';
+import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
+import { HEADING, lineOf } from './report';
+import { search } from './search';
 
 const FIGURES = {
   'load-json': loadJson,
   'load-xml': loadXml,
   'reload-unchanged': reloadUnchanged,
+  project,
+  rebuild,
+  search,
   memory,
 } as const satisfies Readonly<Record<string, (bench: Bench) => Promise<readonly Figure[]>>>;
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
-import { ADVERTISER_TOKEN, networkFile } from './network';
+import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { type BodyFormat } from '../src/wire/format';
 
 const PROGRAM = join(__dirname, '../src/main.js');
@@ -25,12 +25,12 @@ export class Server {
    * Starts it on a folder of data (a new one gets the network of `networkFile` first) with some roles: without
    * `projector` the read models stand still.
    */
-  static async start(dataDir: string, roles: string, port = 0): Promise<Server> {
+  static async start(dataDir: string, roles: string): Promise<Server> {
     const env = {
       ...process.env,
       DATA_DIR: dataDir,
       HOST: '127.0.0.1',
-      PORT: String(port),
+      PORT: '0',
       LOG_LEVEL: 'warn',
     };
     await mkdir(dataDir, { recursive: true });
@@ -65,17 +65,19 @@ export class Server {
   }
 
   /** Gets a path; raises for any answer but 200. */
-  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
-    const answer = await this.answerTo(path, headers);
+  async get(path: string): Promise<string> {
+    const answer = await this.answerTo(path);
     const text = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
     return text;
   }
 
-  /** Waits until everything appended so far has been projected. */
-  async caughtUp(): Promise<void> {
+  /** Waits until searches show everything up to a position. */
+  async shows(position: string): Promise<void> {
     for (;;) {
-      const answer = await this.answerTo('/health/ready', {});
+      const answer = await this.answerTo(`/1.0/products;fid=1?token=${PUBLISHER_TOKEN}`, {
+        'x-min-position': position,
+      });
       await answer.body.dump();
       if (answer.statusCode === 200) return;
     }
@@ -98,18 +100,12 @@ export class Server {
     if (this.child.exitCode === null) await once(this.child, 'exit');
   }
 
-  private async answerTo(
+  private answerTo(
     path: string,
-    headers: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<Dispatcher.ResponseData> {
     return request(`${this.origin}${path}`, { headers: { ...headers }, dispatcher: this.agent });
   }
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  child.stdout?.resume();
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code)}`);
 }
 
 /** Where the server says it listens. */
@@ -123,4 +119,10 @@ async function originOf(child: ChildProcess): Promise<string> {
     }
   }
   throw new Error('the server ended before it listened');
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  child.stdout?.resume();
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code)}`);
 }

@@ -1,0 +1,99 @@
+import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
+
+type Row = readonly (string | number | null | Uint8Array)[];
+
+/** Rows of a read model, ready to be inserted, in one order. */
+export interface Rows {
+  readonly keys: readonly Row[];
+  readonly bodies: readonly Row[];
+  /** What the inverted index is given. */
+  readonly tokens: readonly Row[];
+}
+
+/** The rows in a file of the read store that has been filled but not finished. */
+export function rowsIn(file: string): Rows {
+  const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
+  try {
+    const all = (table: string): Row[] =>
+      database.prepare(`SELECT * FROM ${table} ORDER BY row`).all() as Row[];
+    return { keys: all('keys'), bodies: all('bodies'), tokens: all('unindexed') };
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * A read model's tables, indexes and FTS5 index as its engine lays them down, filled with SQLite alone: the
+ * same pragmas (`src/engines/embedded/store/generation-file.ts`), the same schema, taken from a file of the engine.
+ */
+export class BareTables {
+  private readonly database: DatabaseSyncInstance;
+  private readonly indexes: readonly string[];
+  private readonly key: StatementSyncInstance;
+  private readonly body: StatementSyncInstance;
+  private readonly token: StatementSyncInstance;
+
+  constructor(file: string, schema: Schema) {
+    this.database = new DatabaseSync(file);
+    this.database.exec(`
+      PRAGMA page_size = 8192;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = NORMAL;
+      PRAGMA cache_size = -32000;
+      PRAGMA wal_autocheckpoint = 4000;
+      PRAGMA journal_size_limit = 67108864;
+      ${schema.tables.join(';\n')};
+      INSERT INTO tokens (tokens, rank) VALUES ('automerge', 8);
+    `);
+    this.indexes = schema.indexes;
+    const { columns } = this.database
+      .prepare(`SELECT count(*) AS columns FROM pragma_table_info('keys')`)
+      .get() as {
+      columns: number;
+    };
+    this.key = this.database.prepare(`INSERT INTO keys VALUES (?${', ?'.repeat(columns - 1)})`);
+    this.body = this.database.prepare('INSERT INTO bodies VALUES (?, ?)');
+    this.token = this.database.prepare('INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)');
+  }
+
+  /** Makes the indexes of `keys`. */
+  createIndexes(): void {
+    for (const sql of this.indexes) this.database.exec(sql);
+  }
+
+  insert({ keys, bodies, tokens }: Partial<Rows>): void {
+    this.database.exec('BEGIN IMMEDIATE');
+    for (const row of keys ?? []) this.key.run(...row);
+    for (const row of bodies ?? []) this.body.run(...row);
+    for (const row of tokens ?? []) this.token.run(...row);
+    this.database.exec('COMMIT');
+  }
+
+  close(): void {
+    this.database.close();
+  }
+}
+
+/** Statements that make tables and indexes. */
+export interface Schema {
+  readonly tables: readonly string[];
+  readonly indexes: readonly string[];
+}
+
+/** What a finished file of the read store is made of; tables that FTS5 makes by itself are left out. */
+export function schemaOf(file: string): Schema {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const statements = (type: string): string[] => {
+      const rows = database
+        .prepare(
+          `SELECT sql FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL AND name NOT GLOB 'tokens_*'`,
+        )
+        .all(type) as { sql: string }[];
+      return rows.map(({ sql }) => sql);
+    };
+    return { tables: statements('table'), indexes: statements('index') };
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { PROJECTIONS } from '../projections/index';
+import { Runner } from '../projections/runner';
+import { waitForPosition } from '../projections/wait';
+import { BareTables } from './bare/tables';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { createLive, type Loaded, openLoaded, type Wanted, wantedOf } from './read-models';
+
+/** Documents that both sides write in one transaction. */
+const BATCH = 1000;
+
+/**
+ * Products of the log projected into live read models, all that there are, indexes and FTS5 in place.
+ *
+ * Ours: the runner that the server's projector thread runs, here in this process, from its start until all read
+ * models have reached the end of the log: read, parsed, folded, described, written.
+ * Bare: the rows that come of it (already in memory) inserted into the same tables, indexes in place, as many in a
+ * transaction, one read model after the other.
+ */
+export async function project(bench: Bench): Promise<readonly Figure[]> {
+  const loaded = await openLoaded(bench, 'project');
+  try {
+    const wanted: Wanted[] = [];
+    for (const projection of PROJECTIONS) wanted.push(await wantedOf(loaded, projection));
+    const figure = await compareRates(
+      { figure: 'project', goal: 0.6, count: bench.count },
+      () => projected(loaded),
+      (round) => loadedBare(wanted, join(bench.folder, `project-${round}`)),
+    );
+    return [figure];
+  } finally {
+    await loaded.engines.close();
+  }
+}
+
+async function projected(loaded: Loaded): Promise<number> {
+  const { log, store } = loaded.engines;
+  for (const projection of PROJECTIONS) await createLive(loaded, projection);
+  const head = await log.head();
+  const runner = new Runner(log, store, PROJECTIONS, { owner: 'bench', code: 'bench' });
+  try {
+    return await timed(async () => {
+      await runner.start();
+      await waitForPosition(store, PROJECTIONS, head, Infinity);
+    });
+  } finally {
+    await runner.stop();
+  }
+}
+
+async function loadedBare(wanted: readonly Wanted[], path: string): Promise<number> {
+  let ms = 0;
+  for (const [at, { rows, schema }] of wanted.entries()) {
+    const tables = new BareTables(`${path}-${at}.sqlite`, schema);
+    tables.createIndexes();
+    ms += await timed(() => {
+      for (let from = 0; from < rows.keys.length; from += BATCH) {
+        tables.insert({
+          keys: rows.keys.slice(from, from + BATCH),
+          bodies: rows.bodies.slice(from, from + BATCH),
+          tokens: rows.tokens.slice(from, from + BATCH),
+        });
+      }
+    });
+    tables.close();
+  }
+  return ms;
+}

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { fill } from '../projections/fill';
+import { prepareParked } from '../projections/parked';
+import { type Projection } from '../projections/projection';
+import { type Engines, openEngines } from '../src/engines/open';
+import { type Generation } from '../src/kernel/read-store';
+import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
+import { type Bench } from './harness';
+import { Server } from './server';
+
+/** A data folder whose log has all products in feed 1, open in this process. */
+export interface Loaded {
+  readonly dataDir: string;
+  readonly engines: Engines;
+}
+
+export async function openLoaded(bench: Bench, name: string): Promise<Loaded> {
+  const dataDir = join(bench.folder, name);
+  const server = await Server.start(dataDir, 'api');
+  try {
+    await server.post(1, 'json', await bench.body('json'));
+  } finally {
+    await server.stop();
+  }
+  const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+  return { dataDir, engines: await openEngines(settings) };
+}
+
+/** Puts a generation without a document in the place of the live one. */
+export async function createLive(
+  { engines: { store } }: Loaded,
+  { collection }: Projection,
+): Promise<Generation> {
+  const generation = await store.create(collection);
+  await store.finish(generation);
+  await store.swap(generation);
+  return generation;
+}
+
+/** What the bare side has to load. */
+export interface Wanted {
+  /** The rows that our fold makes of the log. */
+  readonly rows: Rows;
+  /** The tables and indexes that our engine makes. */
+  readonly schema: Schema;
+}
+
+export async function wantedOf(loaded: Loaded, projection: Projection): Promise<Wanted> {
+  const { log, store } = loaded.engines;
+  await prepareParked(store);
+  const until = await log.head();
+  const options = { code: 'bench', until, onFolded: async () => undefined };
+  const [filled] = await fill(log, store, [projection], options);
+  if (filled === undefined) throw new Error('nothing was filled');
+  const rows = rowsIn(fileOf(loaded, filled.generation));
+  await store.drop(filled.generation);
+  return { rows, schema: schemaOf(fileOf(loaded, await createLive(loaded, projection))) };
+}
+
+function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string {
+  return join(dataDir, 'read', `${collection}-g${number}.sqlite`);
+}
