@@ -285,7 +285,7 @@ describe('A network file', () => {
     expect(
       faultsOf({ categories: [{ id: '4', parentId: '421', names: { en: 'Bicycles' } }] }, present),
     ).toEqual(['$.categories[0].parentId: a cycle: 4 below 421 below 42 below 4']);
-    const moved = { ...smallNetwork().programs?.[1], organisationId: 4 };
+    const moved = { ...smallNetwork().programs[1], organisationId: 4 };
     expect(faultsOf({ programs: [moved] }, present)).toEqual([
       'feeds 301 (imported before).programIds[1]: program 32 belongs to organisation 4, the first one to 3',
     ]);

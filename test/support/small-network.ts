@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type NetworkFile } from '../../src/directory/network-file';
+import { type ListName, type NetworkFile } from '../../src/directory/network-file';
 
 /** The token of this name, the same each time. */
 export function tokenNamed(name: string): string {
@@ -7,7 +7,7 @@ export function tokenNamed(name: string): string {
 }
 
 /** Two bicycle shops with three programs, two publishers with three sites. */
-export function smallNetwork(): Required<Omit<NetworkFile, '$schema'>> {
+export function smallNetwork(): { [List in ListName]: NonNullable<NetworkFile[List]> } {
   return {
     organisations: [
       { id: 3, kind: 'advertiser', name: 'Fjord Cycles' },

@@ -20,3 +20,14 @@ export async function eventsOf(log: EventLog): Promise<readonly RecordedEvent[]>
   for await (const { events } of log.readAll({ after: START })) all.push(...events);
   return all;
 }
+
+/** The log with some of its methods replaced: how an engine fails is played, everything else is real. */
+export function logBut(log: EventLog, methods: Partial<EventLog>): EventLog {
+  return new Proxy(log, {
+    get(target, name) {
+      if (Object.hasOwn(methods, name)) return Reflect.get(methods, name) as unknown;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

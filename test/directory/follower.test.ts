@@ -1,0 +1,100 @@
+import { followDirectory } from '../../src/directory/follower';
+import { networkOf } from '../../src/directory/network-facts';
+import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM, START } from '../../src/kernel/event';
+import { importNetwork } from '../../src/ops/import-network';
+import { smallNetwork } from '../support/small-network';
+import { logBut, withLog } from '../support/temporary-log';
+
+const AT = '2026-01-05T08:00:00.000Z';
+
+const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } });
+
+describe('A directory that follows the log', () => {
+  it('is ready once it has folded what the log held', () =>
+    withLog(async (log) => {
+      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal);
+      await followed.ready;
+      expect(followed.position >= position).toBe(true);
+      expect(networkOf(followed.directory).feeds).toHaveLength(5);
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('is ready at once with an empty log', () =>
+    withLog(async (log) => {
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal);
+      await followed.ready;
+      expect(followed.position).toBe(START);
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('knows of what is imported meanwhile, whoever imports it', () =>
+    withLog(async (log) => {
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal);
+      await followed.ready;
+      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      expect(await followed.reached(position)).toBe(true);
+      expect(followed.directory.feed(301)).toMatchObject({ name: 'Fjord all' });
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('comes past what is none of its business', () =>
+    withLog(async (log) => {
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal);
+      const { position } = await log.append('feed-301', NO_STREAM, [feed]);
+      expect(await followed.reached(position)).toBe(true);
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('lets those go who no longer want to wait for a position', () =>
+    withLog(async (log) => {
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal);
+      const waiting = followed.reached('9'.repeat(19), AbortSignal.timeout(1));
+      expect(await waiting).toBe(false);
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('asks an engine that does not answer again, and goes on where it was', () =>
+    withLog(async (log) => {
+      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      const ending = new AbortController();
+      const errors = [new EngineUnavailable('the disk is away'), new EngineUnavailable('and again')];
+      const followed = followDirectory(failing(log, errors), ending.signal);
+      await followed.reached(position);
+      expect(errors).toEqual([]);
+      expect(networkOf(followed.directory).sites).toHaveLength(3);
+      ending.abort();
+      await followed.ended;
+    }));
+
+  it('ends loudly for any other error', () =>
+    withLog(async (log) => {
+      const followed = followDirectory(failing(log, [new TypeError('a bug')]));
+      await expect(followed.ended).rejects.toThrow('a bug');
+    }));
+});
+
+/** A log whose subscriptions break off some times, each after its first batch. */
+function failing(log: EventLog, errors: Error[]): EventLog {
+  return logBut(log, {
+    async *subscribe(options) {
+      for await (const batch of log.subscribe({ ...options, batchSize: 5 })) {
+        yield batch;
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+      }
+    },
+  });
+}
