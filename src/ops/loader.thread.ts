@@ -13,6 +13,7 @@ async function main({ ticket, dataDir, port }: LoaderThreadData): Promise<void> 
   const close = async (): Promise<void> => {
     await loader.close();
     ending.abort();
+    await follower.ended;
     await engines.close();
     setImmediate(() => port.close());
   };

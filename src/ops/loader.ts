@@ -42,5 +42,7 @@ export function startLoader(engines: Engines, dataDir: string): ProductLoader {
     transferList: [port, ...ticket.ports],
   });
   thread.unref();
-  return callsOver<Loader>(port1);
+  const { open, write, finish, abort, remove, close } = callsOver<Loader>(port1);
+  // These and no others: Nest would call hooks of its own on an object that has every method.
+  return { open, write, finish, abort, remove, close };
 }

@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DIST } from './built';
+
+const PROGRAM = join(DIST, 'src/main.js');
+
+/** What a run of the program came to. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder of its own under the system's temporary one. */
+export async function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'affilog-test-'));
+}
+
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+function launch(args: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
+  if (!existsSync(PROGRAM)) throw new Error('the program is not built: run "npm run build" before this test');
+  const env = { PATH: process.env.PATH ?? '', ...environment };
+  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Runs the built program as users do, until it ends. */
+export async function runProgram(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const child = launch(args, environment);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
+/** A server of its own process on a free port. */
+export class Server {
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+    /** What it has said on stdout so far. */
+    readonly said: readonly string[],
+    private readonly errors: readonly string[],
+  ) {}
+
+  /** Starts the built program; resolves when it says that it listens. */
+  static async start(
+    dataDir: string,
+    options: {
+      readonly args?: readonly string[];
+      readonly environment?: Readonly<Record<string, string>>;
+    } = {},
+  ): Promise<Server> {
+    const environment = { LOG_LEVEL: 'warn', PORT: '0', DATA_DIR: dataDir, ...options.environment };
+    const child = launch(['serve', ...(options.args ?? [])], environment);
+    const errors = collect(child.stderr);
+    const said: string[] = [];
+    const lines = createInterface({ input: child.stdout ?? process.stdin });
+    const url = await new Promise<string>((resolve, reject) => {
+      lines.on('line', (line) => {
+        said.push(line);
+        const found = /^listening on (http:\S+)$/.exec(line)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+      child.once('exit', (code) => reject(new Error(`the server ended with ${code}: ${errors.join('')}`)));
+    });
+    return new Server(child, url, said, errors);
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  get stderr(): string {
+    return this.errors.join('');
+  }
+
+  /** Sends a signal and waits for the end; gives the exit code. */
+  async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<number | null> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
+    const ended = once(this.child, 'close') as Promise<[number | null]>;
+    this.child.kill(signal);
+    return (await ended)[0];
+  }
+}
+
+/** Tokens of `networkFile`. */
+export const ADVERTISER = 'a'.repeat(40);
+export const PUBLISHER = 'b'.repeat(40);
+
+/** One advertiser with feeds 22 and 23, one publisher; categories map by their ids. */
+export const NETWORK = {
+  organisations: [
+    { id: 1, kind: 'advertiser', name: 'Seller' },
+    { id: 11, kind: 'publisher', name: 'Reader' },
+  ],
+  tokens: [
+    { token: ADVERTISER, organisationId: 1, system: 'PRODUCTS' },
+    { token: PUBLISHER, organisationId: 11, system: 'PRODUCTS', siteId: 1101 },
+  ],
+  programs: [
+    {
+      id: 101,
+      organisationId: 1,
+      name: 'Seller DE',
+      country: 'DE',
+      currency: 'EUR',
+      logoUrl: 'https://seller.example/logo.png',
+      status: 'active',
+      acceptsClaims: false,
+      daysToAutoApprove: null,
+      events: [],
+    },
+  ],
+  sites: [{ id: 1101, organisationId: 11, name: 'reader.example', url: 'https://reader.example/' }],
+  connections: [{ siteId: 1101, programId: 101 }],
+  feeds: [22, 23].map((id) => ({
+    id,
+    programIds: [101],
+    name: `Feed ${id}`,
+    language: 'de',
+    active: true,
+    visible: true,
+    secret: false,
+  })),
+  categories: [{ id: '1', parentId: null, names: { en: 'Things' } }],
+  mappings: [],
+};
+
+/** A data folder that knows `NETWORK`. */
+export async function folderWithNetwork(): Promise<string> {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'network.json');
+  await writeFile(file, JSON.stringify(NETWORK));
+  const { code, stderr } = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+  if (code !== 0) throw new Error(`the network was not imported: ${stderr}`);
+  return folder;
+}
+
+function collect(stream: NodeJS.ReadableStream | null): string[] {
+  const parts: string[] = [];
+  stream?.on('data', (part: Buffer) => parts.push(part.toString()));
+  return parts;
+}
