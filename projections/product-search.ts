@@ -10,7 +10,7 @@ import { foldCase, wordsOf } from '../src/wire/words';
 import { FOLDED_KEYS, IDENTIFIERS, type ProductField, products, type StoredOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
-export const SEARCH_CAP = 1000;
+const SEARCH_CAP = 1000;
 
 const EXACT_KEYS = [...IDENTIFIERS, 'spId'] as const;
 

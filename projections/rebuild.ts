@@ -45,7 +45,7 @@ export interface Rebuilt {
 }
 
 /** Someone else is rebuilding, or was killed a moment ago. */
-export class RebuildUnderWay extends Error {
+class RebuildUnderWay extends Error {
   override readonly name = 'RebuildUnderWay';
 }
 

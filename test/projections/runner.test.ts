@@ -1,9 +1,13 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { offerId } from '../../src/products/offer-id';
-import { retryParked, listParked } from '../../projections/parked';
+import { listParked, retryParked, TooManyParked } from '../../projections/parked';
 import { products } from '../../projections/products';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { type Projection } from '../../projections/projection';
 import { rebuild } from '../../projections/rebuild';
+import { waitForPosition } from '../../projections/wait';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './telling';
 import { failing } from './failing';
@@ -206,7 +210,24 @@ describe('an event that cannot be folded', () => {
     expect(await listParked(world.store)).toEqual([]);
   });
 
+  test('is a bug to be mended when there are too many of it: nothing goes on, and it is told', async () => {
+    await world.runner({}, [picky]).start();
+    for (let stream = 0; stream < 3; stream += 1) {
+      const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13)));
+      await world.log.append(`feed-${stream}`, NO_STREAM, events);
+    }
+    await told(TooManyParked);
+    expect(await waitForPosition(world.store, [picky], await world.log.head(), 0)).toBe(false);
+    isMended = true;
+    await world.settled([picky]);
+    expect((await ids()).length + (await listParked(world.store)).length).toBe(1200);
+  });
+
+  async function told(kind: typeof TooManyParked): Promise<void> {
+    while (!world.reports.some((report) => report instanceof kind)) await turn();
+  }
+
   async function emptied(): Promise<void> {
-    while ((await listParked(world.store)).length > 0) await new Promise((resolve) => setImmediate(resolve));
+    while ((await listParked(world.store)).length > 0) await turn();
   }
 });
