@@ -35,6 +35,11 @@ export interface EngineTicket {
   readonly ports: readonly MessagePort[];
 }
 
+/** A setting names an engine that there is not. */
+export class UnknownEngine extends Error {
+  override readonly name = 'UnknownEngine';
+}
+
 const READERS = 2;
 
 /** Opens what the settings name. Raises `UnknownEngine`, `EngineUnavailable`. */
@@ -58,11 +63,6 @@ export async function joinEngines({ settings, log }: EngineTicket): Promise<Engi
   const joined = joinLog(log);
   const store = openEmbeddedStore({ directory: storeFolder(settings), threads: false, readers: 0 });
   return enginesOf({ ...settings, threads: false }, joined, store, () => ({ file: log.file }));
-}
-
-/** A setting names an engine that there is not. */
-export class UnknownEngine extends Error {
-  override readonly name = 'UnknownEngine';
 }
 
 function enginesOf(

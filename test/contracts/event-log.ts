@@ -19,11 +19,11 @@ export function eventLogContract(name: string, open: () => Promise<TriedLog>): v
     let tried: TriedLog;
     let log: EventLog;
 
-    beforeEach(async () => {
+    beforeAll(async () => {
       tried = await open();
       log = tried.log;
     });
-    afterEach(() => tried.close());
+    afterAll(() => tried.close());
 
     const subject: Subject = {
       log: () => log,
