@@ -1,8 +1,8 @@
-/** An engine one of whose methods fails when it is called for the first, second … time: these times. */
+/** An engine one of whose methods fails when told so: by the number of the call, from 1, or by its arguments. */
 export function failing<Engine extends object>(
   engine: Engine,
   method: keyof Engine,
-  times: readonly number[],
+  when: (call: number, args: readonly unknown[]) => boolean,
   error: Error,
 ): Engine {
   let calls = 0;
@@ -11,7 +11,7 @@ export function failing<Engine extends object>(
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function') return value;
       return (...args: readonly unknown[]): unknown => {
-        if (name === method && times.includes((calls += 1))) throw error;
+        if (name === method && when((calls += 1), args)) throw error;
         return Reflect.apply(value, target, args);
       };
     },

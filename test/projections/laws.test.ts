@@ -110,7 +110,7 @@ describe('documents', () => {
         await world.happen(...history);
         const generations = await newGenerations(world);
         const crash = new EngineUnavailable('killed');
-        const broken = failing(world.store, 'write', [step], crash);
+        const broken = failing(world.store, 'write', (call) => call === step, crash);
         await readOn(world, await openPass(world, generations, broken), batchSize).catch((error: unknown) => {
           expect(error).toBe(crash);
         });

@@ -94,6 +94,24 @@ describe('the runner', () => {
     expect(await mappedTo()).toMatchObject({ mapped: [null] });
   });
 
+  test('maps all of many products anew, also when it is interrupted half way', async () => {
+    const many = Array.from({ length: 1200 }, (_, at) => toNewEvent(listed(`p${at}`)));
+    for (let at = 0; at < many.length; at += 400) {
+      await world.log.append(`feed-${FEED_ID}`, at - 1, many.slice(at, at + 400));
+    }
+    let pages = 0;
+    const isSecondPage = (_: number, [, writes, checkpoint]: readonly unknown[]): boolean =>
+      checkpoint === undefined && Array.isArray(writes) && writes.length > 1 && (pages += 1) === 2;
+    const store = failing(world.store, 'write', isSecondPage, new EngineUnavailable('killed'));
+    await world.runner({}, [products], { log: world.log, store }).start();
+    await world.happen(defined('11', 'Headphones'), mapped(FEED_ID, 'Audio', '11'));
+    await world.settled([products]);
+    expect(world.reports).toHaveLength(1);
+    expect(await world.store.count({ collection: 'products' }, { field: 'tdCategoryId', in: ['11'] })).toBe(
+      1200,
+    );
+  });
+
   test('carries on with a generation that was swapped in beside it', async () => {
     await world.runner().start();
     await world.happen(listed('a'));
@@ -105,8 +123,13 @@ describe('the runner', () => {
   });
 
   test('waits out an engine that does not answer, and parks nothing for it', async () => {
-    const log = failing(world.log, 'subscribe', [1, 2], new EngineUnavailable('gone'));
-    const store = failing(world.store, 'write', [3, 5, 8], new EngineUnavailable('full'));
+    const log = failing(world.log, 'subscribe', (call) => call < 3, new EngineUnavailable('gone'));
+    const store = failing(
+      world.store,
+      'write',
+      (call) => [3, 5, 8].includes(call),
+      new EngineUnavailable('full'),
+    );
     await world.runner({}, [products, priceHistory], { log, store }).start();
     await world.happen(listed('a'), listed('b'));
     await world.settled();
