@@ -5,7 +5,7 @@ import { type PostedProduct } from './posted-product';
 import { demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
 
 /** A token that the import has made up. */
-export interface IssuedToken {
+interface IssuedToken {
   readonly organisationId: number;
   readonly system: string;
   readonly siteId?: number;
@@ -43,7 +43,14 @@ export async function runDemo(
   for (const { feedId, at, products } of demoPriceChanges(now)) {
     await operations.load(feedId, bodyOf(products), at);
   }
-  return [...tokens.map(describe), '', ...exampleCalls(baseUrl, tokenOf(tokens))];
+  const { advertiser, publisher } = tokenOf(tokens);
+  return [
+    ...tokens.map(describe),
+    '',
+    '# For the examples of the README',
+    `export ADVERTISER=${advertiser} PUBLISHER=${publisher}`,
+    ...exampleCalls(baseUrl, { advertiser, publisher }),
+  ];
 }
 
 function bodyOf(products: readonly PostedProduct[]): string {

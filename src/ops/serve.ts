@@ -43,10 +43,10 @@ export async function serve(
   });
   const running = await Promise.race([start(config, options), stopped]);
   if (running === undefined) return;
-  say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
   for (const line of running.shown ?? []) say(line);
+  say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
   await stopped;
-  const late = new AbortController();
-  await Promise.race([running.stop(), after(STOP_MS, undefined, { signal: late.signal })]);
-  late.abort();
+  const settled = new AbortController();
+  const late = after(STOP_MS, undefined, { signal: settled.signal });
+  await Promise.race([running.stop(), late]).finally(() => settled.abort());
 }
