@@ -2,7 +2,7 @@ import { type Filter } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { and, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { phrase } from './selection';
+import { matching, phrase } from './selection';
 import { raw, sql } from './sql';
 
 /** How many of the matching documents have each value: of a number by its column, of a string by its token. */
@@ -28,8 +28,9 @@ export function countBy(
         : sql`${withRanges(hits)} SELECT v.key, count(*)
             FROM json_each(${JSON.stringify(asked.map((value) => phrase(field.code, String(value))))}) v
             CROSS JOIN ranges r CROSS JOIN tokens t${raw(hits.where === undefined ? '' : ' CROSS JOIN keys k ON k.row = t.rowid')}
-            WHERE t.tokens MATCH v.value || ${hits.match === undefined ? '' : ` AND ${hits.match}`}
-              AND t.rowid BETWEEN r.first AND r.last${and(hits.where)} GROUP BY 1`;
+            WHERE t.tokens MATCH v.value AND t.rowid BETWEEN r.first AND r.last
+              ${hits.match === undefined ? raw('') : sql`AND +t.rowid IN (${matching(hits.match)})`}${and(hits.where)}
+            GROUP BY 1`;
     for (const [of, count] of file.all(query.text, ...query.values)) {
       const value = field.type === 'number' ? of : asked[Number(of)];
       if (typeof value === 'number' || typeof value === 'string') counts.set(value, Number(count));
