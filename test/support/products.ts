@@ -144,7 +144,7 @@ const NASTY = [
 ];
 
 /** A text of at least one character, all of them allowed by XML: words, then everything at all. */
-export const anyText: fc.Arbitrary<string> = fc
+const anyText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
       { arbitrary: fc.constantFrom('lamp', 'Lampe', 'grün', 'blue', '42', 'x_y', ' '), weight: 3 },
