@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { types } from 'node:util';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Config } from '../config';
 import { type Engines } from '../engines/open';
 import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS, settingsTable } from '../settings';
@@ -46,11 +47,16 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
 };
 
 function told(error: unknown): { readonly text: string; readonly code: ExitCode } {
-  if (!(error instanceof Error)) return { text: String(error), code: 1 };
+  if (!types.isNativeError(error)) return { text: String(error), code: 1 };
   const code = TOLD[error.name];
   if (code !== undefined) return { text: error.message, code };
   // The system's own words name the port, the file or the folder.
   return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
+}
+
+interface ServeFlags {
+  readonly demo?: boolean;
+  readonly roles: readonly Role[];
 }
 
 class NotJson extends Error {
@@ -65,25 +71,30 @@ function commandsOf(surroundings: Surroundings): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help tells what is accepted)');
 
-  withSettings(affilog.command('serve'), () => true)
+  const serving = affilog
+    .command('serve')
     .description('Serve until told to stop (SIGTERM, SIGINT).')
-    .option('--demo', 'fill an empty data folder with a demonstration network', false)
-    .option('--roles <roles>', `what this process does, of ${ROLES.join(',')}`, toRoles, ROLES)
-    .action(
-      async (options: { readonly demo: boolean; readonly roles: readonly Role[] }, command: Command) => {
-        const config = await configOf(command, surroundings);
-        await serve(start, config, options, stopSignal(), (line) => stdout.write(`${line}\n`));
-      },
-    );
+    .option('--demo', 'Fill an empty data folder with a demonstration network.')
+    .addOption(
+      new Option('--roles <roles>', 'What this process does.')
+        .default(ROLES, ROLES.join(','))
+        .argParser(toRoles),
+    )
+    .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
+      const config = await configOf(command, surroundings);
+      await serve(start, config, { demo, roles }, stopSignal(), (line) => stdout.write(`${line}\n`));
+    });
+  addSettings(serving, () => true);
 
   const network = affilog
     .command('network')
     .description('Reference data: organisations, programs, feeds ...');
-  withSettings(network.command('import'), ({ serving }) => serving !== true)
+  const importing = network
+    .command('import')
     .description('Bring the network to what a file says; what has not changed stays. Servers may be running.')
     .argument('<file>', 'network file (JSON, see `affilog network schema`)')
-    .option('--prune', 'remove what the file does not mention', false)
-    .action(async (file: string, { prune }: { readonly prune: boolean }, command: Command) => {
+    .option('--prune', 'Remove what the file does not mention.')
+    .action(async (file: string, { prune = false }: { readonly prune?: boolean }, command: Command) => {
       const json = await readJson(file);
       const { importNetwork } = await import('./import-network.js');
       await withEngines(command, surroundings, async ({ log }) => {
@@ -93,6 +104,7 @@ function commandsOf(surroundings: Surroundings): Command {
         stdout.write(events === 0 ? 'nothing has changed\n' : `imported: ${events} events\n`);
       });
     });
+  addSettings(importing, ({ serving: isServing }) => isServing !== true);
   network
     .command('schema')
     .description('Print the JSON Schema of network files.')
@@ -101,11 +113,12 @@ function commandsOf(surroundings: Surroundings): Command {
       stdout.write(networkSchema());
     });
 
-  withSettings(affilog.command('rebuild'), ({ serving }) => serving !== true)
+  const rebuilding = affilog
+    .command('rebuild')
     .description('Build a read model anew from the log, beside the live one, and swap it in.')
     .argument('<projection>', 'its name, or all')
-    .option('--force', 'swap in spite of differences', false)
-    .action(async (name: string, { force }: { readonly force: boolean }, command: Command) => {
+    .option('--force', 'Swap in spite of differences.')
+    .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
       const { rebuildProjections } = await import('./rebuild.js');
       const { progressOn } = await import('./progress.js');
       await withEngines(command, surroundings, async (engines) => {
@@ -117,6 +130,7 @@ function commandsOf(surroundings: Surroundings): Command {
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       });
     });
+  addSettings(rebuilding, ({ serving: isServing }) => isServing !== true);
 
   affilog
     .command('settings')
@@ -127,13 +141,13 @@ function commandsOf(surroundings: Surroundings): Command {
   return affilog;
 }
 
-function withSettings(command: Command, isOf: (setting: Setting) => boolean): Command {
+function addSettings(command: Command, isOf: (setting: Setting) => boolean): void {
+  command.optionsGroup('Settings, each an environment variable too:');
   for (const name of SETTING_NAMES) {
     const setting: Setting = SETTINGS[name];
     const fallback = setting.default === undefined ? '' : `, default ${setting.default}`;
     if (isOf(setting)) command.option(`${flagOf(name)} <value>`, `${setting.says} (${name}${fallback})`);
   }
-  return command;
 }
 
 async function configOf(command: Command, { environment }: Surroundings): Promise<Config> {
@@ -168,7 +182,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotJson(`${file} is not JSON: ${error instanceof Error ? error.message : ''}`);
+    throw new NotJson(`${file} is not JSON: ${types.isNativeError(error) ? error.message : ''}`);
   }
 }
 

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { InvalidSetting, readConfig } from '../../src/config';
+import { flagOf, SETTING_NAMES, settingsTable } from '../../src/settings';
+
+type Environment = Parameters<typeof readConfig>[0];
+
+describe('The settings (ARCHITECTURE, Outside interface)', () => {
+  it('have defaults', () => {
+    expect(readConfig({})).toEqual({
+      dataDir: './data',
+      eventLog: 'sqlite:',
+      readStore: 'sqlite:',
+      logLevel: 'info',
+      host: '127.0.0.1',
+      port: 3000,
+      vendor: 'affilog',
+      baseUrl: 'http://127.0.0.1:3000',
+      trackerUrl: 'https://pdt.affilog.example',
+      clickUrl: 'https://clk.affilog.example',
+      maxBody: 1024 ** 3,
+      priceHistory: 'asked',
+      rateLimits: {},
+    });
+  });
+
+  it.each<[Environment, object]>([
+    [
+      { HOST: '0.0.0.0', PORT: '8080' },
+      { host: '0.0.0.0', port: 8080, baseUrl: 'http://0.0.0.0:8080' },
+    ],
+    [{ HOST: '::1' }, { host: '::1', baseUrl: 'http://[::1]:3000' }],
+    [{ BASE_URL: 'https://api.net.example/v/' }, { baseUrl: 'https://api.net.example/v' }],
+    [{ TRACKER_URL: 'http://t.example/' }, { trackerUrl: 'http://t.example' }],
+    [{ MAX_BODY: '1048576' }, { maxBody: 1048576 }],
+    [{ MAX_BODY: '500MB' }, { maxBody: 500 * 1024 ** 2 }],
+    [{ MAX_BODY: '2 kb' }, { maxBody: 2048 }],
+    [{ PRICE_HISTORY: 'always' }, { priceHistory: 'always' }],
+    [{ RATE_LIMIT_PRODUCTS: '600', RATE_LIMIT_OPS: '1' }, { rateLimits: { PRODUCTS: 600, OPS: 1 } }],
+    [{ EVENT_LOG: 'esdb://127.0.0.1:2113?tls=false' }, { eventLog: 'esdb://127.0.0.1:2113?tls=false' }],
+    [{ READ_STORE: 'http://127.0.0.1:9200' }, { readStore: 'http://127.0.0.1:9200' }],
+    [
+      { PORT: '', HOST: ' ' },
+      { port: 3000, host: '127.0.0.1' },
+    ],
+    [{ PATH: '/usr/bin' }, {}],
+  ])('%j give %j', (environment, expected) => {
+    expect(readConfig(environment)).toMatchObject(expected);
+  });
+
+  it('are frozen once read', () => {
+    const config = readConfig({ RATE_LIMIT_OPS: '5' });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.rateLimits)).toBe(true);
+  });
+
+  it('given as flags win', () => {
+    const config = readConfig({ PORT: '1', DATA_DIR: '/a' }, { PORT: '2' });
+    expect(config).toMatchObject({ port: 2, dataDir: '/a' });
+  });
+
+  it.each<[Environment, string]>([
+    [{ PORT: 'http' }, 'PORT: http is not a whole number from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT: 65536 is not a whole number from 0 to 65535'],
+    [{ PORT: '-1' }, 'PORT: -1 is not a whole number from 0 to 65535'],
+    [{ HOST: 'a b' }, 'HOST: a b is not a host name or address'],
+    [{ EVENT_LOG: 'mysql://x' }, 'EVENT_LOG: mysql://x is not sqlite: or esdb://...'],
+    [{ READ_STORE: 'esdb://x' }, 'READ_STORE: esdb://x is not sqlite:, http://... or https://...'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: loud is not trace, debug, info, warn, error, fatal, silent'],
+    [{ VENDOR: 'A:B' }, 'VENDOR: A:B is not a name of small letters, digits and dashes'],
+    [{ BASE_URL: 'api.net.example' }, 'BASE_URL: api.net.example is not an http or https URL'],
+    [{ TRACKER_URL: 'ftp://t' }, 'TRACKER_URL: ftp://t is not an http or https URL'],
+    [{ CLICK_URL: 'https://t?a=b' }, 'CLICK_URL: https://t?a=b is not an http or https URL'],
+    [{ MAX_BODY: '1TB' }, 'MAX_BODY: 1TB is not a size such as 1048576, 500MB or 1GB'],
+    [{ MAX_BODY: '0' }, 'MAX_BODY: 0 is not a size such as 1048576, 500MB or 1GB'],
+    [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY: never is not asked, always'],
+    [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS: 0 is not a whole number from 1 to 1000000000'],
+  ])('%j are refused in one line', (environment, message) => {
+    expect(() => readConfig(environment)).toThrow(new InvalidSetting(message));
+  });
+
+  it('given as a flag are refused by the name of the flag', () => {
+    expect(() => readConfig({}, { DATA_DIR: '/a', PORT: 'x' })).toThrow(/^--port: x is not/);
+  });
+
+  it('are documented by their table', () => {
+    const documented = readFileSync(join(__dirname, '../../docs/settings.md'), 'utf8');
+    expect(documented).toBe(settingsTable());
+    for (const name of SETTING_NAMES) {
+      expect(documented).toContain(`\`${name}\``);
+      expect(documented).toContain(`\`${flagOf(name)}\``);
+    }
+  });
+});
