@@ -4,9 +4,9 @@ import { APPEND_LIMITS, UnacceptableAppend } from '../kernel/event-log';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * What every engine refuses before it does anything (`UnacceptableAppend`): an append over `APPEND_LIMITS`, a name
- * that is empty or begins with `$` (EventStoreDB's own), an id that is no lower-case UUID, text that would not
- * come back to the letter. Of JSON only the braces are looked at: whoever made the text has just made it.
+ * What every engine refuses before it does anything (`UnacceptableAppend`): an append over `APPEND_LIMITS`, a
+ * name that is empty or begins with `$` (EventStoreDB's own), an id that is no lower-case UUID, text that would
+ * not come back to the letter. Of JSON only the braces are looked at: whoever made the text has just made it.
  *
  * Returns the size that counts: bytes of `type`, `data` and `meta` in UTF-8.
  */

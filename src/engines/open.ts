@@ -23,7 +23,7 @@ export interface EngineSettings {
 export interface Engines {
   readonly log: EventLog;
   readonly store: ReadStore;
-  /** What a worker thread is sent (with `ports` in the transfer list) to open the same engines by `joinEngines`. */
+  /** What a worker thread is sent, with `ports` in the transfer list, to open the same by `joinEngines`. */
   readonly ticket: () => EngineTicket;
   close(): Promise<void>;
 }

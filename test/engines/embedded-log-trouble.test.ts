@@ -1,5 +1,5 @@
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EngineUnavailable } from '../../src/kernel/event-log';
 import { GroupCommit } from '../../src/engines/embedded/log/group-commit';
@@ -8,7 +8,7 @@ import { LogWriter } from '../../src/engines/embedded/log/log-writer';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { pack } from '../../src/engines/embedded/log/packed';
 import { openToAppend } from '../../src/engines/embedded/log/schema';
-import { fill, newEvent, newEvents } from '../contracts/event-log/events';
+import { newEvent, newEvents } from '../contracts/event-log/events';
 import { type LogFolder, logFolder } from '../support/log-folder';
 
 let temporary: LogFolder;
@@ -144,32 +144,6 @@ describe('a start', () => {
       message: expect.stringContaining(named),
     });
   });
-});
-
-test('a subscriber that takes its time does not keep the write-ahead log from being worked off', async () => {
-  const { log } = await openLog(temporary.file, false);
-  await fill(log, 'feed-1', 2_000);
-  const slow = log.subscribe({ after: await log.head(), batchSize: 1 })[Symbol.asyncIterator]();
-  await slow.next();
-  for (let n = 0; n < 60; n += 1)
-    await log.append(`feed-${n}0`, NO_STREAM, [newEvent({ text: 'x'.repeat(900_000) })]);
-  await slow.next();
-
-  expect(statSync(temporary.file).size).toBeGreaterThan(40_000_000);
-  expect(statSync(`${temporary.file}-wal`).size).toBeLessThan(20_000_000);
-  await log.close();
-});
-
-test('a batch is cut when it holds 4 MB, whatever was asked for', async () => {
-  const { log } = await openLog(temporary.file, false);
-  for (let n = 0; n < 12; n += 1)
-    await log.append('feed-1', n - 1, [newEvent({ text: 'x'.repeat(1_000_000) })]);
-
-  const sizes: number[] = [];
-  for await (const batch of log.readStream('feed-1')) sizes.push(batch.length);
-  for await (const { events } of log.readAll({ after: '0'.repeat(19) })) sizes.push(events.length);
-  expect(sizes).toEqual([5, 5, 2, 5, 5, 2]);
-  await log.close();
 });
 
 /** Does it without the rights of the super-user, who may write anything. */

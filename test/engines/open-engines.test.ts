@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type EngineSettings, openEngines } from '../../src/engines/open';
+import { type EngineSettings, openEngines, UnknownEngine } from '../../src/engines/open';
 import { NO_STREAM } from '../../src/kernel/event';
 import { newEvent, streamOf } from '../contracts/event-log/events';
 import { built, DIST } from '../support/built';
@@ -34,7 +34,7 @@ test.each([
   ['READ_STORE', { readStore: 'sqlite' }],
 ])('an engine that there is not is refused: %s', async (setting, wrong) => {
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
-    `${setting}: "${Object.values(wrong).join()}" is no engine; accepted is: sqlite:`,
+    new UnknownEngine(`${setting}: "${Object.values(wrong).join()}" is no engine; accepted is: sqlite:`),
   );
 });
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { EngineUnavailable } from '../../kernel/event-log';
 
 /** What SQLite's primary result codes tell an operator; any other one is a bug of ours. */
@@ -15,16 +16,17 @@ const CODES: Readonly<Record<number, string>> = {
   26: 'its file is damaged',
 };
 
-/** What lies behind an input or output error: the system's own words (Linux, macOS and Windows agree on these). */
+/** What lies behind an input or output error, where the system says it. */
 const SYSTEM: Readonly<Record<number, string>> = {
-  13: 'access to its files is denied',
-  28: 'the disk is full',
-  30: 'it may not be written: it is read-only',
+  [constants.errno.EACCES]: 'access to its files is denied',
+  [constants.errno.ENOSPC]: 'the disk is full',
+  [constants.errno.EDQUOT]: 'the disk is full',
+  [constants.errno.EROFS]: 'it may not be written: it is read-only',
 };
 
 /**
- * An error of SQLite as the ports raise it: `EngineUnavailable` when it is the machine's fault, with a message for
- * an operator that names no path; a bug comes back as it is. `subject` is what could not answer: "the event log".
+ * An error of SQLite as the ports raise it: `EngineUnavailable` when it is the machine's fault, with a message
+ * for an operator that names no path; a bug comes back as it is. `subject` could not answer: "the event log".
  */
 export function toUnavailable(subject: string, error: unknown): unknown {
   if (typeof error !== 'object' || error === null || !('sqliteCode' in error)) return error;

@@ -84,7 +84,7 @@ export function subscribing({ log }: Subject): void {
     expect(positions).toEqual(positions.toSorted());
   });
 
-  test('and says when it has caught up: at once when there is nothing, after the past when there is', async () => {
+  test('and says when it has caught up: at once, or after the past when there is one', async () => {
     const after = await log().head();
     const [nothing] = await take(log().subscribe({ after }), 1);
     expect(nothing).toEqual({ events: [], position: after, caughtUp: true });
@@ -114,7 +114,7 @@ export function subscribing({ log }: Subject): void {
     await live.return?.();
   });
 
-  test('until it is aborted, which ends it without an error: waiting, between batches or before it began', async () => {
+  test('until it is aborted, without an error: waiting, between batches or before it began', async () => {
     const waiting = new AbortController();
     const after = await log().head();
     const gathered = gather(log().subscribe({ after, signal: waiting.signal }), (_, batch) => {

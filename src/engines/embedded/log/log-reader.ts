@@ -30,8 +30,8 @@ const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
- * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is held
- * open in between, so that a slow consumer does not keep the write-ahead log from being worked off.
+ * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is
+ * held open in between, so that a slow consumer does not keep the write-ahead log from being worked off.
  */
 export class LogReader {
   readonly #connection: Connection;
@@ -45,7 +45,7 @@ export class LogReader {
     return this.#connection.use(({ prepared }) => (prepared(HEAD).get() as [number])[0]);
   }
 
-  /** The first `most` events after a position up to `end`, which is a head; with prefixes only those of such streams. */
+  /** The first `most` events after a position up to `end`, which is a head; of streams with these prefixes. */
   after(after: number, end: number, prefixes: readonly string[] | undefined, most: number): Stretch {
     if (after >= end) return { events: [], upTo: after };
     const streams = prefixes ?? [];
@@ -89,7 +89,7 @@ export class LogReader {
   }
 }
 
-/** From the revision `?2` on: the appends and events that are wanted, and how many an append has of them at most. */
+/** From the revision `?2` on: the appends and events wanted, and how many of them an append has at most. */
 const FORWARDS = {
   append: 'a.revision >= ?2',
   event: `${REVISION} >= ?2`,

@@ -20,7 +20,7 @@ const INSERT_APPEND =
   'INSERT INTO appends (position, stream, revision, events, bytes) VALUES (?, ?, ?, ?, ?)';
 
 /**
- * Appends to the log's file. It remembers nothing between two commits: other processes may append to the same file.
+ * Appends to the log's file. It remembers nothing between two commits: other processes may append to it too.
  */
 export class LogWriter {
   readonly #connection: Connection;

@@ -5,7 +5,7 @@ import { GroupCommit } from './group-commit';
 import { LogWriter } from './log-writer';
 import { type PackedAppend } from './packed';
 
-/** What the thread is started with: the log's file, and the channel on which it tells how far the log has come. */
+/** The log's file, and the channel on which the thread tells how far the log has come. */
 export interface LogThreadData {
   readonly file: string;
   readonly channel: string;

@@ -19,7 +19,7 @@ export class News {
     return this.#closed;
   }
 
-  /** Resolves when the log has something after this position, or may have, or when `signal` or `close` ends the wait. */
+  /** Resolves when the log has, or may have, something after this position; `signal` and `close` end the wait. */
   async beyond(after: number, signal: AbortSignal | undefined): Promise<void> {
     if (this.#closed || signal?.aborted === true || this.head() > after) return;
     await new Promise<void>((resolve) => {

@@ -13,8 +13,8 @@ const VERSION = 1;
  * An event's position is its row id: rows are only ever added, at the end, by one transaction at a time, so
  * that whoever sees a position sees everything before it.
  *
- * Stream and revision are kept once per append, not per event: an append's events have consecutive positions and
- * consecutive revisions, so its last ones (`position`, `revision`) and their number say it all. A load of
+ * Stream and revision are kept once per append, not per event: an append's events have consecutive positions
+ * and consecutive revisions, so its last ones (`position`, `revision`) and their number say it all. An append of
  * 500 events touches the index once, and who looks for some streams never reads the events of the others.
  */
 const TABLES = `

@@ -19,7 +19,7 @@ const LAST = 2 ** 52;
 /** Makes an append, here or in another thread. */
 export type Send = (append: PackedAppend) => Promise<Appended>;
 
-/** The log in a SQLite file: read over a connection of this thread, appended to by one thread of the process. */
+/** The log in a SQLite file: each thread reads over its own connection, one appends for all. */
 export class SqliteEventLog extends EventLog {
   /** `closeRest` closes what was opened for `send`. */
   constructor(

@@ -1,0 +1,52 @@
+import { statSync } from 'node:fs';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { NO_STREAM, START } from '../../src/kernel/event';
+import { fill, idsOf, newEvent, newEvents } from '../contracts/event-log/events';
+import { type LogFolder, logFolder } from '../support/log-folder';
+
+let temporary: LogFolder;
+beforeEach(async () => {
+  temporary = await logFolder();
+});
+afterEach(() => temporary.remove());
+
+test('a subscriber that takes its time does not keep the write-ahead log from being worked off', async () => {
+  const { log } = await openLog(temporary.file, false);
+  await fill(log, 'feed-1', 2_000);
+  const slow = log.subscribe({ after: await log.head(), batchSize: 1 })[Symbol.asyncIterator]();
+  await slow.next();
+  for (let n = 0; n < 60; n += 1)
+    await log.append(`feed-${n}0`, NO_STREAM, [newEvent({ text: 'x'.repeat(900_000) })]);
+  await slow.next();
+
+  expect(statSync(temporary.file).size).toBeGreaterThan(40_000_000);
+  expect(statSync(`${temporary.file}-wal`).size).toBeLessThan(20_000_000);
+  await log.close();
+});
+
+test('a batch is cut when it holds 4 MB, whatever was asked for', async () => {
+  const { log } = await openLog(temporary.file, false);
+  for (let n = 0; n < 12; n += 1)
+    await log.append('feed-1', n - 1, [newEvent({ text: 'x'.repeat(1_000_000) })]);
+
+  const sizes: number[] = [];
+  for await (const batch of log.readStream('feed-1')) sizes.push(batch.length);
+  for await (const { events } of log.readAll({ after: START })) sizes.push(events.length);
+  expect(sizes).toEqual([5, 5, 2, 5, 5, 2]);
+  await log.close();
+});
+
+test('events far apart are found stretch by stretch, and none at the ends of stretches is left out', async () => {
+  const { log } = await openLog(temporary.file, false);
+  await fill(log, 'feed-1', 49_800);
+  const wanted = newEvents(500);
+  await log.append('voucher-1', NO_STREAM, wanted);
+  await fill(log, 'feed-2', 60_000);
+
+  const batches = [];
+  for await (const batch of log.readAll({ after: START, prefixes: ['voucher-'] })) batches.push(batch);
+  expect(idsOf(batches.flatMap(({ events }) => events))).toEqual(idsOf(wanted));
+  expect(batches.length).toBeGreaterThan(2);
+  expect(batches.at(-1)).toMatchObject({ caughtUp: true, position: await log.head() });
+  await log.close();
+});
