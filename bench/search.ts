@@ -11,7 +11,7 @@ import { Server } from './server';
 
 /** The feed searched. */
 const FEED = 1;
-/** Searches of each kind that count, after some that do not. */
+/** Searches of each kind that count (fewer where there are few products), after some that do not. */
 const COUNTED = 100;
 const WARM_UP = 5;
 
@@ -87,10 +87,11 @@ async function liveProducts(folder: string): Promise<string> {
 
 /** As many products as are searched for, from all over the feed. */
 function* someProducts(count: number): Generator<PostedProduct> {
-  const step = Math.max(1, Math.floor(count / (WARM_UP + COUNTED)));
+  const wanted = WARM_UP + Math.min(COUNTED, Math.ceil(count / 100));
+  const step = Math.max(1, Math.floor(count / wanted));
   let at = 0;
   for (const product of generateProducts({ count, categories: CATEGORIES })) {
-    if (at % step === 0) yield product;
+    if (at % step === 0 && at / step < wanted) yield product;
     at += 1;
   }
 }

@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DIST } from '../support/built';
+
+const BENCH = join(DIST, 'bench/main.js');
+
+interface Line {
+  readonly figure: string;
+  readonly measured: number;
+  readonly limit: number;
+  readonly ratio: number;
+  readonly goal: number | null;
+  readonly unit: string;
+}
+
+describe('the benchmark', () => {
+  it('prints every figure that is aimed at as a line of JSON, whatever was measured', async () => {
+    const args = [BENCH, 'all', '--count', '2000', '--json'];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line);
+
+    const aims = Object.fromEntries(
+      lines.flatMap(({ figure, goal }) => (goal === null ? [] : [[figure, goal]])),
+    );
+    expect(aims).toEqual({
+      'load-json': 0.7,
+      'load-xml': 0.7,
+      'reload-unchanged': 0.7,
+      project: 0.6,
+      rebuild: 0.6,
+      memory: 1,
+      'memory projecting': 1,
+    });
+    // Ten kinds of search, each idle and while a load runs, its median and its 99th percentile.
+    expect(lines.filter(({ figure }) => figure.startsWith('search '))).toHaveLength(40);
+    for (const { measured, limit, ratio, unit } of lines) {
+      expect(measured).toBeGreaterThan(0);
+      expect(limit).toBeGreaterThan(0);
+      const better = unit === 'products/s' ? measured / limit : limit / measured;
+      expect(ratio).toBeCloseTo(better, 5);
+    }
+  }, 300_000);
+
+  it('prints a table for people', async () => {
+    const args = [BENCH, 'reload-unchanged', '--count', '2000'];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const [heading, line, ...others] = stdout.trimEnd().split('\n');
+    expect(heading).toMatch(/^figure +measured +bare +ratio +goal$/);
+    expect(line).toMatch(
+      /^reload-unchanged +[\d.,]+ products\/s +[\d.,]+ products\/s +\d+\.\d\d +0\.7 +(ok|short)$/,
+    );
+    expect(others).toEqual([]);
+  }, 120_000);
+
+  it('says what it can measure when it is asked for something else', async () => {
+    const asked = promisify(execFile)(process.execPath, [BENCH, 'everything']);
+    await expect(asked).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, search, memory',
+      ),
+    });
+  });
+});
