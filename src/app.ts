@@ -57,7 +57,8 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     waitForPosition(store, PROJECTIONS, position, milliseconds);
   const visibility: Visibility = {
     shown: async ({ changes, position }) => {
-      if (changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
+      // Without a change there is nothing to wait for.
+      if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
     },
   };
   const app = await NestFactory.create<NestFastifyApplication>(
