@@ -45,7 +45,7 @@ export const Caller = createParamDecorator(
 /** Parameter: the keys of the request by a table, of type `Keys<typeof table>`. */
 export const RequestKeys = createParamDecorator((table: KeyTable, context) => {
   const { request, service } = admissionOf(context);
-  return readKeys(table, factsOf(request).target, service.keyFaults);
+  return readKeys(table, factsOf(request.raw).target, service.keyFaults);
 });
 
 /** Parameter: the posted body, a `PostedBody`. */

@@ -23,7 +23,7 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
-    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
     const failure = this.failureOf(error, request, service);
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
@@ -40,7 +40,7 @@ export class FailureFilter implements ExceptionFilter {
 
   private failureOf(error: unknown, request: FastifyRequest, service: Service | undefined): Fault | Faults {
     if (error instanceof Fault || error instanceof Faults) return error;
-    const { path } = factsOf(request).target;
+    const { path } = factsOf(request.raw).target;
     if (error instanceof NotFoundException) return missingRoute(request.method, path, this.routes);
     if (error instanceof EngineUnavailable) {
       request.log.warn({ err: error, path }, 'an engine did not answer');
@@ -56,7 +56,7 @@ function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
   for (const { status, details } of faults) {
     if (details.allow !== undefined) reply.header('Allow', details.allow.join(', '));
     if (details.retryAfter !== undefined) reply.header('Retry-After', details.retryAfter);
-    // What is left of the body is not worth reading.
-    if (status === 408 || status === 413) reply.header('Connection', 'close');
+    // What is left of a body that comes too slowly is not waited for.
+    if (status === 408) reply.header('Connection', 'close');
   }
 }

@@ -10,6 +10,8 @@ const MAX_WAIT = 30_000;
 const GRACE = 60_000;
 /** Bytes a millisecond. */
 const MIN_RATE = 1;
+/** Milliseconds for which a client may go on sending what nobody reads any more, so that it gets to see the answer. */
+const LINGER = 30_000;
 
 /** A posted body: nothing of it is read or judged before it is asked for. */
 export class PostedBody {
@@ -26,27 +28,34 @@ export class PostedBody {
     if (encoding.toLowerCase() !== 'identity') {
       throw bodyFaults.type(`Content-Encoding: ${encoding}: accepted are bodies as they are`);
     }
-    return bodyFormat(factsOf({ raw: this.raw }).contentType, bodyFaults, accepted);
+    return bodyFormat(factsOf(this.raw).contentType, bodyFaults, accepted);
   }
 
   /**
-   * Its bytes as they come in. Raises 413 when there are more than the setting allows, 408 when they come too slowly, 400 when
-   * the client breaks off. Time that the reader takes does not count.
+   * Its bytes as they come in. Raises 413 when there are more than the setting allows, 408 when they come too
+   * slowly, 400 when the client breaks off. Time that the reader takes does not count.
    */
   async *chunks(): AsyncGenerator<Buffer, void> {
-    if (Number(this.raw.headers['content-length'] ?? 0) > this.maxBody) throw this.tooLarge();
-    const iterator = this.raw[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+    const { raw, maxBody } = this;
+    const tooLarge = () => httpFaults.bodyTooLarge(`the body may have ${maxBody} bytes at most`);
+    if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
+    // Leaving off early must not destroy the connection that the answer is to be sent over.
+    const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
     let received = 0;
     let waited = 0;
-    for (;;) {
-      const asked = performance.now();
-      const { value: chunk } = await inTime(iterator.next());
-      if (chunk === undefined) return;
-      waited += performance.now() - asked;
-      received += chunk.length;
-      if (received > this.maxBody) throw this.tooLarge();
-      if (waited > GRACE && received < waited * MIN_RATE) throw httpFaults.timeout();
-      yield chunk;
+    try {
+      for (;;) {
+        const asked = performance.now();
+        const { value: chunk } = await inTime(iterator.next());
+        if (chunk === undefined) return;
+        waited += performance.now() - asked;
+        received += chunk.length;
+        if (received > maxBody) throw tooLarge();
+        if (waited > GRACE && received < waited * MIN_RATE) throw httpFaults.timeout();
+        yield chunk;
+      }
+    } finally {
+      void iterator.return?.().then(() => drain(raw));
     }
   }
 
@@ -57,10 +66,13 @@ export class PostedBody {
     for await (const chunk of small.chunks()) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
+}
 
-  private tooLarge(): Error {
-    return httpFaults.bodyTooLarge(`the body may have ${this.maxBody} bytes at most`);
-  }
+/** Lets what is left pass by. */
+function drain(raw: IncomingMessage): void {
+  if (raw.complete) return;
+  raw.resume();
+  setTimeout(() => raw.complete || raw.destroy(), LINGER).unref();
 }
 
 async function inTime<T>(next: Promise<T>): Promise<T> {

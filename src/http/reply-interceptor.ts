@@ -24,7 +24,7 @@ export class ReplyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const reply = context.switchToHttp().getResponse<FastifyReply>();
-    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
     if (service === undefined) return next.handle();
     const offered = this.reflector.get<readonly Format[] | undefined>(FORMATS, context.getHandler());
     const view = viewOf(request, service, offered ?? ['json', 'xml']);

@@ -30,9 +30,9 @@ function routable(path: string): string {
   }
 }
 
-/** The facts of a request that has come through `takeFacts`. */
-export function factsOf(request: { readonly raw: IncomingMessage }): RequestFacts {
-  const known = facts.get(request.raw);
+/** The facts of a raw request that has come through `takeFacts`. */
+export function factsOf(raw: IncomingMessage): RequestFacts {
+  const known = facts.get(raw);
   if (known === undefined) throw new Error('the request has not been taken apart');
   return known;
 }

@@ -20,7 +20,7 @@ export class TokenGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const service = serviceOf(this.options.services, factsOf(request).target.path);
+    const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
     if (service === undefined) return true;
     const caller = this.callerOf(request, service);
     this.limit(caller, context.switchToHttp().getResponse<FastifyReply>());
@@ -35,7 +35,7 @@ export class TokenGuard implements CanActivate {
   }
 
   private callerOf(request: FastifyRequest, { system, faults }: Service): Caller {
-    const [token, ...others] = factsOf(request).target.query.filter(({ name }) => name === 'token');
+    const [token, ...others] = factsOf(request.raw).target.query.filter(({ name }) => name === 'token');
     if (token === undefined) throw openApiFaults.missingToken();
     if (others.length > 0) throw faults.tokenTwice('token is given more than once');
     const text = token.value ?? '';

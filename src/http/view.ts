@@ -16,7 +16,7 @@ export interface View {
 
 /** How a request wants its answer; raises faults of HTTP and of the service. */
 export function viewOf(request: FastifyRequest, service: Service, offered: readonly Format[]): View {
-  const { target } = factsOf(request);
+  const { target } = factsOf(request.raw);
   const format = formatOf(request, service.byAccept, offered);
   const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
   const query = { ...target, matrix: target.query };
@@ -37,7 +37,7 @@ export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): voi
 
 /** How a failure is told, whatever else is wrong with the request (`docs/decisions.md#a1`). */
 export function failureView(request: FastifyRequest, service: Service | undefined): View {
-  const { target } = factsOf(request);
+  const { target } = factsOf(request.raw);
   const format = failureFormat(request, service);
   const pretty = target.matrix.some(({ name, value }) => name === 'pretty' && value === 'true');
   const jsonp = target.query.find(({ name }) => name === 'jsonp')?.value;
@@ -54,7 +54,7 @@ function failureFormat(request: FastifyRequest, service: Service | undefined): F
 }
 
 function formatOf(request: FastifyRequest, byAccept: readonly Format[], offered: readonly Format[]): Format {
-  const { target, contentType } = factsOf(request);
+  const { target, contentType } = factsOf(request.raw);
   const posted = request.method === 'POST' || request.method === 'PUT' ? contentType : undefined;
   const { extension } = target;
   return chooseFormat({ extension, accept: request.headers.accept, contentType: posted, offered, byAccept });
