@@ -38,8 +38,14 @@ const COLOURS: readonly Words[] = [
 const MODELS_PER_KIND = 18;
 const COLOURS_PER_MODEL = 3;
 
+let made: readonly Article[] | undefined;
+
 /** Everything there is to sell; the same in every run. */
 export function catalogue(): readonly Article[] {
+  return (made ??= makeAll());
+}
+
+function makeAll(): readonly Article[] {
   const random = seededRandom(4);
   return KINDS.flatMap((kind) =>
     Array.from({ length: MODELS_PER_KIND }, () => modelOf(kind, random)).flatMap((model) =>
