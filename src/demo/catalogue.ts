@@ -60,7 +60,7 @@ function modelOf(kind: Kind, random: Random): Omit<Article, 'number' | 'colour' 
     kind,
     brand: random.pick(kind.brands),
     model: `${random.pick(kind.lines)} ${random.between(2, 98) * 10}`,
-    // As many that cost up to twice as much as there are above that.
+    // Even on a logarithmic scale: cheap models are more frequent than dear ones.
     price: Math.round(100 * cheapest * (dearest / cheapest) ** random.next()),
     grams: random.between(...kind.weight),
     attribute: random.pick(kind.attribute.values),
