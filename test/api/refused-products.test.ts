@@ -1,0 +1,215 @@
+import { TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, JSON_UTF8, outcome, product, refusals, refused, XML_UTF8 } from './posted';
+
+const { german } = FEEDS;
+const token = TOKENS.nord;
+const target = `/1.0/products;fid=${german}`;
+
+let app: TestApp;
+const { post, search } = clientOf(() => app);
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK });
+});
+afterAll(() => app.close());
+
+describe('a product is refused by itself', () => {
+  it.each([
+    ['name', undefined, 'PF_240'],
+    ['name', '', 'PF_240'],
+    ['name', null, 'PF_240'],
+    ['name', 7, 'PF_430'],
+    ['description', undefined, 'PF_240'],
+    ['productUrl', undefined, 'PF_240'],
+    ['productUrl', 'javascript:alert(1)', 'PF_391'],
+    ['productUrl', 'https://a b.example/', 'PF_391'],
+    ['productUrl', '/relative', 'PF_391'],
+    ['price', undefined, 'PF_240'],
+    ['price', '', 'PF_240'],
+    ['price', '12.5', 'PF_280'],
+    ['price', '12.505', 'PF_280'],
+    ['price', 12.505, 'PF_280'],
+    ['price', '-1', 'PF_280'],
+    ['price', -1, 'PF_280'],
+    ['price', '+1', 'PF_280'],
+    ['price', '1e3', 'PF_280'],
+    ['price', '1.000,00', 'PF_280'],
+    ['price', 'free', 'PF_280'],
+    ['price', true, 'PF_280'],
+    ['productImage', undefined, 'PF_240'],
+    ['productImage', {}, 'PF_240'],
+    ['productImage', { url: 'img.png' }, 'PF_391'],
+    ['productImage', { url: 'https://a.example/', width: 'wide' }, 'PF_260'],
+    ['productImage', { url: 'https://a.example/', height: 1.5 }, 'PF_260'],
+    ['categories', undefined, 'PF_240'],
+    ['categories', [], 'PF_240'],
+    ['categories', [{}], 'PF_240'],
+    ['categories', [{ tdCategoryName: 'Lamps' }], 'PF_240'],
+    ['categories', [{ id: '999' }], 'PF_430'],
+    ['categories', 'Lamps', 'PF_430'],
+    ['inStock', 'a few', 'PF_260'],
+    ['inStock', 1.5, 'PF_260'],
+    ['ean', '40-12', 'PF_260'],
+    ['brand', { name: 'B' }, 'PF_430'],
+    ['fields', [{ value: 'red' }], 'PF_240'],
+    ['fields', { colour: 'red' }, 'PF_430'],
+  ])('for %s = %j: %s (Document 1, Errors; decisions P2, P25)', async (field, value, code) => {
+    const answer = await post(german, [product('refused', { [field]: value })]);
+    expect([answer.statusCode, refused(answer)]).toEqual([400, [`${code} refused`]]);
+    expect(refusals(answer)[0]?.message).toContain(field);
+    expect((await search(`;fid=${german};spId=refused`)).totalHits).toBe(0);
+  });
+
+  it('for want of a sourceProductId, which the answer then does not name', async () => {
+    const answer = await post(german, [product('', { name: 'nameless' })]);
+    expect(refusals(answer)).toEqual([{ code: 'PF_240', message: 'sourceProductId must be set' }]);
+  });
+
+  it('for all that is wrong with it, each listed', async () => {
+    const answer = await post(german, [
+      product('a', { name: '', price: 'x', productUrl: 'y', inStock: 'z' }),
+    ]);
+    expect(refused(answer).sort()).toEqual(['PF_240 a', 'PF_260 a', 'PF_280 a', 'PF_391 a']);
+  });
+
+  it('for more than 256 KB (decisions P27)', async () => {
+    const answer = await post(german, [
+      product('large', { description: 'x'.repeat(256 * 1024) }),
+      product('small', { description: 'x'.repeat(250 * 1024) }),
+    ]);
+    expect([answer.statusCode, refused(answer)]).toEqual([400, ['PF_430 large']]);
+    expect((await search(`;fid=${german};spId=large,small`)).ids).toEqual(['small']);
+  });
+
+  it('not for an unknown category id with a name beside it (decisions P13)', async () => {
+    const answer = await post(german, [product('named', { categories: [{ id: '999', name: 'Curios' }] })]);
+    expect(answer.statusCode).toBe(200);
+  });
+});
+
+describe('a post that is partly bad (decisions P1)', () => {
+  it('stores the good products, lists each refused one and is 400', async () => {
+    const answer = await post(german, [
+      product('g1'),
+      product('b1', { price: 'x' }),
+      product('g2'),
+      product('b2', { description: undefined }),
+    ]);
+    expect([answer.statusCode, refused(answer)]).toEqual([400, ['PF_280 b1', 'PF_240 b2']]);
+    expect(String(answer.headers['x-log-position'])).toMatch(/^\d{19}$/);
+    expect((await search(`;fid=${german};spId=g1,g2,b1,b2`)).ids.toSorted()).toEqual(['g1', 'g2']);
+  });
+
+  it('stores the last usable of several products of one id, and lists each refusal', async () => {
+    const answer = await post(german, [
+      product('twice', { brand: 'first' }),
+      product('twice', { brand: 'second' }),
+      product('twice', { brand: 'third', price: 'x' }),
+      product('twice', { brand: 'fourth', name: '' }),
+    ]);
+    expect(refused(answer)).toEqual(['PF_280 twice', 'PF_240 twice']);
+    expect((await search(`;fid=${german};spId=twice`)).products).toMatchObject([{ brand: 'second' }]);
+  });
+
+  it('tells of it in XML, for products posted in XML', async () => {
+    const answer = await app.post(target, {
+      token,
+      headers: XML_UTF8,
+      body: `<products xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common" version="3.0">
+        <product sourceProductId="x&amp;y"><cm:name>N</cm:name><cm:description>D</cm:description>
+          <cm:productUrl>https://a.example/</cm:productUrl><cm:productImage>https://a.example/</cm:productImage>
+          <cm:price>cheap</cm:price><cm:categories><cm:category id="1"/></cm:categories></product></products>`,
+    });
+    expect(answer.body).toMatch(
+      /^<\?xml [^>]*><Response xmlns="https:\/\/api\.example\/1\.0\/products"><errors><e><code>PF_280<\/code><message>price [^<]*<\/message><sourceProductId>x&amp;y<\/sourceProductId><\/e><\/errors><\/Response>$/,
+    );
+  });
+});
+
+describe('a body that cannot be used stores nothing: PF_210 (decisions P1)', () => {
+  const good = JSON.stringify(product('unstored'));
+  const xml = `<product sourceProductId="unstored"><name>N</name><description>D</description><productUrl>https://a.example/</productUrl><productImage>https://a.example/</productImage><price>1</price><categories><category id="1"/></categories></product>`;
+
+  it.each([
+    ['nothing', ''],
+    ['{}', '{}'],
+    ['[]', '[]'],
+    ['a list of products', `[${good}]`],
+    ['products that is no list', `{"products":${good}}`],
+    ['products that are null', '{"products":null}'],
+    ['a product that is none', `{"products":[${good},7]}`],
+    ['broken off', `{"products":[${good}`],
+    ['something behind', `{"products":[${good}]} x`],
+    ['a comma too many', `{"products":[${good},]}`],
+    ['a character that XML forbids (Document 1, Conventions 9)', `{"products":[${good},{"name":"\\u0000"}]}`],
+    ['a lone surrogate', `{"products":[${good},{"name":"\\ud800"}]}`],
+    [
+      'bytes that are not UTF-8',
+      Buffer.concat([
+        Buffer.from(`{"products":[${good},{"name":"`),
+        Buffer.from([0xff]),
+        Buffer.from('"}]}'),
+      ]),
+    ],
+    ['nesting without end', `{"products":[${good},{"a":${'['.repeat(5000)}${']'.repeat(5000)}}]}`],
+  ])('JSON: %s', async (_, body) => {
+    const answer = await app.post(target, { token, headers: JSON_UTF8, body });
+    expect(outcome(answer)).toBe('400 PF_210');
+    expect((await search(`;fid=${german};spId=unstored`)).totalHits).toBe(0);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['another root element', `<feed>${xml}</feed>`],
+    ['another child', `<products>${xml}<offer/></products>`],
+    ['broken off', `<products>${xml}`],
+    ['two roots', `<products>${xml}</products><products/>`],
+    ['a forbidden character', `<products>${xml}<product><name>&#1;</name></product></products>`],
+    ['a DOCTYPE', `<!DOCTYPE products [<!ENTITY a "b">]><products>${xml}</products>`],
+    ['an unknown entity', `<products>${xml}<product><name>&nbsp;</name></product></products>`],
+    ['JSON', `{"products":[${good}]}`],
+  ])('XML: %s', async (_, body) => {
+    const answer = await app.post('/1.0/products.json;fid=22001', { token, headers: XML_UTF8, body });
+    expect(outcome(answer)).toBe('400 PF_210');
+    expect((await search(`;fid=${german};spId=unstored`)).totalHits).toBe(0);
+  });
+
+  it('of another major version of the XML format is PF_430 (Document 1, Versioning; decisions P24)', async () => {
+    const answer = await app.post('/1.0/products.json;fid=22001', {
+      token,
+      headers: XML_UTF8,
+      body: `<products version="4.0">${xml}</products>`,
+    });
+    expect(outcome(answer)).toBe('400 PF_430');
+  });
+
+  it('is otherwise read by local names, in any namespace (decisions P24)', async () => {
+    const body = `<p:products xmlns:p="urn:any">${xml.replace('unstored', 'any')}</p:products>`;
+    expect((await app.post(target, { token, headers: XML_UTF8, body })).statusCode).toBe(200);
+    expect((await search(`;fid=${german};spId=any`)).totalHits).toBe(1);
+  });
+});
+
+describe('Content-Type (Document 1, Conventions 8; decisions A10)', () => {
+  it.each([
+    ['application/json; charset=utf-8', '200'],
+    ['application/json;charset=UTF-8', '200'],
+    ['Application/JSON; Charset="Utf8"', '200'],
+    ['application/json', '400 PF_210'],
+    ['application/json; charset=', '400 PF_210'],
+    ['application/json; charset=iso-8859-1', '415 415'],
+    ['text/plain; charset=utf-8', '415 415'],
+    ['', '415 415'],
+  ])('"%s": %s', async (type, expected) => {
+    const answer = await app.post(target, {
+      token,
+      headers: { 'content-type': type },
+      body: '{"products":[]}',
+    });
+    expect(outcome(answer)).toBe(expected);
+  });
+
+  it('is not needed for DELETE', async () => {
+    expect((await app.delete(`${target};spId=a`, { token })).statusCode).toBe(200);
+  });
+});

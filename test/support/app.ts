@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { PROJECTIONS } from '../../projections';
+import { Runner } from '../../projections/runner';
+import { waitForPosition } from '../../projections/wait';
+import { createApp } from '../../src/app';
+import { readConfig } from '../../src/config';
+import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { type SettingName } from '../../src/settings';
+import { importNetwork } from '../../src/ops/import-network';
+import { makeLoader } from '../../src/ops/loader';
+
+/** A response as `inject` gives it. */
+export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
+
+export interface TestAppOptions {
+  /** A network file. */
+  readonly network: object;
+  /** What loads and rate limits take for the present. */
+  readonly now?: () => Date;
+  readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
+}
+
+export interface TestRequest {
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** The whole application over a temporary folder, in one thread; clients are played by the tests. */
+export class TestApp {
+  private constructor(
+    readonly engines: Engines,
+    readonly http: NestFastifyApplication,
+    private readonly follower: FollowedDirectory,
+    private readonly opened: (() => Promise<unknown>)[],
+    private readonly now: () => Date,
+  ) {}
+
+  static async start({ network, now = () => new Date(), settings = {} }: TestAppOptions): Promise<TestApp> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
+    const config = readConfig({ DATA_DIR: dataDir, BASE_URL: 'https://api.example', ...settings });
+    const engines = await openEngines({ ...config, threads: false });
+    const ending = new AbortController();
+    const follower = followDirectory(engines.log, ending.signal);
+    const loader = makeLoader(engines.log, follower, dataDir, now);
+    const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
+    const { store } = engines;
+    const readiness = async () => ({});
+    const http = await createApp({ config, store, follower, loader, readiness, now });
+    const app = new TestApp(
+      engines,
+      http,
+      follower,
+      [
+        () => rm(dataDir, { recursive: true }),
+        () => engines.close(),
+        () => (ending.abort(), follower.ended),
+        () => runner.stop(),
+        () => loader.close(),
+        () => http.close(),
+      ],
+      now,
+    );
+    await app.import(network);
+    await runner.start();
+    await app.settled();
+    return app;
+  }
+
+  /** Imports a network file, as an operator does. */
+  async import(network: object): Promise<void> {
+    await importNetwork(this.engines.log, network, { at: this.now().toISOString() });
+    await this.follower.reached(await this.engines.log.head());
+  }
+
+  /** Sends a request to a target, `token` behind it; a body is JSON unless headers say otherwise. */
+  async request(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS',
+    target: string,
+    { token, headers = {}, body }: TestRequest = {},
+  ): Promise<Response> {
+    const url = token === undefined ? target : `${target}${target.includes('?') ? '&' : '?'}token=${token}`;
+    const type = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
+    return this.http.inject({
+      method,
+      url,
+      headers: { ...type, ...headers },
+      ...(body === undefined ? {} : { payload: body }),
+    });
+  }
+
+  get(target: string, request?: TestRequest): Promise<Response> {
+    return this.request('GET', target, request);
+  }
+
+  post(target: string, request?: TestRequest): Promise<Response> {
+    return this.request('POST', target, request);
+  }
+
+  delete(target: string, request?: TestRequest): Promise<Response> {
+    return this.request('DELETE', target, request);
+  }
+
+  /** Waits until everything that has been written can be read. */
+  async settled(): Promise<void> {
+    const { log, store } = this.engines;
+    const position = await log.head();
+    await this.follower.reached(position);
+    if (await waitForPosition(store, PROJECTIONS, position, 30_000)) return;
+    throw new Error(`the read models have not reached ${position} within half a minute`);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.opened.splice(0).reverse()) await close();
+  }
+}
