@@ -15,7 +15,10 @@ const HEADERS_TIMEOUT = 20_000;
 /** Characters of an id in a path. */
 const MAX_PARAMETER = 1000;
 
-/** The HTTP server below Nest. Bodies have neither limit nor time-out here, but where they are read (`PostedBody`). */
+/**
+ * The HTTP server below Nest. Bodies have neither limit nor time-out here, but where they are read
+ * (`PostedBody`).
+ */
 export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
   return new FastifyAdapter({
     rewriteUrl: takeFacts,

@@ -23,8 +23,8 @@ const CORS = {
 };
 
 /**
- * Makes an application on `httpAdapter` speak as all services do: tokens, answers, failures, cross-origin requests. To be
- * called before it is initialised.
+ * Makes an application on `httpAdapter` speak as all services do: tokens, answers, failures, cross-origin
+ * requests. To be called before it is initialised.
  */
 export function installHttp(app: NestFastifyApplication, options: HttpOptions): void {
   const fastify = app.getHttpAdapter().getInstance();

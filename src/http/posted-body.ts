@@ -10,7 +10,10 @@ const MAX_WAIT = 30_000;
 const GRACE = 60_000;
 /** Bytes a millisecond. */
 const MIN_RATE = 1;
-/** Milliseconds for which a client may go on sending what nobody reads any more, so that it gets to see the answer. */
+/**
+ * Milliseconds for which a client may go on sending what nobody reads any more, so that it gets to see the
+ * answer.
+ */
 const LINGER = 30_000;
 
 /** A posted body: nothing of it is read or judged before it is asked for. */

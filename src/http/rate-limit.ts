@@ -11,7 +11,10 @@ export class RateLimit {
 
   constructor(private readonly options: Pick<HttpOptions, 'rateLimits' | 'now'>) {}
 
-  /** Counts a request: the headers that tell of the limit, and the fault if it is exceeded. None without a limit. */
+  /**
+   * Counts a request: the headers that tell of the limit, and the fault if it is exceeded. None without a
+   * limit.
+   */
   count({ system, tokenHash }: Caller): { headers: Readonly<Record<string, number>>; fault?: Error } {
     const limit = this.options.rateLimits[system];
     if (limit === undefined) return { headers: {} };

@@ -15,7 +15,10 @@ const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
 const MAX_WAIT = 2000;
 
-/** Waits for the position that a read names, and writes what a handler returns: an `Answer`, else it is left to Nest. */
+/**
+ * Waits for the position that a read names, and writes what a handler returns: an `Answer`, else it is left
+ * to Nest.
+ */
 export class ReplyInterceptor implements NestInterceptor {
   private readonly reflector = new Reflector();
 

@@ -10,8 +10,8 @@ export interface RequestFacts {
 const facts = new WeakMap<object, RequestFacts>();
 
 /**
- * Fastify's `rewriteUrl`: routes by the path alone and keeps the rest. The Content-Type is kept from Fastify too, which
- * would judge it before the token has been looked at (`docs/decisions.md#a8`, order of checks).
+ * Fastify's `rewriteUrl`: routes by the path alone and keeps the rest. The Content-Type is kept from Fastify
+ * too, which would judge it before the token has been looked at (`docs/decisions.md#a8`, order of checks).
  */
 export function takeFacts(request: Pick<IncomingMessage, 'url' | 'headers'>): string {
   const target = parseRequestTarget(request.url ?? '/');

@@ -9,7 +9,10 @@ import { RateLimit } from './rate-limit';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
 
-/** Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`). Other paths need none. */
+/**
+ * Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`). Other paths
+ * need none.
+ */
 export class TokenGuard implements CanActivate {
   private readonly reflector = new Reflector();
   private readonly rateLimit: RateLimit;

@@ -8,7 +8,10 @@ export interface ForbiddenCharacter {
   readonly codePoint: number;
 }
 
-/** The first character that an XML processor need not accept (Document 1, Conventions 9), lone surrogates included. */
+/**
+ * The first character that an XML processor need not accept (Document 1, Conventions 9), lone surrogates
+ * included.
+ */
 export function forbiddenCharacter(text: string): ForbiddenCharacter | undefined {
   const index = text.search(NOT_IN_XML);
   return index < 0 ? undefined : { index, codePoint: text.charCodeAt(index) };

@@ -6,8 +6,9 @@ const DATE_TIME =
 const MAX_MILLISECONDS = 8.64e15;
 
 /**
- * A point in time, in milliseconds since 1970 (`docs/decisions.md#p6`): such a number, an ISO 8601 date (its first
- * instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as a day that no calendar has.
+ * A point in time, in milliseconds since 1970 (`docs/decisions.md#p6`): such a number, an ISO 8601 date (its
+ * first instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as a day that no
+ * calendar has.
  */
 export function readDate(text: string): number | undefined {
   if (MILLISECONDS.test(text)) {

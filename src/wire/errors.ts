@@ -1,7 +1,10 @@
 import { type Fault } from '../kernel/fault';
 import { type XmlElement } from './xml-write';
 
-/** The error list as JSON (Document 1, Errors; for all services `docs/decisions.md#a1`); empty, it tells of success. */
+/**
+ * The error list as JSON (Document 1, Errors; for all services `docs/decisions.md#a1`); empty, it tells of
+ * success.
+ */
 export function errorsAsJson(faults: readonly Fault[]): object {
   return {
     errors: faults.map(({ code, message, details: { sourceProductId } }) => ({

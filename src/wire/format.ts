@@ -34,8 +34,9 @@ export interface FormatRequest {
 }
 
 /**
- * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that of the posted
- * body, else JSON. Raises 404 for an extension that the operation does not have, 406 when `Accept` admits none.
+ * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that
+ * of the posted body, else JSON. Raises 404 for an extension that the operation does not have, 406 when
+ * `Accept` admits none.
  */
 export function chooseFormat({ extension, accept, contentType, offered, byAccept }: FormatRequest): Format {
   if (extension !== undefined) {
@@ -97,7 +98,10 @@ export interface BodyFaults {
   readonly missingCharset: (message: string) => Fault;
 }
 
-/** The format that a Content-Type declares; raises a fault of the service unless it is as `docs/decisions.md#a10` says. */
+/**
+ * The format that a Content-Type declares; raises a fault of the service unless it is as
+ * `docs/decisions.md#a10` says.
+ */
 export function bodyFormat(
   contentType: string | undefined,
   faults: BodyFaults,

@@ -1,3 +1,4 @@
+import { JsonElement } from './json-element';
 import { NotParsable } from './not-parsable';
 
 export interface JsonCutterOptions {
@@ -8,33 +9,19 @@ export interface JsonCutterOptions {
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0: the bytes from `{` to its `}`, not yet proved well-formed. They are
-   * a view of the chunk where they can be, so that they hold as long as the chunk does.
+   * Called for each element, numbered from 0: the bytes from `{` to its `}`, not yet proved well-formed. They
+   * are a view of the chunk where they can be, so that they hold as long as the chunk does.
    */
   readonly onElement: (slice: Buffer, index: number) => void;
-  /** Called at the end of a larger one, with its first `maxElement` bytes at most. */
+  /** Called at the end of a larger one, with its first `maxElement` bytes. */
   readonly onOversized: (index: number, head: Buffer) => void;
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-
-/** What a byte outside of strings does to the nesting: 1 opens, 2 closes, 3 begins a string. */
-const STRUCTURE = new Uint8Array(256);
-STRUCTURE[OPEN_LIST] = STRUCTURE[OPEN_OBJECT] = 1;
-STRUCTURE[CLOSE_LIST] = STRUCTURE[CLOSE_OBJECT] = 2;
-STRUCTURE[QUOTE] = 3;
-
-const BOM = [0xef, 0xbb, 0xbf];
-
 /** Where the frame around the elements may stand, and what comes next there. */
 const EXPECTED = {
+  start: '{',
+  mark: 'a byte order mark',
+  restOfMark: 'a byte order mark',
   object: '{',
   key: 'the key',
   inKey: 'the end of the key',
@@ -48,39 +35,53 @@ const EXPECTED = {
   end: 'nothing more',
 } as const;
 
-/** Longest spelling of the key, escapes and quotes included, that is looked at. */
+type Place = keyof typeof EXPECTED;
+
+/** The bytes that the frame consists of, besides its key and white space, and where they lead. */
+const STEPS: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
+  start: { '{': 'key', '\xef': 'mark' },
+  mark: { '\xbb': 'restOfMark' },
+  restOfMark: { '\xbf': 'object' },
+  object: { '{': 'key' },
+  key: { '"': 'inKey' },
+  inKey: {},
+  colon: { ':': 'list' },
+  list: { '[': 'first' },
+  first: { '{': 'inElement', ']': 'closing' },
+  element: { '{': 'inElement' },
+  inElement: {},
+  next: { ',': 'element', ']': 'closing' },
+  closing: { '}': 'end' },
+  end: {},
+};
+
+const WHITE_SPACE = ' \n\r\t';
+/** Longest spelling of the key, escapes included, that is looked at. */
 const MAX_KEY = 256;
 
 /**
- * Cuts the elements out of `{"<key>":[{…},{…}]}`, a body that arrives in chunks, without parsing them. Together
- * with `JSON.parse` of each slice it takes exactly what `JSON.parse` takes of this shape (a byte order mark before it is
- * passed over); what it passes over as oversized is checked for its nesting only. Memory stays flat.
+ * Cuts the elements out of `{"<key>":[{…},{…}]}`, a body that arrives in chunks, without parsing them.
+ * Together with `JSON.parse` of each slice it takes exactly what `JSON.parse` takes of this shape (and a byte
+ * order mark before it); of what it passes over as oversized only the nesting is checked. Memory stays flat.
  *
  * `write` and `end` raise `NotParsable`; after that the cutter is of no more use.
  */
 export class JsonCutter {
-  private place: keyof typeof EXPECTED = 'object';
+  private place: Place = 'start';
   /** Bytes of the body before the present chunk. */
   private offset = 0;
   private index = 0;
-  private depth = 0;
-  private inString = false;
-  /** The byte before the present chunk was a backslash that escapes the next one. */
-  private escaped = false;
-  private keyBytes: number[] = [];
-  /** The beginning of an element whose end is in a later chunk: its first `held` bytes. */
-  private hold = Buffer.alloc(0);
-  private held = 0;
-  /** Bytes of the present element in earlier chunks. */
-  private before = 0;
+  private readonly present: JsonElement;
+  private readonly keyBytes: number[] = [];
 
-  constructor(private readonly options: JsonCutterOptions) {}
+  constructor(private readonly options: JsonCutterOptions) {
+    this.present = new JsonElement(options.maxElement, options.maxDepth);
+  }
 
   write(chunk: Buffer): void {
     let at = 0;
-    while (at < chunk.length) {
+    while (at < chunk.length)
       at = this.place === 'inElement' ? this.element(chunk, at) : this.frame(chunk, at);
-    }
     this.offset += chunk.length;
   }
 
@@ -88,169 +89,62 @@ export class JsonCutter {
     if (this.place !== 'end') throw this.unexpected(0, 'the end of the body');
   }
 
-  /** Takes one byte of the frame (or leaves it to `element`) and gives the place of the next. */
-  private frame(chunk: Buffer, at: number): number {
-    const byte = chunk[at] ?? 0;
-    if (this.place === 'inKey') return this.key(byte, at);
-    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return at + 1;
-    switch (this.place) {
-      case 'object':
-        if (byte === OPEN_OBJECT) return this.to('key', at);
-        if (this.offset + at < BOM.length && byte === BOM[this.offset + at]) return at + 1;
-        break;
-      case 'key':
-        if (byte === QUOTE) return this.to('inKey', at);
-        break;
-      case 'colon':
-        if (byte === COLON) return this.to('list', at);
-        break;
-      case 'list':
-        if (byte === OPEN_LIST) return this.to('first', at);
-        break;
-      case 'first':
-        if (byte === CLOSE_LIST) return this.to('closing', at);
-        if (byte === OPEN_OBJECT) return this.begin(at);
-        break;
-      case 'element':
-        if (byte === OPEN_OBJECT) return this.begin(at);
-        break;
-      case 'next':
-        if (byte === COMMA) return this.to('element', at);
-        if (byte === CLOSE_LIST) return this.to('closing', at);
-        break;
-      case 'closing':
-        if (byte === CLOSE_OBJECT) return this.to('end', at);
-        break;
-      default:
-    }
-    throw this.unexpected(at, shown(byte));
+  /** Goes on in an element until it or the chunk ends. */
+  private element(chunk: Buffer, from: number): number {
+    const to = this.present.endIn(chunk, from);
+    if (to === undefined) return chunk.length;
+    const { bytes, oversized } = this.present.take(chunk, from, to);
+    const { index } = this;
+    this.index += 1;
+    this.place = 'next';
+    if (oversized) this.options.onOversized(index, bytes);
+    else this.options.onElement(bytes, index);
+    return to;
   }
 
-  private to(place: keyof typeof EXPECTED, at: number): number {
-    this.place = place;
+  /** Takes one byte of the frame and gives the place of the next; the bracket of an element is left to it. */
+  private frame(chunk: Buffer, at: number): number {
+    const byte = chunk[at] ?? 0;
+    if (this.place === 'inKey') {
+      this.key(byte, at);
+      return at + 1;
+    }
+    const character = String.fromCharCode(byte);
+    const next = STEPS[this.place][character];
+    if (next !== undefined) {
+      this.place = next;
+      return next === 'inElement' ? at : at + 1;
+    }
+    const isInMark = this.place === 'mark' || this.place === 'restOfMark';
+    if (isInMark || !WHITE_SPACE.includes(character)) throw this.unexpected(at, shown(byte));
+    if (this.place === 'start') this.place = 'object';
     return at + 1;
   }
 
   /** The key may be spelt with escapes, as anywhere in JSON. */
-  private key(byte: number, at: number): number {
-    const ends = byte === QUOTE && !this.escaped;
-    this.escaped = byte === BACKSLASH && !this.escaped;
-    if (!ends) {
+  private key(byte: number, at: number): void {
+    const spelt = Buffer.from(this.keyBytes).toString();
+    if (byte !== QUOTE || /(?<!\\)(\\\\)*\\$/.test(spelt)) {
       this.keyBytes.push(byte);
       if (this.keyBytes.length > MAX_KEY) throw this.unexpected(at, 'a longer one');
-      return at + 1;
-    }
-    const spelt = Buffer.from(this.keyBytes).toString();
-    if (parsedString(spelt) !== this.options.key) throw this.unexpected(at, `"${spelt}"`);
-    return this.to('colon', at);
-  }
-
-  private begin(at: number): number {
-    this.place = 'inElement';
-    this.depth = 0;
-    this.before = 0;
-    this.held = 0;
-    return at;
-  }
-
-  /** Goes on in an element until it or the chunk ends. */
-  private element(chunk: Buffer, from: number): number {
-    const { length } = chunk;
-    const { maxDepth } = this.options;
-    let { depth } = this;
-    let at = from;
-    if (this.inString) at = this.string(chunk, at);
-    while (at < length) {
-      const kind = STRUCTURE[chunk[at] ?? 0];
-      at += 1;
-      if (kind === 0) continue;
-      if (kind === 3) {
-        at = this.string(chunk, at);
-      } else if (kind === 1) {
-        depth += 1;
-        if (depth > maxDepth) throw this.error(at - 1, `nested deeper than ${maxDepth}`);
-      } else {
-        depth -= 1;
-        if (depth === 0) {
-          this.complete(chunk, from, at);
-          return at;
-        }
-      }
-    }
-    this.depth = depth;
-    this.keep(chunk, from);
-    return at;
-  }
-
-  /** Goes on in a string until it or the chunk ends: jumps from quote to quote. */
-  private string(chunk: Buffer, from: number): number {
-    const start = this.escaped ? from + 1 : from;
-    this.escaped = false;
-    let at = start;
-    for (;;) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote < 0 ? chunk.length : quote;
-      let backslash = end - 1;
-      while (backslash >= start && chunk[backslash] === BACKSLASH) backslash -= 1;
-      const escapes = ((end - 1 - backslash) & 1) === 1;
-      if (quote < 0) {
-        this.inString = true;
-        this.escaped = escapes;
-        return chunk.length;
-      }
-      if (!escapes) {
-        this.inString = false;
-        return quote + 1;
-      }
-      at = quote + 1;
-    }
-  }
-
-  private complete(chunk: Buffer, from: number, to: number): void {
-    const { maxElement, onElement, onOversized } = this.options;
-    const size = this.before + to - from;
-    this.place = 'next';
-    const { index } = this;
-    this.index += 1;
-    if (this.before === 0 && size <= maxElement) {
-      onElement(chunk.subarray(from, to), index);
       return;
     }
-    this.keep(chunk, from, to);
-    const bytes = Buffer.from(this.hold.subarray(0, this.held));
-    if (size <= maxElement) onElement(bytes, index);
-    else onOversized(index, bytes);
-  }
-
-  /** Keeps what an element has in this chunk, as far as an element may go. */
-  private keep(chunk: Buffer, from: number, to = chunk.length): void {
-    const { maxElement } = this.options;
-    this.before += to - from;
-    const length = Math.min(to - from, maxElement - this.held);
-    if (this.held + length > this.hold.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(maxElement, 2 * (this.held + length)));
-      this.hold.copy(larger, 0, 0, this.held);
-      this.hold = larger;
-    }
-    chunk.copy(this.hold, this.held, from, from + length);
-    this.held += length;
+    if (parsedString(spelt) !== this.options.key) throw this.unexpected(at, `"${spelt}"`);
+    this.place = 'colon';
   }
 
   private unexpected(at: number, found: string): NotParsable {
-    const expected =
-      this.place === 'key' || this.place === 'inKey' ? `the key "${this.options.key}"` : EXPECTED[this.place];
-    return this.error(at, `expected ${expected}, found ${found}`);
-  }
-
-  private error(at: number, what: string): NotParsable {
-    return new NotParsable(`${what}, at byte ${this.offset + at}`);
+    const { place, options } = this;
+    const expected = place === 'key' || place === 'inKey' ? `the key "${options.key}"` : EXPECTED[place];
+    return new NotParsable(`expected ${expected}, found ${found}, at byte ${this.offset + at}`);
   }
 }
 
+const QUOTE = 0x22;
+
 function shown(byte: number): string {
-  return byte > 0x20 && byte < 0x7f
-    ? String.fromCharCode(byte)
-    : `byte 0x${byte.toString(16).padStart(2, '0')}`;
+  if (byte > 0x20 && byte < 0x7f) return String.fromCharCode(byte);
+  return `byte 0x${byte.toString(16).padStart(2, '0')}`;
 }
 
 function parsedString(spelt: string): unknown {

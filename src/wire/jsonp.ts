@@ -7,11 +7,9 @@ const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 
 /** Words that a script cannot use as the name of a function. */
 const RESERVED = new Set(
-  (
-    'await break case catch class const continue debugger default delete do else enum export extends false finally for ' +
-    'function if implements import in instanceof interface let new null package private protected public return static ' +
-    'super switch this throw true try typeof var void while with yield'
-  ).split(' '),
+  `await break case catch class const continue debugger default delete do else enum export extends false finally
+  for function if implements import in instanceof interface let new null package private protected public return
+  static super switch this throw true try typeof var void while with yield`.split(/\s+/),
 );
 
 /** True for a dotted JavaScript identifier of at most 128 characters (`docs/decisions.md#a5`). */

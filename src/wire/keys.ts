@@ -3,7 +3,7 @@ import { type KeyProblem, type KeyType } from './key-types';
 import { type RequestTarget, type SentKey } from './request-target';
 
 /** One key of a service, as its document's table describes it. */
-export interface KeySpec<T = unknown> {
+interface KeySpec<T = unknown> {
   readonly type: KeyType<T>;
   /** Takes several values: repeated, or separated by commas. */
   readonly multiple?: true;
@@ -24,7 +24,9 @@ type ValueOf<Spec> = Spec extends { readonly type: KeyType<infer T> }
       : T | undefined
   : never;
 
-/** What `readKeys` gives for a table: lists for Multiple keys (empty when absent), else a value or undefined. */
+/**
+ * What `readKeys` gives for a table: lists for Multiple keys (empty when absent), else a value or undefined.
+ */
 export type Keys<Table extends KeyTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
 
 /** Which of a service's faults tells of which problem. */
@@ -34,8 +36,9 @@ export type KeyFaults = Readonly<Record<KeyProblem, (message: string) => Fault>>
 const MAX_VALUES = 1000;
 
 /**
- * The keys of a request by a service's table (`docs/decisions.md#a2`): unknown ones are ignored, empty ones absent. Raises
- * the fault of the first one that is missing or unusable; it names the key, the value and what is accepted.
+ * The keys of a request by a service's table (`docs/decisions.md#a2`): unknown ones are ignored, empty ones
+ * absent. Raises the fault of the first one that is missing or unusable; it names the key, the value and what
+ * is accepted.
  */
 export function readKeys<const Table extends KeyTable>(
   table: Table,

@@ -11,7 +11,9 @@ export const openApiFaults = faultsOf({
   missingModule: ['7', 404, 'Missing module'],
 });
 
-/** Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`). */
+/**
+ * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).
+ */
 export const httpFaults = faultsOf({
   badRequest: ['400', 400, 'The request is not valid HTTP'],
   notFound: ['404', 404, 'URL does not exist'],

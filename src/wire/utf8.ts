@@ -1,7 +1,10 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { NotParsable } from './not-parsable';
 
-/** Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` where it is none. A byte order mark at the beginning is left out. */
+/**
+ * Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` where it is none. A byte order
+ * mark at the beginning is left out.
+ */
 export class Utf8Decoder {
   /** The bytes of a character that goes on in the next chunk. */
   private rest = Buffer.alloc(0);

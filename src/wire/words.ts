@@ -3,8 +3,8 @@ const IN_WORD = new Uint8Array(128);
 for (const character of 'abcdefghijklmnopqrstuvwxyz0123456789_') IN_WORD[character.charCodeAt(0)] = 1;
 
 /**
- * The words of a text as searches compare them (`docs/decisions.md#p4`): maximal runs of letters, digits and `_` after
- * decomposition, with marks removed and case folded. In their order, repeated ones too.
+ * The words of a text as searches compare them (`docs/decisions.md#p4`): maximal runs of letters, digits and
+ * `_` after decomposition, with marks removed and case folded. In their order, repeated ones too.
  */
 export function wordsOf(text: string): string[] {
   const lower = text.toLowerCase();
@@ -40,8 +40,8 @@ function foldedWords(run: string): readonly string[] {
 const BEYOND_ASCII = /[\u0080-\uffff]/;
 
 /**
- * A text with case ignored and marks kept (`docs/decisions.md#p5`): Unicode's full case folding (`ß` is `ss`) of the
- * decomposed text, so that what looks equal is equal.
+ * A text with case ignored and marks kept (`docs/decisions.md#p5`): Unicode's full case folding (`ß` is `ss`)
+ * of the decomposed text, so that what looks equal is equal.
  */
 export function foldCase(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text.toLowerCase();
@@ -50,7 +50,10 @@ export function foldCase(text: string): string {
 
 const DOTLESS_I = 'ı';
 
-/** Full case folding by the case mappings: it is the lower case of the upper case, but for `ı`, which folds to itself. */
+/**
+ * Full case folding by the case mappings: it is the lower case of the upper case, but for `ı`, which folds to
+ * itself.
+ */
 function folded(text: string): string {
   const fold = (part: string) => part.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
   return text.split(DOTLESS_I).map(fold).join(DOTLESS_I);

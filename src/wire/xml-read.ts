@@ -2,7 +2,10 @@ import { SaxesParser, type SaxesTagPlain } from 'saxes';
 import { NotParsable } from './not-parsable';
 import { Utf8Decoder } from './utf8';
 
-/** What a document consists of, by local names: which prefix a name had, and in which namespace it is, does not matter. */
+/**
+ * What a document consists of, by local names: which prefix a name had, and in which namespace it is, does
+ * not matter.
+ */
 export interface XmlHandlers {
   readonly open: (name: string, attributes: XmlAttributes) => void;
   /** Text of the element opened last, entities resolved; it may come in several pieces. */
@@ -21,7 +24,9 @@ export interface XmlReader {
 
 /** How deep elements may be nested. */
 const MAX_DEPTH = 64;
-/** Characters that a tag with its attributes, a declaration or an instruction may have, to within one chunk. */
+/**
+ * Characters that a tag with its attributes, a declaration or an instruction may have, to within one chunk.
+ */
 const MAX_MARKUP = 1024 * 1024;
 
 // XML 1.1, if it were not forced out, would let control characters in.
@@ -33,8 +38,8 @@ const IN_CDATA = stateAfter('<a><![CDATA[b');
 const IN_COMMENT = stateAfter('<a><!--b');
 
 /**
- * Reads XML 1.0 in UTF-8 as it comes in. Text of any length passes in pieces; depth and markup are bounded; a DOCTYPE, and
- * so any entity but XML's own, is refused. Memory stays flat.
+ * Reads XML 1.0 in UTF-8 as it comes in. Text of any length passes in pieces; depth and markup are bounded; a
+ * DOCTYPE, and so any entity but XML's own, is refused. Memory stays flat.
  *
  * `write` and `end` raise `NotParsable` with line and column; after that the reader is of no more use.
  */

@@ -1,13 +1,16 @@
 import { Builder } from 'xml2js';
 import { withoutForbidden } from './characters';
 
-/** An element for the writer: `$` its attributes, `_` its text, other keys its children in order; absent ones are left out. */
+/**
+ * An element for the writer: `$` its attributes, `_` its text, other keys its children in order; absent ones
+ * are left out.
+ */
 export interface XmlElement {
   readonly [name: string]: XmlElement | readonly XmlContent[] | string | number | boolean | undefined;
 }
 
 /** What may stand several times under one name. */
-export type XmlContent = XmlElement | string | number | boolean;
+type XmlContent = XmlElement | string | number | boolean;
 
 const DECLARATION = { version: '1.0', encoding: 'UTF-8' };
 
@@ -21,7 +24,9 @@ export function writeXml(document: XmlElement, options: { readonly pretty?: bool
   return BUILDERS[options.pretty === true ? 'pretty' : 'compact'].buildObject(writable(document));
 }
 
-/** As the builder takes it: it would write absent children as empty elements and stop at forbidden characters. */
+/**
+ * As the builder takes it: it would write absent children as empty elements and stop at forbidden characters.
+ */
 function writable(content: XmlContent): object | string {
   if (typeof content !== 'object') return withoutForbidden(String(content));
   const element: Record<string, unknown> = {};

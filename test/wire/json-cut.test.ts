@@ -94,6 +94,17 @@ describe('elements of a posted JSON list (Document 1, Product posted by an adver
     expect(cut(whole('\ufeff{"products":[{"a":1}]}')).elements).toEqual([{ a: 1 }]);
   });
 
+  it('are not found after half a byte order mark', () => {
+    for (const mark of [
+      [0xef],
+      [0xef, 0xbb],
+      [0xef, 0x20, 0xbb, 0xbf],
+      [0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf],
+    ]) {
+      expect(() => cut([Buffer.from(mark), ...whole('{"products":[]}')])).toThrow(NotParsable);
+    }
+  });
+
   it('are handed out without being copied when they lie in one chunk', () => {
     const chunk = Buffer.from('{"products":[{"a":1}]}');
     const slices: Buffer[] = [];
@@ -117,6 +128,7 @@ describe('elements of a posted JSON list (Document 1, Product posted by an adver
     ['{"products":[{"a":', 'expected the end of the element, found the end of the body, at byte 18'],
     ['', 'expected {, found the end of the body, at byte 0'],
     ['\0', 'expected {, found byte 0x00, at byte 0'],
+    [' \ufeff{}', 'expected {, found byte 0xef, at byte 1'],
   ])('%j: %s', (body, message) => {
     expect(() => cut(whole(body))).toThrow(new NotParsable(message));
   });
