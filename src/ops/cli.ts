@@ -47,11 +47,16 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
 };
 
 function told(error: unknown): { readonly text: string; readonly code: ExitCode } {
-  if (!types.isNativeError(error)) return { text: String(error), code: 1 };
+  if (!isError(error)) return { text: String(error), code: 1 };
   const code = TOLD[error.name];
   if (code !== undefined) return { text: error.message, code };
   // The system's own words name the port, the file or the folder.
   return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
+}
+
+/** Also of another realm; what is raised by an aborted signal is no native one. */
+function isError(error: unknown): error is Error {
+  return error instanceof Error || types.isNativeError(error);
 }
 
 interface ServeFlags {
@@ -81,8 +86,9 @@ function commandsOf(surroundings: Surroundings): Command {
         .argParser(toRoles),
     )
     .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
+      const signal = stopSignal();
       const config = await configOf(command, surroundings);
-      await serve(start, config, { demo, roles }, stopSignal(), (line) => stdout.write(`${line}\n`));
+      await serve(start, config, { demo, roles }, signal, (line) => stdout.write(`${line}\n`));
     });
   addSettings(serving, () => true);
 
@@ -182,7 +188,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotJson(`${file} is not JSON: ${types.isNativeError(error) ? error.message : ''}`);
+    throw new NotJson(`${file} is not JSON: ${isError(error) ? error.message : ''}`);
   }
 }
 

@@ -180,6 +180,17 @@ describe('affilog rebuild', () => {
     expect(code).toBe(0);
   });
 
+  it('gives up when it is told to stop', async () => {
+    const stopping = new AbortController();
+    stopping.abort();
+    await run(['network', 'import', await fileOf(smallNetwork())], { DATA_DIR: dataDir });
+    expect(await run(['rebuild', 'products'], { DATA_DIR: dataDir }, { stopping })).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/affilog: (AbortError: )?This operation was aborted\n$/),
+    });
+  });
+
   it('knows what there is', async () => {
     expect(await run(['rebuild', 'orders'], { DATA_DIR: dataDir })).toEqual({
       code: 2,

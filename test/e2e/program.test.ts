@@ -1,0 +1,82 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { folderWithNetwork, NETWORK, PUBLISHER, removeFolder, runProgram, Server } from '../support/server';
+
+const NEW_TOKEN = 'c'.repeat(40);
+
+describe('The program (ARCHITECTURE, Outside interface)', () => {
+  let folder: string;
+  let server: Server;
+  beforeAll(async () => {
+    folder = await folderWithNetwork();
+    server = await Server.start(folder);
+  });
+  afterAll(async () => {
+    await server.end('SIGKILL');
+    await removeFolder(folder);
+  });
+
+  async function statusFor(token: string): Promise<number> {
+    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${token}`);
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  it('says where it listens and serves what is in the data folder', async () => {
+    expect(server.said).toEqual([`listening on ${server.url}`]);
+    expect(await statusFor(PUBLISHER)).toBe(200);
+  });
+
+  it('knows of a network imported while it runs', async () => {
+    expect(await statusFor(NEW_TOKEN)).toBe(403);
+    const file = join(folder, 'more.json');
+    const token = { token: NEW_TOKEN, organisationId: 11, system: 'PRODUCTS' };
+    await writeFile(file, JSON.stringify({ tokens: [token] }));
+    const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+    expect(imported).toEqual({ code: 0, stdout: 'imported: 1 events\n', stderr: '' });
+    const deadline = AbortSignal.timeout(10_000);
+    while ((await statusFor(NEW_TOKEN)) !== 200) deadline.throwIfAborted();
+  });
+
+  it('imports what has changed and nothing else, beside the server too', async () => {
+    const file = join(folder, 'same.json');
+    await writeFile(file, JSON.stringify(NETWORK));
+    const repeated = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+    expect(repeated).toEqual({ code: 0, stdout: 'nothing has changed\n', stderr: '' });
+  });
+
+  it('rebuilds a read model beside the server', async () => {
+    const rebuilt = await runProgram(['rebuild', 'products'], { DATA_DIR: folder });
+    expect(rebuilt).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^products: generation \d+, 0 documents\n$/),
+    });
+    expect(await statusFor(PUBLISHER)).toBe(200);
+  });
+
+  it('does not start at a port in use: one line, 1', async () => {
+    const other = await folderWithNetwork();
+    const { port } = new URL(server.url);
+    expect(await runProgram(['serve', '--port', port], { DATA_DIR: other })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `affilog: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
+    });
+    await removeFolder(other);
+  });
+
+  it('does not start in a data folder that is a file: one line, 1', async () => {
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    const { code, stdout, stderr } = await runProgram(['serve'], { DATA_DIR: file });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^affilog: .*\n$/);
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s', async (signal) => {
+    const other = await folderWithNetwork();
+    const ending = await Server.start(other);
+    expect(await ending.end(signal)).toBe(0);
+    await removeFolder(other);
+  });
+});
