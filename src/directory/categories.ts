@@ -11,6 +11,8 @@ export type CategoryChange =
 
 /** The category tree and what feeds map to it, folded from events that may come in any order between streams. */
 export class Categories {
+  /** How many categories have been removed so far: what was taken because of one may not be taken any more. */
+  removals = 0;
   private readonly definitions = new Map<string, CategoryDefinition>();
   private readonly children = new Multimap<string | null, string>();
   private readonly bearers = new Multimap<string, string>();
@@ -70,6 +72,7 @@ export class Categories {
     for (const name of gained) this.bearers.add(name, id);
     if (before !== undefined) this.children.delete(before.parentId, id);
     if (after !== undefined) this.children.add(after.parentId, id);
+    if (before !== undefined && after === undefined) this.removals += 1;
     if (after === undefined) this.definitions.delete(id);
     else this.definitions.set(id, after);
     return [

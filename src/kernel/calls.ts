@@ -114,13 +114,15 @@ const KNOWN = {
 function toSent(error: unknown): SentError {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined, own: {} };
   const { name, message, stack } = error;
-  const { faults, ...own } = { ...error } as { faults?: readonly Error[] } & Record<string, unknown>;
+  const { faults, ...own } = Object.fromEntries(Object.entries(error)) as Record<string, unknown> & {
+    faults?: readonly Error[];
+  };
   return { name, message, stack, own, ...(faults === undefined ? {} : { faults: faults.map(toSent) }) };
 }
 
 function fromSent(sent: SentError): Error {
   const known = Object.hasOwn(KNOWN, sent.name) ? KNOWN[sent.name as keyof typeof KNOWN] : Error;
-  const error = Object.create(known.prototype as object) as Error;
+  const error = Object.create(known.prototype) as Error;
   const faults = sent.faults === undefined ? {} : { faults: sent.faults.map(fromSent) };
   return Object.assign(error, sent.own, faults, {
     name: sent.name,

@@ -31,9 +31,9 @@ export function toNewEvent(event: DomainEvent, id: string = randomUUID()): NewEv
   return { id, type: event.type, data: JSON.stringify(event.data), meta: '{}' };
 }
 
-/** A recorded event as the fold takes it. */
-export function toDomainEvent<Event extends DomainEvent>(recorded: RecordedEvent): Event {
-  return { type: recorded.type, data: JSON.parse(recorded.data) as object } as Event;
+/** A recorded event as the fold takes it: the types' names and shapes are what was appended. */
+export function toDomainEvent({ type, data }: RecordedEvent): DomainEvent {
+  return { type, data: JSON.parse(data) as object };
 }
 
 const ATTEMPTS = 20;
@@ -68,7 +68,7 @@ export async function execute<Command, State, Event extends DomainEvent>(
 }
 
 /** The state of a stream as of its last event. */
-export async function load<State, Event extends DomainEvent>(
+async function load<State, Event extends DomainEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'initial' | 'evolve'>,
   stream: string,
@@ -77,7 +77,7 @@ export async function load<State, Event extends DomainEvent>(
   let revision = NO_STREAM;
   for await (const batch of log.readStream(stream)) {
     for (const recorded of batch) {
-      state = decider.evolve(state, toDomainEvent<Event>(recorded));
+      state = decider.evolve(state, toDomainEvent(recorded) as Event);
       revision = recorded.revision;
     }
   }

@@ -116,14 +116,18 @@ class Check {
   text(field: string, value: unknown): string | undefined {
     if (isUnset(value)) return undefined;
     if (typeof value === 'string') return value;
-    return this.refuse(fault.illegalValue, wrong(field, value, 'a string'), undefined);
+    return this.refuse<string | undefined>(fault.illegalValue, wrong(field, value, 'a string'), undefined);
   }
 
   integer(field: string, value: unknown): number | undefined {
     if (isUnset(value)) return undefined;
     const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
     if (Number.isSafeInteger(number)) return (number as number) + 0;
-    return this.refuse(fault.notNumeric, wrong(field, value, 'a whole number'), undefined);
+    return this.refuse<number | undefined>(
+      fault.notNumeric,
+      wrong(field, value, 'a whole number'),
+      undefined,
+    );
   }
 
   price(): number {
@@ -219,7 +223,11 @@ class Check {
   private pixels(field: string, value: unknown): number | undefined {
     const number = this.integer(field, value);
     if (number === undefined || number >= 0) return number;
-    return this.refuse(fault.illegalValue, wrong(field, value, 'a number of pixels'), undefined);
+    return this.refuse<number | undefined>(
+      fault.illegalValue,
+      wrong(field, value, 'a number of pixels'),
+      undefined,
+    );
   }
 
   /** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
@@ -232,15 +240,14 @@ class Check {
     return this.refuse(fault.illegalValue, wrong(field, value, accepted), []);
   }
 
-  private refuse(kind: (message: string, details: FaultDetails) => Fault, message: string): void;
-  private refuse<T>(kind: (message: string, details: FaultDetails) => Fault, message: string, instead: T): T;
-  private refuse(
+  /** Adds a fault; gives what stands for the refused value in the meantime. */
+  private refuse<T = undefined>(
     kind: (message: string, details: FaultDetails) => Fault,
     message: string,
-    instead?: unknown,
-  ): unknown {
+    instead?: T,
+  ): T {
     this.faults.push(kind(message, this.details));
-    return instead;
+    return instead as T;
   }
 }
 

@@ -103,7 +103,8 @@ async function open(folder: string): Promise<Engines> {
 
 /** Waits until this many events have been appended since now, or none have for a while: all that there was to do is done. */
 async function logHasGrown(folder: string, events: number): Promise<void> {
-  const { log, close } = await open(folder);
+  const engines = await open(folder);
+  const { log } = engines;
   const from = Number(await log.head());
   let [last, since] = [from, Date.now()];
   for (;;) {
@@ -112,7 +113,7 @@ async function logHasGrown(folder: string, events: number): Promise<void> {
     if (head - from > events || Date.now() - since > 1500) break;
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  await close();
+  await engines.close();
 }
 
 async function searchUntilThere(

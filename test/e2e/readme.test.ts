@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openEngines } from '../../src/engines/open';
 import { removeFolder, Server, temporaryFolder } from '../support/server';
 
 const README = readFileSync(join(__dirname, '../../README.md'), 'utf8');
@@ -69,7 +70,6 @@ describe('the README', () => {
   });
 
   async function head(): Promise<string> {
-    const { openEngines } = await import('../../src/engines/open');
     const engines = await openEngines({
       dataDir: folder,
       eventLog: 'sqlite:',

@@ -10,6 +10,7 @@ interface Header {
   readonly format: string;
   readonly feedId: number;
   readonly revision: number;
+  readonly removals: number;
   readonly products: number;
   readonly idBytes: number;
   readonly sha256: string;
@@ -25,6 +26,7 @@ export async function saveFingerprints(path: string, feedId: number, prints: Fin
     format: FORMAT,
     feedId,
     revision: prints.revision,
+    removals: prints.removals,
     products: prints.size,
     idBytes: bytes.length,
     sha256: sha256(parts),
@@ -75,7 +77,9 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const ends = new Uint32Array(take(products * 4));
   const flags = new Uint8Array(take(products));
   const bytes = Buffer.from(take(idBytes));
-  return Fingerprints.fromColumns({ prices, contents, posted, ends, flags, bytes }, header.revision);
+  const prints = Fingerprints.fromColumns({ prices, contents, posted, ends, flags, bytes }, header.revision);
+  prints.removals = header.removals;
+  return prints;
 }
 
 function parseHeader(text: string): Header | undefined {

@@ -22,6 +22,8 @@ const WORDS = 4;
 export class Fingerprints {
   /** Revision of the last event folded. */
   revision = NO_STREAM;
+  /** How many platform categories had been removed when the bytes remembered were last checked. */
+  removals = 0;
   /** How many products are listed now. */
   listed = 0;
   private contents = new Uint32Array(512 * WORDS);
@@ -118,8 +120,13 @@ export class Fingerprints {
     else this.enterPosted(product);
   }
 
-  /** Forgets what bytes products were posted as: each is read again when it next comes. */
-  forgetPosted(): void {
+  /**
+   * Forgets what bytes products were posted as if categories have been removed since: each product is read and
+   * checked again when it next comes.
+   */
+  forgetPostedBefore(removals: number): void {
+    if (this.removals === removals) return;
+    this.removals = removals;
     this.posted.fill(0);
     this.indexPosted();
   }

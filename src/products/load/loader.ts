@@ -79,7 +79,7 @@ export class Loader {
     await this.options.reached(request.directoryPosition);
     await feeds.warm(request.feedId);
     const spool = new Spool(spoolFolder);
-    const prints = feeds.peek(request.feedId);
+    const prints = this.hintsOf(request.feedId);
     const receiver = new Receiver({ spool, prints, knowsCategory: this.knowsCategory });
     const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
     const id = randomUUID();
@@ -133,10 +133,17 @@ export class Loader {
     await this.options.feeds.close();
   }
 
+  /** Fingerprints whose bytes would be taken today as they were then. */
+  private hintsOf(feedId: number): Fingerprints | undefined {
+    const prints = this.options.feeds.peek(feedId);
+    return prints?.removals === this.options.directory.categories.removals ? prints : undefined;
+  }
+
   private readonly knowsCategory = (id: string): boolean => this.options.directory.category(id) !== undefined;
 
   private async store(load: Load, prints: Fingerprints): Promise<Loaded> {
     const { request, receiver } = load;
+    prints.forgetPostedBefore(this.options.directory.categories.removals);
     const writer = this.writerFor(request.feedId, prints);
     await this.storePosted(load, writer, prints);
     if (request.mode === 'replace') await removeOthers(load, writer, prints);

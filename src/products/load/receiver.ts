@@ -53,19 +53,25 @@ export class Receiver {
   /** Takes a product in the shape of JSON, from wherever. */
   take(product: Readonly<Record<string, unknown>>, posted?: string): Promise<void> | undefined {
     const checked = checkProduct(product, this.options.knowsCategory);
-    if ('faults' in checked) return this.refuse(checked.sourceProductId, checked.faults);
+    if ('faults' in checked) {
+      this.refuse(checked.sourceProductId, checked.faults);
+      return undefined;
+    }
     const { sourceProductId, price } = checked;
     const { json, digest } = contentOf(checked.product);
     const body = Buffer.from(json);
-    if (body.length > MAX_PRODUCT) return this.oversized(sourceProductId);
+    if (body.length > MAX_PRODUCT) {
+      this.oversized(sourceProductId);
+      return undefined;
+    }
     this.usable(sourceProductId);
     return this.options.spool.put({ kind: 'checked', sourceProductId, price, content: digest, posted, body });
   }
 
   /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
-  oversized(sourceProductId: string | undefined): undefined {
+  oversized(sourceProductId: string | undefined): void {
     const message = `a product may have ${MAX_PRODUCT / 1024} KB at most, as JSON`;
-    return this.refuse(sourceProductId, [
+    this.refuse(sourceProductId, [
       fault.illegalValue(message, sourceProductId === undefined ? {} : { sourceProductId }),
     ]);
   }
@@ -97,7 +103,7 @@ export class Receiver {
   }
 
   /** Counts a product that cannot be stored and what is wrong with it. */
-  refuse(sourceProductId: string | undefined, faults: readonly Fault[]): undefined {
+  refuse(sourceProductId: string | undefined, faults: readonly Fault[]): void {
     this.refused += 1;
     const room = Math.max(0, MAX_FAULTS - this.faults.length);
     this.faults.push(...faults.slice(0, room));

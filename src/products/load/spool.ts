@@ -114,6 +114,8 @@ export class Spool {
       if (this.file === undefined) {
         await mkdir(this.folder, { recursive: true });
         this.file = await open(this.path, 'wx+', 0o600);
+        // Nobody else needs its name: where the system allows it, it is gone with the process, however that ends.
+        await rm(this.path).catch(() => undefined);
       }
       await this.file.appendFile(block.subarray(0, bytes));
     } catch (error) {

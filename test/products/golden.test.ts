@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { priceHistory } from '../../projections/price-history';
+import { products, type StoredOffer } from '../../projections/products';
+import { Directory } from '../../src/directory/directory';
+import { START } from '../../src/kernel/event';
+import { type FeedEvent } from '../../src/products/feed';
+import { applyChange, toChange } from '../../src/products/load/changes';
+import { Fingerprints } from '../../src/products/load/fingerprints';
+
+type Sample = FeedEvent & { readonly stream: string; readonly meta: object };
+
+function sample(type: FeedEvent['type']): Sample {
+  return JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as Sample;
+}
+
+/** One of each type, in an order in which they can follow each other. */
+const TYPES = [
+  'ProductListed',
+  'ProductRevised',
+  'ProductRepriced',
+  'ProductDelisted',
+  'FeedImported',
+] as const;
+const ALL_ARE_THERE: Exclude<FeedEvent['type'], (typeof TYPES)[number]> extends never ? true : false = true;
+
+describe('events of feeds as they have been stored (test/golden)', () => {
+  test('are folded into fingerprints for ever', () => {
+    expect(ALL_ARE_THERE).toBe(true);
+    const prints = new Fingerprints();
+    const states = TYPES.map((type, revision) => {
+      const { stream, data, meta } = sample(type);
+      const text = { data: JSON.stringify(data), meta: JSON.stringify(meta) };
+      const change = toChange({ id: '', stream, type, ...text, revision, position: START });
+      if (change !== undefined) applyChange(prints, change);
+      const product = prints.find('lamp-7');
+      return [
+        prints.isListed(product),
+        prints.priceOf(product),
+        prints.hasContent(product, 'fedcba9876543210fedcba9876543210'),
+      ];
+    });
+    expect(states).toEqual([
+      [true, 12990, false],
+      [true, 11990, true],
+      [true, 9990, true],
+      [false, 9990, true],
+      [false, 9990, true],
+    ]);
+  });
+
+  test('are folded into search documents and price histories for ever', () => {
+    let offer: StoredOffer | undefined;
+    let history: Parameters<typeof priceHistory.fold>[0];
+    for (const type of TYPES) {
+      const event = sample(type);
+      if (event.type === 'FeedImported') continue;
+      offer = products.fold(offer, event);
+      history = priceHistory.fold(history, event);
+      if (type !== 'ProductRepriced') continue;
+      expect(offer).toMatchObject({
+        feedId: 301,
+        sourceProductId: 'lamp-7',
+        price: 9990,
+        product: { name: 'Wall lamp' },
+      });
+      const { fields } = products.describe(offer!, products.idOf(event), new Directory());
+      expect(fields).toMatchObject({
+        brand: 'sol',
+        ean: '4006381333931',
+        title: ['wall', 'lamp'],
+        visible: 0,
+      });
+    }
+    expect(offer).toBeUndefined();
+    expect(history).toEqual({
+      prices: [
+        [12990, Date.parse('2026-01-05T08:00:00Z')],
+        [11990, Date.parse('2026-01-06T08:00:00Z')],
+        [9990, Date.parse('2026-01-07T08:00:00Z')],
+      ],
+    });
+  });
+});
