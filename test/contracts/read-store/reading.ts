@@ -1,4 +1,4 @@
-import { EVERYTHING, type Filter, NoGeneration, UndeclaredField } from '../../../src/kernel/read-store';
+import { EVERYTHING, type Filter } from '../../../src/kernel/read-store';
 import { freshForEach, live, put, type Subject } from '../read-store';
 import { generatedDocuments, OFFERS } from './documents';
 
@@ -35,9 +35,13 @@ export function reading(subject: Subject): void {
   it('refuses a collection of which no generation is live', async () => {
     const store = subject.store();
     await store.create(OFFERS);
-    await expect(store.search(target, { ...page, filter: EVERYTHING })).rejects.toThrow(NoGeneration);
-    await expect(store.get({ collection: 'unknown' }, ['a'])).rejects.toThrow(NoGeneration);
-    await expect(store.checkpoint({ ...target, generation: 999 })).rejects.toThrow(NoGeneration);
+    await expect(store.search(target, { ...page, filter: EVERYTHING })).rejects.toMatchObject({
+      name: 'NoGeneration',
+    });
+    await expect(store.get({ collection: 'unknown' }, ['a'])).rejects.toMatchObject({ name: 'NoGeneration' });
+    await expect(store.checkpoint({ ...target, generation: 999 })).rejects.toMatchObject({
+      name: 'NoGeneration',
+    });
   });
 
   it.each<[string, Filter]>([
@@ -47,7 +51,9 @@ export function reading(subject: Subject): void {
     ['a value of words', { any: [{ field: 'title', in: ['red'] }] }],
   ])('refuses to look for %s', async (_, filter) => {
     await live(subject.store(), OFFERS);
-    await expect(subject.store().search(target, { ...page, filter })).rejects.toThrow(UndeclaredField);
-    await expect(subject.store().count(target, filter)).rejects.toThrow(UndeclaredField);
+    await expect(subject.store().search(target, { ...page, filter })).rejects.toMatchObject({
+      name: 'UndeclaredField',
+    });
+    await expect(subject.store().count(target, filter)).rejects.toMatchObject({ name: 'UndeclaredField' });
   });
 }

@@ -20,7 +20,7 @@ export function searching(subject: Subject): void {
     const target = { collection: spec.name };
     const oracle = oracleOf(documents);
     const queries = queriesFor(documents);
-    const runs = { numRuns: 150 };
+    const runs = { numRuns: 100 };
 
     beforeAll(async () => {
       store = await subject.open();

@@ -25,8 +25,7 @@ const PREPARED = `
     last INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;
   CREATE TABLE unindexed (row INTEGER PRIMARY KEY, tokens TEXT NOT NULL) STRICT;
   CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
-    tokenize = "${TOKENIZER}");
-  INSERT INTO tokens (tokens, rank) VALUES ('automerge', 8);`;
+    tokenize = "${TOKENIZER}");`;
 
 /** The partition of everything where a collection has none. */
 const WHOLE = 0;

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { type ReadStore } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
+import { makeFolder } from './folder';
 import { ThreadedStore } from './threaded-store';
 
 export interface EmbeddedStoreOptions {
@@ -14,7 +14,7 @@ export interface EmbeddedStoreOptions {
 
 /** Opens the read store in a folder, for reading and writing. Raises `EngineUnavailable`. */
 export function openEmbeddedStore({ directory, threads, readers }: EmbeddedStoreOptions): ReadStore {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const store = threads ? new ThreadedStore(directory, readers) : new EmbeddedStore(directory);
   store.clean();
   return store;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../../../kernel/calls';
+import { EngineUnavailable } from '../../../kernel/event-log';
 import { type EmbeddedStore } from './embedded-store';
 import { type ReaderData } from './reader.thread';
 
@@ -17,6 +18,7 @@ interface Reader {
 /** Threads with connections of their own: a query goes to the least busy one, a thread that dies is replaced. */
 export class ReaderThreads {
   private readonly readers = new Set<Reader>();
+  private closed = false;
 
   constructor(
     private readonly directory: string,
@@ -27,6 +29,7 @@ export class ReaderThreads {
 
   /** Has one of the threads answer. */
   async ask<Result>(query: (queries: Remote<Queries>) => Promise<Result>): Promise<Result> {
+    if (this.closed) throw new EngineUnavailable('the read store is closed');
     this.fill();
     const reader = [...this.readers].reduce((least, one) => (one.busy < least.busy ? one : least));
     reader.busy += 1;
@@ -39,10 +42,11 @@ export class ReaderThreads {
 
   /** Has every thread let go of generations that have been dropped. */
   async forget(): Promise<void> {
-    await Promise.all([...this.readers].map(({ queries }) => queries.forget()));
+    await Promise.allSettled([...this.readers].map(({ queries }) => queries.forget()));
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     await Promise.all([...this.readers].map(({ end }) => end()));
   }
 

@@ -1,6 +1,6 @@
-import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CollectionSpec, type Generation, type Lease, NoGeneration } from '../../../kernel/read-store';
+import { filesIn, removeFiles } from './folder';
 import { GenerationFile } from './generation-file';
 import { StoreFile } from './store-file';
 
@@ -97,7 +97,7 @@ export class Registry {
   clean(): void {
     this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
-      const files = readdirSync(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
+      const files = filesIn(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
       for (const name of new Set(files))
         if (/-g\d+\.sqlite$/.test(name) && !ours.has(name)) this.removeFiles(name);
     });
@@ -151,8 +151,7 @@ export class Registry {
   }
 
   private removeFiles(name: string): void {
-    for (const suffix of ['', '-wal', '-shm', '-journal'])
-      rmSync(join(this.directory, name + suffix), { force: true });
+    removeFiles(['', '-wal', '-shm', '-journal'].map((suffix) => join(this.directory, name + suffix)));
   }
 }
 

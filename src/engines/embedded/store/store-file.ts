@@ -50,10 +50,14 @@ export class StoreFile {
     const rows = this.use(
       (database) => this.statement(database, sql).iterate(...values) as Iterator<SqlRow, undefined>,
     );
-    for (;;) {
-      const { done, value } = this.use(() => rows.next());
-      if (done === true) return;
-      yield value;
+    try {
+      for (;;) {
+        const { done, value } = this.use(() => rows.next());
+        if (done === true) return;
+        yield value;
+      }
+    } finally {
+      rows.return?.();
     }
   }
 
@@ -67,7 +71,9 @@ export class StoreFile {
     return this.transaction('BEGIN IMMEDIATE', work);
   }
 
+  /** A transaction that is open is rolled back: the driver itself lets go of it only when it collects garbage. */
   close(): void {
+    if (this.database?.isTransaction === true) this.execute('ROLLBACK');
     this.closed = true;
     this.disconnect();
   }
@@ -114,12 +120,13 @@ export class StoreFile {
   }
 
   private statement(database: DatabaseSyncInstance, sql: string): StatementSyncInstance {
-    const statement = this.statements.get(sql) ?? database.prepare(sql);
-    this.statements.delete(sql);
-    this.statements.set(sql, statement);
+    const prepared = this.statements.get(sql);
+    if (prepared !== undefined) return prepared;
+    const statement = database.prepare(sql);
     statement.setReturnArrays(true);
     const [oldest] = this.statements.keys();
-    if (this.statements.size > MOST_STATEMENTS && oldest !== undefined) this.statements.delete(oldest);
+    if (this.statements.size >= MOST_STATEMENTS && oldest !== undefined) this.statements.delete(oldest);
+    this.statements.set(sql, statement);
     return statement;
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * The inverted index knows one kind of thing, tokens: a field's code followed by a word or by a whole value. So
@@ -14,7 +14,7 @@ const LONGEST = 64;
 
 /** A value as token characters, two different ones never the same: long ones by 160 bits of their hash. */
 export function encode(value: string): string {
-  if (value.length > LONGEST) return `~~${createHash('sha1').update(value).digest('hex')}`;
+  if (value.length > LONGEST) return `~~${hash('sha1', value)}`;
   if (!ESCAPED.test(value)) return value;
   let encoded = '';
   for (let at = 0; at < value.length; at += 1) {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
 import { type Document, type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
@@ -64,7 +64,7 @@ class Batch {
     const known = this.present(document.id, version);
     if (known === 'newer') return;
     const tokens = layout.tokens(document);
-    const digest = createHash('sha1').update(tokens).digest().subarray(0, 12);
+    const digest = hash('sha1', tokens, 'buffer').subarray(0, 12);
     const values: SqlValue[] = [version, digest, ...layout.values(document)];
     const place = this.partition(partition);
     if (known !== undefined && Math.floor(known.row / SLOT) === place.slot) {
