@@ -8,10 +8,11 @@ import { type FeedEvent } from '../../src/products/feed';
 import { applyChange, toChange } from '../../src/products/load/changes';
 import { Fingerprints } from '../../src/products/load/fingerprints';
 
-type Sample = FeedEvent & { readonly stream: string; readonly meta: object };
+type Sample = FeedEvent & { readonly stream: string; readonly meta: object; readonly position: string };
 
 function sample(type: FeedEvent['type']): Sample {
-  return JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as Sample;
+  const stored = JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as object;
+  return { ...stored, position: START } as Sample;
 }
 
 /** One of each type, in an order in which they can follow each other. */
