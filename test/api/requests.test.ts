@@ -1,0 +1,121 @@
+import { TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, JSON_UTF8, outcome, product, XML_UTF8 } from './posted';
+
+const token = TOKENS.nord;
+const OWN = `/1.0/products;fid=${FEEDS.german}`;
+
+let app: TestApp;
+const { post, search } = clientOf(() => app);
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK });
+});
+afterAll(() => app.close());
+
+describe('the format of an answer (Document 1, Conventions 4; decisions A1)', () => {
+  it.each([
+    ['/1.0/products', {}, 'json'],
+    ['/1.0/products.json', { accept: 'application/xml' }, 'json'],
+    ['/1.0/products.xml', { accept: 'application/json' }, 'xml'],
+    ['/1.0/products', { accept: 'application/xml' }, 'json'],
+    ['/1.0/products', { accept: 'text/html, */*;q=0.1' }, 'json'],
+    ['/1.0/products.xml', { accept: 'text/html' }, 'xml'],
+  ])('to GET %s with %j is %s', async (path, headers: Record<string, string>, format) => {
+    const answer = await app.get(`${path};fid=${FEEDS.german}`, { token, headers });
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([
+      200,
+      `application/${format}; charset=utf-8`,
+    ]);
+  });
+});
+
+describe('reading what one has written (decisions A7)', () => {
+  it('a small post is found by the next request, for everyone', async () => {
+    for (const id of ['a', 'b', 'c']) {
+      await post(FEEDS.german, [product(id)]);
+      expect((await search(`;fid=${FEEDS.german};spId=${id}`, 'preisblick')).ids).toEqual([id]);
+    }
+    await app.delete(`${OWN};spId=a`, { token });
+    expect((await search(`;fid=${FEEDS.german};spId=a`, 'preisblick')).ids).toEqual([]);
+  });
+
+  it('waits for X-Min-Position', async () => {
+    const written = await post(FEEDS.german, [product('d')]);
+    const headers = { 'x-min-position': String(written.headers['x-log-position']) };
+    const answer = await app.get(`${OWN};spId=d`, { token, headers });
+    expect([answer.statusCode, answer.body.includes('Product d')]).toEqual([200, true]);
+  });
+
+  it('is 503 with Retry-After for a position that is not there in two seconds', async () => {
+    const answer = await app.get(OWN, { token, headers: { 'x-min-position': '9'.repeat(19) } });
+    expect([outcome(answer), answer.headers['retry-after']]).toEqual(['503 503', '1']);
+  });
+
+  it('refuses a position that is none', async () => {
+    expect(outcome(await app.get(OWN, { token, headers: { 'x-min-position': 'now' } }))).toBe('400 PF_430');
+  });
+});
+
+describe('requests of other origins (Document 1, Conventions 7)', () => {
+  const origin = 'https://shop.example';
+
+  it.each(['GET', 'POST', 'DELETE'])('may be %s, says the preflight', async (method) => {
+    const answer = await app.request('OPTIONS', `${OWN};spId=a?token=${token}`, {
+      headers: {
+        origin,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'content-type',
+      },
+    });
+    expect(answer.statusCode).toBe(204);
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+    expect(answer.headers['access-control-allow-methods']).toContain(method);
+    expect(answer.headers['access-control-allow-headers']).toContain('content-type');
+  });
+
+  it('may read every answer, and what its headers tell', async () => {
+    const headers = { origin };
+    const answers = [
+      await app.get(OWN, { token, headers }),
+      await app.post(OWN, { token, headers, body: '{"products":[]}' }),
+      await app.post(OWN, { token, headers, body: '{' }),
+      await app.delete(`${OWN};spId=a`, { token, headers }),
+      await app.get('/1.0/products', { headers }),
+      await app.request('PUT', OWN, { headers }),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 400, 200, 400, 405]);
+    for (const answer of answers) {
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+      expect(answer.headers['access-control-expose-headers']).toContain('X-Log-Position');
+    }
+  });
+});
+
+describe('JSONP of a write (Document 1, Conventions 5)', () => {
+  it('calls the function with the error list, or with what went wrong', async () => {
+    const posted = await app.post(`${OWN}?jsonp=done`, {
+      token,
+      body: JSON.stringify({ products: [product('j')] }),
+    });
+    expect(posted.body).toBe('/**/done({"errors":[]}, undefined, undefined);');
+    const body = JSON.stringify({ products: [product('k', { price: '' })] });
+    const refused = await app.post(`${OWN}?jsonp=done`, { token, headers: JSON_UTF8, body });
+    expect([refused.statusCode, refused.body]).toEqual([
+      200,
+      '/**/done(undefined, 400, "price must be set");',
+    ]);
+    const removed = await app.delete(`${OWN};spId=j?jsonp=done`, { token });
+    expect(removed.body).toBe('/**/done({"errors":[]}, undefined, undefined);');
+  });
+
+  it('is refused where the answer is XML, before anything is stored (decisions P27)', async () => {
+    const answer = await app.post(`${OWN}?jsonp=done`, { token, headers: XML_UTF8, body: '<products/>' });
+    expect(answer.body).toContain('<code>PF_430</code>');
+  });
+});
+
+it('an answer is not to be taken for another type', async () => {
+  for (const response of [await app.get(OWN, { token }), await app.get(OWN), await app.get('/none')]) {
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
+  }
+});
