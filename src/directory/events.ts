@@ -43,7 +43,7 @@ export interface ProgramDefinition {
 }
 
 /** What a program pays for. `inquiry`: the standard event that claims name (Document 3). */
-export interface ConversionEvent {
+interface ConversionEvent {
   readonly id: number;
   readonly name: string;
   readonly kind: 'sale' | 'lead';
@@ -53,7 +53,7 @@ export interface ConversionEvent {
 }
 
 /** Per cent of the order value, or minor units of the program's currency. */
-export type Commission = { readonly percent: number } | { readonly fixed: number };
+type Commission = { readonly percent: number } | { readonly fixed: number };
 
 export interface SiteDefinition {
   readonly id: number;

@@ -152,7 +152,7 @@ function listOf<Entry extends z.ZodType>(entry: Entry): z.ZodDefault<z.ZodArray<
   return z.array(entry, expects('a list')).default([]);
 }
 
-export const NETWORK_FILE = z.strictObject({ $schema: z.string().exactOptional(), ...LISTS });
+const NETWORK_FILE = z.strictObject({ $schema: z.string().exactOptional(), ...LISTS });
 
 /** A file's content as it is written. */
 export type NetworkFile = z.input<typeof NETWORK_FILE>;

@@ -4,8 +4,8 @@ import { rebuild, type Rebuilt, type RebuildOptions } from '../../projections/re
 import { type Engines } from '../engines/open';
 import { runningCode } from './running-code';
 
-/** There is no projection of this name. */
-export class UnknownProjection extends Error {
+/** There is no projection of this name; the message names those there are. */
+class UnknownProjection extends Error {
   override readonly name = 'UnknownProjection';
 }
 
