@@ -40,7 +40,7 @@ const currency = code(/^[A-Z]{3}$/, isCurrency, 'a currency code of ISO 4217 suc
 const language = code(/^[a-z]{2}$/, isLanguage, 'a language code of ISO 639-1 such as de');
 const categoryId = z
   .string(expects('a category id: an integer as a string'))
-  .regex(/^[1-9]\d{0,15}$/, expects('a category id: an integer as a string'));
+  .regex(/^[1-9]\d{0,14}$/, expects('a category id: an integer as a string'));
 
 function code(pattern: RegExp, isKnown: (code: string) => boolean, what: string): z.ZodType<string> {
   return z.string(expects(what)).regex(pattern, expects(what)).refine(isKnown, expects(what));

@@ -65,7 +65,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
           expect(await importInto(log, file, { prune })).toEqual({ events: 0, position: START });
         }),
       ),
-      { numRuns: 20 },
+      { numRuns: 12 },
     ));
 
   it('comes from any network to any other by pruning', () =>
@@ -89,7 +89,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
           }),
         ),
       ),
-      { numRuns: 20 },
+      { numRuns: 12 },
     ));
 
   it.each<[string, (file: ReturnType<typeof smallNetwork>) => void, readonly string[]]>([
