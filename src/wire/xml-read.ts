@@ -1,4 +1,4 @@
-import { SaxesParser, type SaxesTagPlain } from 'saxes';
+import { SaxesParser } from 'saxes';
 import { NotParsable } from './not-parsable';
 import { Utf8Decoder } from './utf8';
 
@@ -32,6 +32,11 @@ const MAX_MARKUP = 1024 * 1024;
 // XML 1.1, if it were not forced out, would let control characters in.
 const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
 
+/** Names of elements and attributes that are remembered while reading. */
+const MAX_NAMES = 1000;
+
+const NO_ATTRIBUTES = Object.freeze(Object.create(null)) as Record<string, string>;
+
 /** Where saxes is while it collects something that can be handed on in pieces. */
 const IN_TEXT = stateAfter('<a>b');
 const IN_CDATA = stateAfter('<a><![CDATA[b');
@@ -46,27 +51,37 @@ const IN_COMMENT = stateAfter('<a><!--b');
 export function readXml(handlers: XmlHandlers): XmlReader {
   const decoder = new Utf8Decoder();
   const parser = newParser();
-  let depth = 0;
-  let events = 0;
+  const localName = localNames();
+  /** Local names of the elements that are open. */
+  const path: string[] = [];
+  let attributes = NO_ATTRIBUTES;
+  let tags = 0;
   let markup = 0;
 
-  parser.on('opentag', (tag) => {
-    events += 1;
-    depth += 1;
-    if (depth > MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);
-    handlers.open(localName(tag.name), localAttributes(tag));
+  parser.on('attribute', ({ name, value }) => {
+    if (name === 'xmlns' || name.startsWith('xmlns:')) return;
+    if (attributes === NO_ATTRIBUTES) attributes = Object.create(null) as Record<string, string>;
+    attributes[localName(name)] = value;
   });
-  parser.on('closetag', (tag) => {
-    events += 1;
-    depth -= 1;
-    handlers.close(localName(tag.name));
+  parser.on('opentag', (tag) => {
+    if (path.length === MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);
+    const name = localName(tag.name);
+    path.push(name);
+    tags += 1;
+    const given = attributes;
+    attributes = NO_ATTRIBUTES;
+    handlers.open(name, given);
+  });
+  parser.on('closetag', () => {
+    tags += 1;
+    handlers.close(path.pop() ?? '');
   });
   parser.on('text', text);
   parser.on('cdata', text);
   parser.on('doctype', () => parser.fail('a DOCTYPE is not accepted.'));
 
   function text(piece: string): void {
-    if (depth > 0) handlers.text(piece);
+    if (path.length > 0) handlers.text(piece);
   }
 
   /** Empties what saxes would otherwise collect until the text, section or comment ends. */
@@ -82,9 +97,9 @@ export function readXml(handlers: XmlHandlers): XmlReader {
   return {
     write: (chunk) => {
       const piece = decoder.write(chunk);
-      const before = events;
+      const before = tags;
       parser.write(piece);
-      markup = events === before ? markup + piece.length : piece.length;
+      markup = tags === before ? markup + piece.length : piece.length;
       flush();
       if (markup > MAX_MARKUP + piece.length) parser.fail('a tag is too long.');
     },
@@ -110,25 +125,16 @@ function stateAfter(xml: string): number {
   return newParser().write(xml)['state'] as number;
 }
 
-function localName(name: string): string {
-  return name.slice(name.indexOf(':') + 1);
-}
-
-function localAttributes({ attributes }: SaxesTagPlain): XmlAttributes {
-  let local: Record<string, string> | undefined;
-  for (const name in attributes) {
-    if (name !== 'xmlns' && !name.includes(':')) continue;
-    local ??= withoutNamespaces(attributes);
-  }
-  return local ?? attributes;
-}
-
-function withoutNamespaces(attributes: XmlAttributes): Record<string, string> {
-  const local = Object.create(null) as Record<string, string>;
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name !== 'xmlns' && !name.startsWith('xmlns:')) local[localName(name)] = value;
-  }
-  return local;
+/** The part after the prefix; the same names come again and again, so that they are kept and not cut again. */
+function localNames(): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const local = known.get(name);
+    if (local !== undefined) return local;
+    const cut = name.slice(name.indexOf(':') + 1);
+    if (known.size < MAX_NAMES) known.set(name, cut);
+    return cut;
+  };
 }
 
 /** An element of a small document, by local names. */

@@ -163,6 +163,14 @@ describe('what there is not (Document 1, Versioning; decisions A8)', () => {
   });
 });
 
+describe('HEAD', () => {
+  it('is answered like GET, without the body', async () => {
+    const answer = await app.inject({ method: 'HEAD', url: `/1.0/notes.xml;word=a?${token}` });
+    expect([answer.statusCode, answer.body]).toEqual([200, '']);
+    expect(answer.headers['content-type']).toBe('application/xml; charset=utf-8');
+  });
+});
+
 describe('matrix keys (decisions A2, A3)', () => {
   it.each([
     '/1.0/notes;word=a+b;id=1,2;id=3',
