@@ -139,7 +139,7 @@ export class Directory {
    * what products can be mapped anew.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
-    return this.evolve(toDomainEvent<DirectoryEvent>(recorded));
+    return this.evolve(toDomainEvent(recorded) as DirectoryEvent);
   }
 
   /** As `apply`, of an event that has been read. */

@@ -14,7 +14,8 @@ import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
 import { ReadStore } from '../kernel/read-store';
 import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
-import { type SearchKeys } from './search-keys';
+import { type SearchKeys, searchKeys } from './search-keys';
+import { TEXT } from '../wire/key-types';
 
 /** What of the settings the answers depend on. */
 export interface ProductSettings {
@@ -104,29 +105,14 @@ export function ownFeed(directory: Directory, caller: Caller, feedId: number): F
   throw fault.foreignFeed(`fid=${feedId}: the feed does not belong to a program of the caller`);
 }
 
-const LISTS = [
-  'category',
-  'brand',
-  'spId',
-  'tdId',
-  'ean',
-  'mpn',
-  'sku',
-  'upc',
-  'isbn',
-  'availability',
-  'condition',
-  'model',
-  'manufacturer',
-  'shippingCost',
-  'promoText',
-  'warranty',
-  'deliveryTime',
-  'weight',
-  'size',
-  'techSpec',
-  'q',
-] as const;
+/** Keys that take several texts: alternatives of one field. */
+type ListKey = {
+  [Key in keyof SearchKeys]: SearchKeys[Key] extends readonly string[] ? Key : never;
+}[keyof SearchKeys];
+
+const LISTS = (Object.keys(searchKeys) as (keyof SearchKeys)[]).filter(
+  (key): key is ListKey => searchKeys[key].type === TEXT && 'multiple' in searchKeys[key],
+);
 
 const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'orderBy'] as const;
 
