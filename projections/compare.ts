@@ -64,28 +64,56 @@ export async function compareWithLive(
   return { differing: suspects.length, examples: suspects.slice(0, EXAMPLES) };
 }
 
-/** Ids of the documents that only one of two generations has or that are not the same in both, at most one more than can be looked at again. */
+/** Ids of the documents that are not the same in two generations; at most one more than can be looked at again. */
 async function differingIds(store: ReadStore, a: Target, b: Target): Promise<string[]> {
   const differing: string[] = [];
-  const [left, right] = [documents(store, a), documents(store, b)];
-  let [one, other] = [await left.next(), await right.next()];
-  while ((one.done !== true || other.done !== true) && differing.length <= MOST_SUSPECTS) {
-    const [mine, theirs] = [one.value, other.value];
+  const [left, right] = [new Documents(store, a), new Documents(store, b)];
+  while (differing.length <= MOST_SUSPECTS) {
+    const mine = left.current ?? (await left.turn());
+    const theirs = right.current ?? (await right.turn());
+    if (mine === undefined && theirs === undefined) break;
     const [id, otherId] = [mine?.id ?? LAST, theirs?.id ?? LAST];
     if (id !== otherId || mine?.body !== theirs?.body) differing.push(id < otherId ? id : otherId);
-    if (id <= otherId) one = await left.next();
-    if (otherId <= id) other = await right.next();
+    if (id <= otherId) left.skip();
+    if (otherId <= id) right.skip();
   }
-  await Promise.all([left.return(undefined), right.return(undefined)]);
+  await Promise.all([left.close(), right.close()]);
   return differing;
 }
 
 /** After every id. */
 const LAST = '\u{10ffff}';
 
-async function* documents(store: ReadStore, target: Target): AsyncGenerator<Found, undefined> {
-  for await (const page of store.scan(target, EVERYTHING)) yield* page;
-  return undefined;
+/** The documents of a generation by id, one by one; only turning a page takes waiting. */
+class Documents {
+  private readonly pages: AsyncIterator<readonly Found[]>;
+  private page: readonly Found[] = [];
+  private at = 0;
+
+  constructor(store: ReadStore, target: Target) {
+    this.pages = store.scan(target, EVERYTHING)[Symbol.asyncIterator]();
+  }
+
+  /** Undefined at the end of a page. */
+  get current(): Found | undefined {
+    return this.page[this.at];
+  }
+
+  skip(): void {
+    this.at += 1;
+  }
+
+  /** The first document of the next page; undefined at the very end. */
+  async turn(): Promise<Found | undefined> {
+    const page = await this.pages.next();
+    this.page = page.done === true ? [] : page.value;
+    this.at = 0;
+    return this.current;
+  }
+
+  async close(): Promise<void> {
+    await this.pages.return?.();
+  }
 }
 
 async function byId(

@@ -22,30 +22,26 @@ export interface StoredOffer {
   readonly product: Product;
 }
 
-/** Descriptive search keys (Document 1, Search products) and the posted field each of them matches. */
-const DESCRIPTIVE = {
-  brand: 'brand',
-  availability: 'availability',
-  condition: 'condition',
-  model: 'model',
-  manufacturer: 'manufacturer',
-  shippingCost: 'shippingCost',
-  promoText: 'promoText',
-  warranty: 'warranty',
-  deliveryTime: 'deliveryTime',
-  weight: 'weight',
-  size: 'size',
-  techSpec: 'techSpecs',
-} as const satisfies Readonly<Record<string, keyof Product>>;
+/** Descriptive search keys (Document 1, Search products), all but one named like the posted field they match. */
+const DESCRIPTIVE = [
+  'brand',
+  'availability',
+  'condition',
+  'model',
+  'manufacturer',
+  'shippingCost',
+  'promoText',
+  'warranty',
+  'deliveryTime',
+  'weight',
+  'size',
+  'techSpec',
+] as const;
 
 export const IDENTIFIERS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
 
 /** Keys that match with case ignored (`docs/decisions.md#p5`). */
-export const FOLDED_KEYS = [
-  'category',
-  'field',
-  ...(Object.keys(DESCRIPTIVE) as readonly (keyof typeof DESCRIPTIVE)[]),
-] as const;
+export const FOLDED_KEYS = ['category', 'field', ...DESCRIPTIVE] as const;
 
 const FIELDS = {
   feedId: 'number',
@@ -139,8 +135,8 @@ function fieldsOf(
   if (product.fields !== undefined) {
     fields.field = product.fields.map(({ name, value }) => foldCase(`${name}=${value}`));
   }
-  for (const [key, posted] of Object.entries(DESCRIPTIVE) as [keyof typeof DESCRIPTIVE, 'brand'][]) {
-    const value = product[posted];
+  for (const key of DESCRIPTIVE) {
+    const value = product[key === 'techSpec' ? 'techSpecs' : key];
     if (value !== undefined) fields[key] = foldCase(value);
   }
   for (const key of IDENTIFIERS) {
