@@ -1,0 +1,222 @@
+import { type PostedProduct } from '../../src/demo/posted-product';
+
+/** An offer as it was posted; its id is the service's to say. */
+export interface KnownOffer {
+  readonly id: string;
+  readonly feedId: number;
+  /** Epoch ms. */
+  readonly modified: number;
+  readonly product: PostedProduct;
+}
+
+/** What is known of the network. */
+export interface KnownNetwork {
+  readonly feeds: readonly { readonly id: number; readonly currency: string; readonly language: string }[];
+  readonly categories: readonly {
+    readonly id: string;
+    readonly parentId: string | null;
+    readonly names: Readonly<Record<string, string>>;
+  }[];
+  readonly mappings: readonly {
+    readonly feedId: number;
+    readonly name: string;
+    readonly categoryId: string;
+  }[];
+}
+
+/** Keys whose values are compared whole, and where a product has them. */
+const TEXT_KEYS = {
+  category: ({ categories }) => categories.map(({ name }) => name),
+  brand: ({ brand }) => [brand],
+  availability: ({ availability }) => [availability],
+  condition: ({ condition }) => [condition],
+  model: ({ model }) => [model],
+  manufacturer: ({ manufacturer }) => [manufacturer],
+  shippingCost: ({ shippingCost }) => [shippingCost],
+  promoText: ({ promoText }) => [promoText],
+  warranty: ({ warranty }) => [warranty],
+  deliveryTime: ({ deliveryTime }) => [deliveryTime],
+  weight: ({ weight }) => [weight],
+  size: ({ size }) => [size],
+  techSpec: ({ techSpecs }) => [techSpecs],
+  field: ({ fields = [] }) => fields.map(({ name, value }) => `${name}=${value}`),
+} as const satisfies Readonly<Record<string, (product: PostedProduct) => readonly (string | undefined)[]>>;
+
+export type TextKey = keyof typeof TEXT_KEYS;
+
+const CODE_KEYS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
+export type CodeKey = (typeof CODE_KEYS)[number];
+
+/** A search's keys by their names in Document 1, already read. */
+export interface Asked extends Readonly<Partial<Record<TextKey | CodeKey, readonly string[]>>> {
+  readonly fid: readonly number[];
+  readonly q?: readonly string[];
+  readonly spId?: readonly string[];
+  readonly tdId?: readonly string[];
+  readonly tdCategoryId?: readonly number[];
+  readonly currency?: string;
+  readonly language?: string;
+  readonly minPrice?: number;
+  readonly maxPrice?: number;
+  readonly minUpdateDate?: number;
+  readonly maxUpdateDate?: number;
+  readonly minInStock?: number;
+  readonly maxInStock?: number;
+  readonly orderBy?: 'priceAsc' | 'priceDesc' | 'modificationDateAsc' | 'modificationDateDesc';
+  readonly page?: number;
+  readonly pageSize?: number;
+  readonly limit?: number;
+  readonly groupOffersByProduct?: boolean;
+}
+
+export interface Answered {
+  readonly totalHits: number;
+  /** Ids of the offers of each product. */
+  readonly products: readonly (readonly string[])[];
+}
+
+/** What a search must answer (Document 1, Search products; decisions P3 to P8, P13), found by looking at every offer. */
+export function answerOf(
+  asked: Asked,
+  by: 'advertiser' | 'publisher',
+  offers: readonly KnownOffer[],
+  network: KnownNetwork,
+): Answered {
+  const found = offers
+    .filter((offer) => by === 'advertiser' || categoriesOf(offer, network).length > 0)
+    .filter((offer) => isMeant(offer, asked, network));
+  const groups = new Map<string, KnownOffer[]>();
+  for (const offer of found) {
+    const key = asked.groupOffersByProduct === true ? (gtinOf(offer) ?? offer.id) : offer.id;
+    groups.set(key, [...(groups.get(key) ?? []), offer]);
+  }
+  const sorted = [...groups.values()]
+    .map((group) => group.sort((a, b) => a.product.price - b.product.price || (a.id < b.id ? -1 : 1)))
+    .sort((a, b) => compare(ranksOf(a, asked), ranksOf(b, asked)) || (a[0]!.id < b[0]!.id ? -1 : 1));
+  const { page = 1, pageSize = 100, limit = Infinity } = asked;
+  const perPage = Math.min(pageSize, 1000);
+  const from = (Math.max(page, 1) - 1) * perPage;
+  return {
+    totalHits: sorted.length,
+    products: sorted
+      .filter((_, at) => at >= from && at < from + perPage && at < limit && at < 1000)
+      .map((group) => group.map(({ id }) => id)),
+  };
+}
+
+// Which offers ------------------------------------------------------------------------------------------------
+
+function isMeant(offer: KnownOffer, asked: Asked, network: KnownNetwork): boolean {
+  const { product, modified, feedId } = offer;
+  const feed = network.feeds.find(({ id }) => id === feedId)!;
+  const within = (value: number | undefined, min = -Infinity, max = Infinity) =>
+    (min === -Infinity && max === Infinity) || (value !== undefined && value >= min && value <= max);
+  const oneOf = (wanted: readonly unknown[] | undefined, ...values: unknown[]) =>
+    wanted === undefined || values.some((value) => value !== undefined && wanted.includes(value));
+  return (
+    asked.fid.includes(feedId) &&
+    (asked.currency === undefined || asked.currency.toUpperCase() === feed.currency) &&
+    (asked.language === undefined || asked.language.toLowerCase() === feed.language) &&
+    (asked.q === undefined || asked.q.some((value) => hasWords(product, value))) &&
+    within(product.price, asked.minPrice, asked.maxPrice) &&
+    within(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
+    within(product.inStock, asked.minInStock, asked.maxInStock) &&
+    oneOf(asked.spId, product.sourceProductId) &&
+    oneOf(asked.tdId, offer.id) &&
+    oneOf(
+      asked.tdCategoryId?.map(String),
+      ...categoriesOf(offer, network).flatMap((id) => above(id, network)),
+    ) &&
+    CODE_KEYS.every((key) => oneOf(asked[key], product[key])) &&
+    Object.entries(TEXT_KEYS).every(([key, valuesOf]) => {
+      const wanted = asked[key as TextKey]?.map(withoutCase);
+      return (
+        wanted === undefined || valuesOf(product).some((value) => wanted.includes(withoutCase(value ?? '')))
+      );
+    })
+  );
+}
+
+function hasWords({ name, description }: PostedProduct, value: string): boolean {
+  const words = cutWords(`${name} / ${description}`);
+  return cutWords(value).every((word) => words.includes(word));
+}
+
+/** The platform categories that an offer is mapped to. */
+function categoriesOf({ feedId, product }: KnownOffer, { categories, mappings }: KnownNetwork): string[] {
+  return product.categories.flatMap((posted) => {
+    if (categories.some(({ id }) => id === posted.id)) return [posted.id!];
+    const named = categories.filter(({ names }) =>
+      Object.values(names).includes(posted.tdCategoryName ?? ''),
+    );
+    if (named.length === 1) return [named[0]!.id];
+    return mappings
+      .filter((mapping) => mapping.feedId === feedId && mapping.name === posted.name)
+      .map(({ categoryId }) => categoryId);
+  });
+}
+
+/** A category and all that it lies below. */
+function above(id: string | null, network: KnownNetwork): string[] {
+  const category = network.categories.find((one) => one.id === id);
+  return category === undefined ? [] : [category.id, ...above(category.parentId, network)];
+}
+
+// In which order ----------------------------------------------------------------------------------------------
+
+/** What a product is ordered by, the least first. */
+function ranksOf(group: readonly KnownOffer[], { orderBy, q }: Asked): number[] {
+  const cheapest = Math.min(...group.map(({ product }) => product.price));
+  const newest = Math.max(...group.map(({ modified }) => modified));
+  if (orderBy === 'priceAsc') return [cheapest];
+  if (orderBy === 'priceDesc') return [-cheapest];
+  if (orderBy === 'modificationDateAsc') return [newest];
+  if (orderBy === 'modificationDateDesc' || q === undefined) return [-newest];
+  const words = [...new Set(q.flatMap(cutWords))];
+  const relevances = group.map(({ product }) => {
+    const title = cutWords(product.name);
+    return words.filter((word) => title.includes(word)).length;
+  });
+  return [-Math.max(...relevances), -newest];
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  return at < 0 ? 0 : a[at]! - b[at]!;
+}
+
+function gtinOf({ product: { ean, upc } }: KnownOffer): string | undefined {
+  return (ean ?? upc)?.padStart(14, '0');
+}
+
+// Texts -------------------------------------------------------------------------------------------------------
+
+/** Of texts that have been cut already. */
+const cut = new Map<string, readonly string[]>();
+
+function cutWords(text: string): readonly string[] {
+  const known = cut.get(text);
+  if (known !== undefined) return known;
+  const words: string[] = [];
+  let word = '';
+  for (const character of `${text.normalize('NFD')} `) {
+    if (/\p{M}/u.test(character)) continue;
+    if (/[\p{L}\p{N}_]/u.test(character)) {
+      word += withoutCase(character);
+      continue;
+    }
+    if (word !== '') words.push(word);
+    word = '';
+  }
+  cut.set(text, words);
+  return words;
+}
+
+/** Full case folding of each character by itself; the dotless i is the only one whose capital is another's. */
+function withoutCase(text: string): string {
+  let folded = '';
+  for (const character of text.normalize('NFD')) {
+    folded += character === 'ı' ? character : character.toLowerCase().toUpperCase().toLowerCase();
+  }
+  return folded.normalize('NFD');
+}
