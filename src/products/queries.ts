@@ -13,6 +13,7 @@ import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
 import { ReadStore } from '../kernel/read-store';
+import { wordsOf } from '../wire/words';
 import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/key-types';
@@ -118,6 +119,7 @@ const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'o
 
 /** What a search looks for, of its keys and of what the caller may see (`docs/decisions.md#p13`, `#p26`). */
 export function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): ProductCriteria {
+  requireFewWords(keys.q);
   const feeds = [...new Set(keys.fid)].map((id) => ownFeed(directory, caller, id));
   const { currency, language, field, minPrice, maxPrice } = keys;
   const asked = feeds
@@ -158,6 +160,16 @@ function given<Key extends keyof SearchKeys>(
 function minorUnits(amount: number, inwards: (minor: number) => number): number {
   const nearest = Math.round(amount * 100);
   return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
+}
+
+/** Words that the values of `q` may have together (`docs/decisions.md#x14`): to rank by more takes too long. */
+const MAX_WORDS = 1000;
+
+function requireFewWords(q: readonly string[]): void {
+  const words = new Set(q.flatMap(wordsOf));
+  if (words.size > MAX_WORDS) {
+    throw fault.illegalValue(`q has ${words.size} different words: accepted are ${MAX_WORDS} at most`);
+  }
 }
 
 function atLeast(least: number, key: string, value: number | undefined): number | undefined {

@@ -166,6 +166,17 @@ describe('a search key (Document 1, Search products; decisions P4, P5, P6)', () 
     expect([ids.toSorted(), totalHits]).toEqual([found.toSorted(), found.length]);
   });
 
+  it.each([false, true])(
+    'q may have 1,000 words, and no more (decisions X14), grouped: %s',
+    async (grouped) => {
+      const words = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join('+');
+      const keys = `;fid=${german};groupOffersByProduct=${grouped};q=sofa,`;
+      expect((await search(keys + words(999))).ids).toEqual(['so,fa']);
+      const refused = await app.get(`/1.0/products${keys}${words(1000)}`, { token });
+      expect(refusals(refused)).toMatchObject([{ code: 'PF_430' }]);
+    },
+  );
+
   it('holds together with all others, whatever their order and spelling (decisions A2, P5)', async () => {
     const { ids } = await search(`;MAXPRICE=10;;brand=;unknown=1;q=lampe;fid=${german};fid=${swedish};`);
     expect(ids.toSorted()).toEqual(['lamp', 'phones']);

@@ -21,13 +21,23 @@ export function sortKeys(order: readonly Order[], layout: Layout, hits: Hits): r
   }));
 }
 
+/** With more words than this, looking for each among the hits only costs more than it saves. */
+const FEW = 8;
+
 /** How many of the words a document has: for each word, whether it is among the hits that have it. */
-function matches(words: readonly string[], code: string, hits: Hits): Sql {
-  const among = [...new Set(words)].map((word) => {
-    const one = phrase(code, word);
-    return sql`(k.row IN (${matching(hits.match === undefined ? one : `${hits.match} AND ${one}`)}))`;
-  });
-  return among.length === 0 ? raw('0') : join(among, ' + ');
+function matches(words: readonly string[], code: string, { match }: Hits): Sql {
+  const distinct = [...new Set(words)];
+  const narrowed = distinct.length <= FEW && match !== undefined ? `${match} AND ` : '';
+  return sum(distinct.map((word) => sql`(k.row IN (${matching(`${narrowed}${phrase(code, word)}`)}))`));
+}
+
+/** Halved again and again: SQLite takes expressions of limited depth only. */
+function sum(terms: readonly Sql[]): Sql {
+  const [first] = terms;
+  if (first === undefined) return raw('0');
+  if (terms.length === 1) return first;
+  const half = Math.ceil(terms.length / 2);
+  return sql`(${sum(terms.slice(0, half))} + ${sum(terms.slice(half))})`;
 }
 
 /** The keys to be selected, named `<prefix>0`, `<prefix>1`, …: `…, `. */
