@@ -67,6 +67,7 @@ export async function compareWithLive(
 /** Ids of the documents that are not the same in two generations; at most one more than can be looked at again. */
 async function differingIds(store: ReadStore, a: Target, b: Target): Promise<string[]> {
   const differing: string[] = [];
+  await Promise.all([store.refresh(a), store.refresh(b)]);
   const [left, right] = [new Documents(store, a), new Documents(store, b)];
   while (differing.length <= MOST_SUSPECTS) {
     const mine = left.current ?? (await left.turn());

@@ -1,4 +1,3 @@
-import { type Arrival } from './arrival';
 import { type CategoryChange } from '../src/directory/categories';
 import { type Directory } from '../src/directory/directory';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
@@ -9,6 +8,7 @@ import {
   UndeclaredField,
   type Write,
 } from '../src/kernel/read-store';
+import { type Arrival } from './arrival';
 import { nameOf, targetOf } from './generations';
 import { ParkedDocuments } from './parked';
 import { type Projection } from './projection';
@@ -103,7 +103,8 @@ export class GenerationFold {
     signal?: AbortSignal,
   ): Promise<void> {
     const { fanOut } = this.projection;
-    if (fanOut === undefined || version <= this.position) return;
+    if (fanOut === undefined || changes.length === 0 || version <= this.position) return;
+    await this.store.refresh(this.target);
     for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
       const filter = fanOut.concerned(changes.slice(at, at + CHANGES_AT_ONCE));
       for await (const page of this.store.scan(this.target, filter)) {

@@ -56,6 +56,7 @@ export async function prepareParked(store: ReadStore): Promise<void> {
 /** What is parked, of one generation or of all, in no order. */
 export async function listParked(store: ReadStore, generation?: string): Promise<readonly Parked[]> {
   const found: Parked[] = [];
+  await store.refresh(TARGET);
   for await (const page of store.scan(TARGET, generation === undefined ? EVERYTHING : within(generation))) {
     found.push(...page.map(({ body }) => JSON.parse(body) as Parked));
   }
@@ -66,6 +67,7 @@ export async function listParked(store: ReadStore, generation?: string): Promise
 export async function retryParked(store: ReadStore, parked: readonly Parked[]): Promise<void> {
   const writes = parked.map((entry) => toWrite({ ...entry, code: '' }));
   if (writes.length > 0) await store.write(TARGET, writes);
+  await store.refresh(TARGET);
 }
 
 /** Forgets what is parked in a generation that is given up. */

@@ -178,6 +178,7 @@ class Rebuild {
       ({ state }) => state === 'retired',
     );
     await dropGenerations(store, retired.slice(0, -1));
+    await store.refresh(targetOf(generation));
     const documents = await store.count(targetOf(generation), EVERYTHING);
     return { generation: { ...generation, state: 'live' }, documents, ...(comparison && { comparison }) };
   }
