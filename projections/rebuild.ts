@@ -55,7 +55,7 @@ export class RebuildRefused extends Error {
 }
 
 const LEASE = 'rebuild';
-const LEASE_MS = 10_000;
+const LEASE_MS = 5000;
 const POLL_MS = 200;
 /** Most times that it runs after a log that is being written. */
 const TAILS = 10;

@@ -38,6 +38,7 @@ export class World {
   private readonly runners: Runner[] = [];
 
   private constructor(
+    readonly dataDir: string,
     readonly log: EventLog,
     readonly store: ReadStore,
     private readonly close: () => Promise<void>,
@@ -46,7 +47,7 @@ export class World {
   static async open(): Promise<World> {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-projections-'));
     const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
-    return new World(engines.log, engines.store, async () => {
+    return new World(dataDir, engines.log, engines.store, async () => {
       await engines.close();
       await rm(dataDir, { recursive: true });
     });
