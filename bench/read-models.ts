@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { fill } from '../projections/fill';
+import { directoryAt } from '../projections/log-pass';
 import { prepareParked } from '../projections/parked';
 import { type Projection } from '../projections/projection';
+import { Layout } from '../src/engines/embedded/store/layout';
 import { type Engines, openEngines } from '../src/engines/open';
 import { type Generation } from '../src/kernel/read-store';
 import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
@@ -52,9 +54,19 @@ export async function wantedOf(loaded: Loaded, projection: Projection): Promise<
   const options = { code: 'bench', until, onFolded: async () => undefined };
   const [filled] = await fill(log, store, [projection], options);
   if (filled === undefined) throw new Error('nothing was filled');
-  const rows = rowsIn(fileOf(loaded, filled.generation));
+  const { keys, bodies } = rowsIn(fileOf(loaded, filled.generation));
   await store.drop(filled.generation);
-  return { rows, schema: schemaOf(fileOf(loaded, await createLive(loaded, projection))) };
+  const layout = new Layout(projection.collection);
+  const directory = await directoryAt(log, until);
+  const tokens = bodies.map(([row = 0, body], at) => {
+    const id = String(keys[at]?.[1]);
+    const { fields } = projection.describe(JSON.parse(String(body)) as object, id, directory);
+    return [row, layout.tokens({ id, fields, body: '' })] as const;
+  });
+  return {
+    rows: { keys, bodies, tokens },
+    schema: schemaOf(fileOf(loaded, await createLive(loaded, projection))),
+  };
 }
 
 function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string {

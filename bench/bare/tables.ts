@@ -10,13 +10,13 @@ export interface Rows {
   readonly tokens: readonly Row[];
 }
 
-/** The rows in a file of the read store that has been filled but not finished. */
-export function rowsIn(file: string): Rows {
+/** The rows of keys and bodies in a file of the read store. */
+export function rowsIn(file: string): Omit<Rows, 'tokens'> {
   const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
   try {
     const all = (table: string): Row[] =>
       database.prepare(`SELECT * FROM ${table} ORDER BY row`).all() as Row[];
-    return { keys: all('keys'), bodies: all('bodies'), tokens: all('unindexed') };
+    return { keys: all('keys'), bodies: all('bodies') };
   } finally {
     database.close();
   }
@@ -43,7 +43,6 @@ export class BareTables {
       PRAGMA wal_autocheckpoint = 4000;
       PRAGMA journal_size_limit = 67108864;
       ${schema.tables.join(';\n')};
-      INSERT INTO tokens (tokens, rank) VALUES ('automerge', 8);
     `);
     this.indexes = schema.indexes;
     const { columns } = this.database
