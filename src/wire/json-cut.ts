@@ -102,7 +102,7 @@ export class JsonCutter {
     return to;
   }
 
-  /** Takes one byte of the frame and gives the place of the next; the bracket of an element is left to it. */
+  /** Takes a byte of the frame, or white space, and gives the place of the next; an element's bracket is left to it. */
   private frame(chunk: Buffer, at: number): number {
     const byte = chunk[at] ?? 0;
     if (this.place === 'inKey') {
@@ -118,7 +118,7 @@ export class JsonCutter {
     const isInMark = this.place === 'mark' || this.place === 'restOfMark';
     if (isInMark || !WHITE_SPACE.includes(character)) throw this.unexpected(at, shown(byte));
     if (this.place === 'start') this.place = 'object';
-    return at + 1;
+    return endOfBlanks(chunk, at + 1);
   }
 
   /** The key may be spelt with escapes, as anywhere in JSON. */
@@ -141,6 +141,13 @@ export class JsonCutter {
 }
 
 const QUOTE = 0x22;
+
+/** Where a run of white space ends, however long it is. */
+function endOfBlanks(chunk: Buffer, from: number): number {
+  let at = from;
+  while (chunk[at] === 0x20 || chunk[at] === 0x0a || chunk[at] === 0x0d || chunk[at] === 0x09) at += 1;
+  return at;
+}
 
 function shown(byte: number): string {
   if (byte > 0x20 && byte < 0x7f) return String.fromCharCode(byte);
