@@ -1,6 +1,7 @@
 import { EVERYTHING } from '../../src/kernel/read-store';
-import { live, put, readStoreContract } from '../contracts/read-store';
+import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
+import { live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
 import { storeFolder, triedStore } from '../support/store-folder';
 

@@ -8,8 +8,8 @@ import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { writeBatch } from '../../src/engines/embedded/store/writer';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
-import { at, live, put } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
+import { at, live, put } from '../contracts/read-store/subject';
 import { built, DIST } from '../support/built';
 import { storeFolder } from '../support/store-folder';
 
@@ -41,32 +41,6 @@ test('kill -9 at any point leaves documents and checkpoint of one moment, and no
     expect(await store.count(target, EVERYTHING)).toBe(10 * checkpoint + 1);
     expect(await store.count(target, { words: ['red'], within: ['title'] })).toBe(10 * checkpoint + 1);
   }
-});
-
-test('a generation whose building was killed is finished later', async () => {
-  const built = await store.create(OFFERS);
-  const building = { ...target, generation: built.number };
-  await put(store, building, generatedDocuments(300));
-  await store.close();
-
-  store = open();
-  const file = new GenerationFile(join(directory, `${OFFERS.name}-g${built.number}.sqlite`), OFFERS);
-  // As it is when the first rows were indexed and the process was killed then.
-  file.file.writing(() => {
-    file.file.run('INSERT INTO tokens (rowid, t) SELECT row, tokens FROM unindexed ORDER BY row LIMIT 100');
-    file.file.run('DELETE FROM unindexed WHERE row IN (SELECT row FROM unindexed ORDER BY row LIMIT 100)');
-  });
-  file.close();
-  await put(store, building, generatedDocuments(50), 2);
-  await store.finish(built);
-  await store.swap(built);
-
-  const documents = generatedDocuments(300);
-  const having = (word: string) => ({ words: [word], within: ['title'] });
-  for (const word of ['red', 'shoe', '東京'])
-    expect(await store.count(target, having(word))).toBe(
-      documents.filter(({ fields }) => (fields['title'] as string[] | undefined)?.includes(word)).length,
-    );
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { EVERYTHING, type Search } from '../../../src/kernel/read-store';
-import { at, freshForEach, live, put, type Subject } from '../read-store';
+import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, LOOSE, OFFERS } from './documents';
 
 const target = { collection: OFFERS.name };

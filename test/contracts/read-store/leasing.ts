@@ -1,4 +1,4 @@
-import { freshForEach, type Subject } from '../read-store';
+import { freshForEach, type Subject } from './subject';
 
 export function leasing(subject: Subject): void {
   freshForEach(subject);

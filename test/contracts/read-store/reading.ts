@@ -1,5 +1,5 @@
 import { EVERYTHING, type Filter } from '../../../src/kernel/read-store';
-import { freshForEach, live, put, type Subject } from '../read-store';
+import { freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
 
 const target = { collection: OFFERS.name };

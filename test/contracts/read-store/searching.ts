@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { EVERYTHING, type Filter, type ReadStore, type Search } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
-import { type Subject, live, put } from '../read-store';
+import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
 import { queriesFor } from './queries';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { START } from '../../../src/kernel/event';
 import { type Document, EVERYTHING, type Write } from '../../../src/kernel/read-store';
-import { at, freshForEach, live, put, type Subject } from '../read-store';
+import { at, freshForEach, live, put, type Subject } from './subject';
 import { FEEDS, generatedDocuments, OFFERS } from './documents';
 
 const target = { collection: OFFERS.name };

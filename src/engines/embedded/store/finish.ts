@@ -1,34 +1,26 @@
 import { setImmediate } from 'node:timers/promises';
 import { type GenerationFile } from './generation-file';
 
-/** Rows indexed in one transaction: other work of this thread goes on in between. */
-const AT_ONCE = 10_000;
+/** Pages of the index of tokens merged in one transaction: other work of this thread goes on in between. */
+const PAGES = 500;
 
 /**
- * Builds what searching needs: the index of tokens from what the fill has left, row by row in their order, then the
- * indexes that listings are read from. What has been indexed is kept, so that it goes on after a crash.
+ * Builds what a fill has done without: the indexes that listings are read from. The index of tokens is merged into
+ * one piece, so that each token is looked up in one place.
  */
 export async function finish(generation: GenerationFile): Promise<void> {
-  while (!generation.finished()) {
-    generation.file.writing(() => {
-      indexSome(generation);
-    });
+  const { file, layout } = generation;
+  if (generation.finished()) return;
+  const changes = (): number => Number(file.first('SELECT total_changes()')?.[0]);
+  // A negative number begins to merge all there is, a positive one goes on; it is done when hardly anything changes.
+  for (let pages = -PAGES, before = -PAGES; changes() - before >= 2; pages = PAGES) {
+    before = changes();
+    file.run(`INSERT INTO tokens (tokens, rank) VALUES ('merge', ?)`, pages);
     await setImmediate();
   }
-}
-
-function indexSome(generation: GenerationFile): void {
-  const { file, layout } = generation;
-  const [last] =
-    file.first('SELECT max(row) FROM (SELECT row FROM unindexed ORDER BY row LIMIT ?)', AT_ONCE) ?? [];
-  if (typeof last === 'number') {
-    file.run(
-      'INSERT OR REPLACE INTO tokens (rowid, t) SELECT row, tokens FROM unindexed WHERE row <= ?',
-      last,
-    );
-    file.run('DELETE FROM unindexed WHERE row <= ?', last);
-    return;
-  }
-  file.execute(layout.indexes());
-  generation.note('finished', 'yes');
+  file.writing(() => {
+    if (generation.finished()) return;
+    file.execute(layout.indexes());
+    generation.note('finished', 'yes');
+  });
 }

@@ -7,7 +7,11 @@ import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow } from './store-file';
 
-/** One page of groups in order, each with its first members, and the number of all groups, of one moment. */
+/**
+ * One page of groups in order, each with its first members, and the number of all groups, of one moment.
+ *
+ * Ties between groups go by the first member's id, which is looked for only among groups that can be on the page.
+ */
 export function searchGroups(
   generation: GenerationFile,
   wanted: GroupSearch,
@@ -19,17 +23,21 @@ export function searchGroups(
     const within = sortKeys(wanted.within, layout, hits);
     const order = sortKeys(wanted.order, layout, hits);
     const bests = wanted.order.map(({ by }, at) => `${by === 'least' ? 'min' : 'max'}(o${at}) AS o${at}, `);
+    const ranked = sql`rank() OVER (ORDER BY ${sorted(order, 'o')}true)`;
     const query = sql`${withRanges(hits)},
       hits AS MATERIALIZED (
         SELECT ${selected(within, 'w')}${selected(order, 'o')}k.row AS row, k.id AS id, k.version AS version,
           k.${raw(column(layout.field(wanted.groupBy, 'column').name))} AS name
         ${matchingRows(hits, layout)}),
+      groups AS MATERIALIZED (SELECT ${raw(bests.join(''))}name FROM hits GROUP BY name),
+      foremost AS MATERIALIZED (
+        SELECT name, rank FROM (SELECT name, ${ranked} AS rank FROM groups)
+        WHERE rank <= ${wanted.offset + wanted.size}),
       members AS MATERIALIZED (
-        SELECT *, row_number() OVER (PARTITION BY name ORDER BY ${sorted(within, 'w')}id) AS place FROM hits),
-      groups AS MATERIALIZED (
-        SELECT ${raw(bests.join(''))}name, max(iif(place = 1, id, NULL)) AS id FROM members GROUP BY name),
+        SELECT h.*, rank, row_number() OVER (PARTITION BY h.name ORDER BY ${sorted(within, 'w')}id) AS place
+        FROM hits h CROSS JOIN foremost f ON f.name IS h.name),
       page AS MATERIALIZED (
-        SELECT name, row_number() OVER (ORDER BY ${sorted(order, 'o')}id) AS number FROM groups
+        SELECT name, row_number() OVER (ORDER BY rank, id) AS number FROM members WHERE place = 1
         ORDER BY number LIMIT ${wanted.size} OFFSET ${wanted.offset})
       SELECT total, number, id, version, body
       FROM (SELECT count(*) AS total FROM groups) LEFT JOIN (

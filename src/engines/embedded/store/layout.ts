@@ -23,7 +23,6 @@ const PREPARED = `
   CREATE TABLE removed (id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE partitions (value INTEGER PRIMARY KEY, slot INTEGER NOT NULL UNIQUE,
     last INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;
-  CREATE TABLE unindexed (row INTEGER PRIMARY KEY, tokens TEXT NOT NULL) STRICT;
   CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
     tokenize = "${TOKENIZER}");`;
 

@@ -17,7 +17,7 @@ export function writeBatch(
     partition: 'put' in write ? layout.check(write.put) : undefined,
   }));
   file.writing(() => {
-    const batch = new Batch(generation, generation.finished());
+    const batch = new Batch(generation);
     for (const { write, partition } of checked) {
       if ('put' in write && partition !== undefined) batch.put(write.put, partition, write.version);
       else if ('remove' in write) batch.remove(write.remove, write.version);
@@ -26,6 +26,10 @@ export function writeBatch(
     if (checkpoint !== undefined) generation.note('checkpoint', checkpoint);
   });
 }
+
+/** The index takes integers for row numbers, and the driver binds large numbers as floating point. */
+const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
+const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
 
 interface Partition {
   readonly slot: number;
@@ -43,20 +47,13 @@ class Batch {
   private readonly partitions = new Map<number, Partition>();
   private readonly insert: string;
   private readonly update: string;
-  private readonly index: string;
 
-  constructor(
-    private readonly generation: GenerationFile,
-    finished: boolean,
-  ) {
+  constructor(private readonly generation: GenerationFile) {
     this.file = generation.file;
     const columns = generation.layout.columns.map(({ name }) => column(name));
     const set = ['version = CAST(? AS INTEGER)', 'digest = ?', ...columns.map((name) => `${name} = ?`)];
     this.insert = `INSERT INTO keys VALUES (?, ?, CAST(? AS INTEGER), ?${', ?'.repeat(columns.length)})`;
     this.update = `UPDATE keys SET ${set.join(', ')} WHERE row = ?`;
-    this.index = finished
-      ? 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)'
-      : 'INSERT OR REPLACE INTO unindexed VALUES (?, ?)';
   }
 
   put(document: Document, partition: number, version: Position): void {
@@ -70,7 +67,7 @@ class Batch {
     if (known !== undefined && Math.floor(known.row / SLOT) === place.slot) {
       this.file.run(this.update, ...values, known.row);
       this.file.run('UPDATE bodies SET body = ? WHERE row = ?', document.body, known.row);
-      if (digest.compare(known.digest) !== 0) this.file.run(this.index, known.row, tokens);
+      if (digest.compare(known.digest) !== 0) this.file.run(REINDEX, known.row, tokens);
       return;
     }
     if (known !== undefined) this.take(known.row);
@@ -79,7 +76,7 @@ class Batch {
     const row = place.slot * SLOT + place.last;
     this.file.run(this.insert, row, document.id, ...values);
     this.file.run('INSERT INTO bodies VALUES (?, ?)', row, document.body);
-    this.file.run(this.index, row, tokens);
+    this.file.run(INDEX, row, tokens);
   }
 
   remove(id: string, version: Position): void {
@@ -119,7 +116,6 @@ class Batch {
   private take(row: number): void {
     this.file.run('DELETE FROM keys WHERE row = ?', row);
     this.file.run('DELETE FROM bodies WHERE row = ?', row);
-    this.file.run('DELETE FROM unindexed WHERE row = ?', row);
     this.file.run('DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)', row);
     const slot = Math.floor(row / SLOT);
     const [value] = this.file.first('SELECT value FROM partitions WHERE slot = ?', slot) as [number];

@@ -1,0 +1,77 @@
+import { type Order, type Search } from '../../../kernel/read-store';
+import { and, type Hits } from './hits';
+import { column, type Layout, sortIndex } from './layout';
+import { type SortKey } from './ordering';
+import { join, raw, type Sql, sql } from './sql';
+
+/** What steps take, in proportion: a row read from an index; looked up and sorted; asked of the index of tokens. */
+const COST = { step: 1, row: 0.7, probe: 60 } as const;
+
+/** How much further is looked than it would take if the documents that match were evenly spread. */
+const MARGIN = 1.5;
+
+/**
+ * Where so much matches that the first ones are soon found: rows read in the order of the first sort field by its
+ * index, partition by partition, instead of all that match. If tokens have to match too, each row has to be
+ * asked for, so only so many are that it is worth while: they may turn out not to hold a full page. Undefined
+ * where this is not faster.
+ */
+export function firstRows(
+  { order, offset, size }: Search,
+  keys: readonly SortKey[],
+  total: number,
+  hits: Hits,
+  { partition, sorts }: Layout,
+): Sql | undefined {
+  const field = indexedOrder(order, sorts);
+  if (field === undefined || (partition !== undefined && hits.values === undefined)) return undefined;
+  const probed = hits.match !== undefined;
+  const wanted = probed ? Math.ceil((MARGIN * (offset + size) * hits.documents) / total) : offset + size;
+  const lists = partition === undefined ? 1 : hits.partitionCount;
+  if (wanted * (lists * COST.step + (probed ? COST.probe : 0)) > total * COST.row) return undefined;
+
+  const inList = partition === undefined ? raw('true') : raw(`k.${column(partition)} = p.value`);
+  const list = sql`FROM keys k INDEXED BY ${raw(sortIndex(field))} WHERE ${inList}${and(hits.where)}`;
+  const inOrder = join(
+    keys.map(({ expression, direction }) => sql`${expression} ${raw(direction)}, `),
+    '',
+  );
+  const first =
+    order.length === 1 && order[0]?.descending === true
+      ? lastOf(list, raw(`k.${column(field)}`), wanted)
+      : sql`SELECT k.row ${list} ORDER BY ${inOrder}k.id LIMIT ${wanted}`;
+  const rows =
+    partition === undefined
+      ? sql`FROM keys k WHERE k.row IN (${first})`
+      : sql`FROM json_each(${hits.values ?? ''}) p CROSS JOIN keys k ON k.row IN (${first})`;
+  if (hits.match === undefined) return rows;
+  return sql`FROM (SELECT k.row AS row ${rows} ORDER BY ${inOrder}k.id LIMIT ${wanted}) f
+    CROSS JOIN tokens t CROSS JOIN keys k ON k.row = f.row
+    WHERE t.tokens MATCH ${hits.match} AND t.rowid = f.row`;
+}
+
+/**
+ * The rows with the greatest values, and among equal ones those of the first ids: backwards the index has the ids
+ * in the wrong order, and a whole feed may bear one value. So all above the value where they end, of that
+ * value the first ones, and the first ones without a value: these hold the ones wanted.
+ */
+function lastOf(list: Sql, field: Sql, wanted: number): Sql {
+  const least = sql`(SELECT min(value) FROM (
+    SELECT ${field} AS value ${list} AND ${field} IS NOT NULL ORDER BY ${field} DESC LIMIT ${wanted}))`;
+  const parts = [
+    sql`SELECT k.row ${list} AND ${field} > ${least}`,
+    sql`SELECT k.row ${list} AND ${field} = ${least} ORDER BY k.id LIMIT ${wanted}`,
+    sql`SELECT k.row ${list} AND ${field} IS NULL ORDER BY k.id LIMIT ${wanted}`,
+  ];
+  return join(
+    parts.map((part) => sql`SELECT row FROM (${part})`),
+    ' UNION ALL ',
+  );
+}
+
+/** The first field of an order by fields alone, if it is indexed. */
+function indexedOrder(order: readonly Order[], sorts: readonly string[]): string | undefined {
+  const [first] = order;
+  if (first === undefined || !('field' in first) || !sorts.includes(first.field)) return undefined;
+  return order.every((key) => 'field' in key) ? first.field : undefined;
+}
