@@ -27,6 +27,8 @@ export function startProjector(engines: Engines, report: (failure: string) => vo
   const thread = new Worker(join(__dirname, 'projector.thread.js'), {
     workerData,
     transferList: [port, ...ticket.ports],
+    // A batch of documents is young for as long as it takes to write it.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
   });
   thread.unref();
   port1.on('message', (message: { readonly report?: string }) => {

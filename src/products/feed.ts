@@ -59,7 +59,7 @@ export type FeedEvent =
   | { readonly type: 'FeedImported'; readonly data: FeedImport };
 
 /** `product` comes last, so that a reader who needs the rest only can stop before it. */
-export interface ProductContent {
+interface ProductContent {
   readonly sourceProductId: string;
   readonly price: number;
   readonly at: string;

@@ -118,7 +118,7 @@ const LISTS = (Object.keys(searchKeys) as (keyof SearchKeys)[]).filter(
 const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'orderBy'] as const;
 
 /** What a search looks for, of its keys and of what the caller may see (`docs/decisions.md#p13`, `#p26`). */
-export function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): ProductCriteria {
+function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): ProductCriteria {
   requireFewWords(keys.q);
   const feeds = [...new Set(keys.fid)].map((id) => ownFeed(directory, caller, id));
   const { currency, language, field, minPrice, maxPrice } = keys;

@@ -33,7 +33,7 @@ export interface Loaded {
   readonly changes: number;
 }
 
-export interface LoadFault {
+interface LoadFault {
   readonly code: string;
   readonly status: number;
   readonly message: string;

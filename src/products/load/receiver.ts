@@ -11,7 +11,7 @@ import { type Spool } from './spool';
 export const MAX_PRODUCT = 256 * 1024;
 
 /** Refused products that are told of one by one; more are counted. */
-export const MAX_FAULTS = 10_000;
+const MAX_FAULTS = 10_000;
 
 export interface ReceiverOptions {
   readonly spool: Spool;
