@@ -60,7 +60,7 @@ const ROWS: readonly (readonly [expected: string, what: string, request: string,
   ['400 PF_300', 'a post by a publisher', `POST ${OWN}`, { token: TOKENS.preisblick, body }],
   ['400 PF_300', 'a deletion by a publisher', `DELETE ${OWN};deleteAll=true`, { token: TOKENS.deals }],
   ['400 PF_300', 'a token given twice (decisions A4)', `GET ${OWN}?token=${token}`, { token }],
-  ['400 PF_300', 'a token beside an empty one is no second one', `GET ${OWN}?token=${token}&token=x`],
+  ['400 PF_300', 'two tokens, of which one is unknown', `GET ${OWN}?token=${token}&token=x`],
   ['400 PF_391', 'a product URL that is none', `POST ${OWN}`, posting({ productUrl: 'shop.example/a' })],
   [
     '400 PF_391',
