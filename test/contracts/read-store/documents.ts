@@ -33,9 +33,9 @@ export const LOOSE: CollectionSpec = {
 };
 
 export const FEEDS = [1, 2, 7, 40];
-export const WORDS = ['red', 'shoe', 'shoes', 'run', 'runner', 'für', '東京', 'x_1', '2', 'данные', '𝒳'];
+const WORDS = ['red', 'shoe', 'shoes', 'run', 'runner', 'für', '東京', 'x_1', '2', 'данные', '𝒳'];
 /** Values that differ in nothing but case, blanks, quotes or length, and some beyond ASCII. */
-export const VALUES = [
+const VALUES = [
   'Acme',
   'acme',
   'ACME',

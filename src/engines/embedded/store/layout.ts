@@ -108,12 +108,12 @@ export class Layout {
     });
   }
 
-  /** The tokens of a document, as the text that is indexed. */
+  /** The tokens of a document, as the text that is indexed; its partition is one, for filters that combine it with others. */
   tokens({ fields }: Document): string {
     let tokens = '';
     for (const { name, type, code } of this.fields.values()) {
       const value = fields[name];
-      if (value === undefined || type === 'number') continue;
+      if (value === undefined || (type === 'number' && name !== this.partition)) continue;
       if (typeof value === 'object') for (const one of value) tokens += ` ${code}${encode(one)}`;
       else tokens += ` ${code}${encode(String(value))}`;
     }

@@ -1,8 +1,8 @@
 import { type Order } from '../../../kernel/read-store';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
-import { matching, phrase } from './selection';
-import { join, raw, type Sql, sql } from './sql';
+import { isLong, matching, phrase } from './selection';
+import { chain, join, raw, type Sql, sql } from './sql';
 
 /** A sort key: an expression over `keys k`, and its direction; no value comes last either way. */
 export interface SortKey {
@@ -24,20 +24,15 @@ export function sortKeys(order: readonly Order[], layout: Layout, hits: Hits): r
 /** With more words than this, looking for each among the hits only costs more than it saves. */
 const FEW = 8;
 
-/** How many of the words a document has: for each word, whether it is among the hits that have it. */
+/** How many of the words a document has: for each word, whether it is among the documents that have it. */
 function matches(words: readonly string[], code: string, { match }: Hits): Sql {
   const distinct = [...new Set(words)];
-  const narrowed = distinct.length <= FEW && match !== undefined ? `${match} AND ` : '';
-  return sum(distinct.map((word) => sql`(k.row IN (${matching(`${narrowed}${phrase(code, word)}`)}))`));
-}
-
-/** Halved again and again: SQLite takes expressions of limited depth only. */
-function sum(terms: readonly Sql[]): Sql {
-  const [first] = terms;
-  if (first === undefined) return raw('0');
-  if (terms.length === 1) return first;
-  const half = Math.ceil(terms.length / 2);
-  return sql`(${sum(terms.slice(0, half))} + ${sum(terms.slice(half))})`;
+  const narrowed = distinct.length <= FEW && match !== undefined && !isLong(match) ? `${match} AND ` : '';
+  if (distinct.length === 0) return raw('0');
+  return chain(
+    distinct.map((word) => sql`k.row IN (${matching(`${narrowed}${phrase(code, word)}`)})`),
+    '+',
+  );
 }
 
 /** The keys to be selected, named `<prefix>0`, `<prefix>1`, …: `…, `. */

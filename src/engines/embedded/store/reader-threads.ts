@@ -71,8 +71,10 @@ export class ReaderThreads {
       },
       busy: 0,
     };
-    // Who waits for its answer is told by the port that closes with it.
-    thread.on('error', () => undefined);
+    // Who waits for its answer is told by the port that closes with it; that it died is a bug to be heard of.
+    thread.on('error', (error) => {
+      process.emitWarning(error);
+    });
     thread.on('exit', () => this.readers.delete(reader));
     this.readers.add(reader);
   }

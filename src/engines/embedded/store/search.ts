@@ -3,6 +3,7 @@ import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
 import { countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
 import { selected, sorted, type SortKey, sortKeys } from './ordering';
+import { isLong } from './selection';
 import { raw, type Sql, sql } from './sql';
 import { type SqlRow } from './store-file';
 
@@ -14,9 +15,6 @@ export function foundOf([id, version, body]: SqlRow): Found {
   return { id: String(id), version: String(version), body: String(body) };
 }
 
-/** An expression longer than this is a list of many values: to go through it twice takes longer than to count on the way. */
-const LONG = 1_000;
-
 /** One page in order, and the number of all that match, of one moment. */
 export function search(
   generation: GenerationFile,
@@ -27,7 +25,8 @@ export function search(
     if (hits === undefined) return { total: 0, found: [] };
     const keys = sortKeys(wanted.order, generation.layout, hits);
     const all = matchingRows(hits, generation.layout);
-    if ((hits.match?.length ?? 0) > LONG) {
+    if (isLong(hits.match)) {
+      // To count on the way is faster than to go through the list twice.
       const { total, found } = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
       if (total !== undefined) return { total, found };
     }

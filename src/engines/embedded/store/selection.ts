@@ -1,6 +1,6 @@
 import { type Filter } from '../../../kernel/read-store';
 import { column, type Layout } from './layout';
-import { join, raw, type Sql, sql } from './sql';
+import { chain, raw, type Sql, sql } from './sql';
 import { encode } from './tokens';
 
 /** What documents must meet; without parts everything does. `match` is asked of the index of tokens, `where` of `keys k`. */
@@ -10,7 +10,7 @@ interface Condition {
 }
 
 /** Bounds of an indexed sort field that all documents must be within. */
-export interface Bound {
+interface Bound {
   readonly field: string;
   readonly where: Sql;
 }
@@ -59,7 +59,9 @@ export function phrase(code: string, value: string): string {
 }
 
 function conjuncts(filter: Filter): readonly Filter[] {
-  return 'all' in filter ? filter.all.flatMap(conjuncts) : [filter];
+  if ('all' in filter) return filter.all.flatMap(conjuncts);
+  if ('any' in filter && filter.any.length === 1) return filter.any.flatMap(conjuncts);
+  return [filter];
 }
 
 function conditionOf(filter: Filter, layout: Layout): Condition | undefined {
@@ -71,9 +73,10 @@ function conditionOf(filter: Filter, layout: Layout): Condition | undefined {
   }
   if ('in' in filter) {
     const { type, code } = layout.field(filter.field, 'number', 'keyword', 'column');
-    if (type === 'number') return amongNumbers(filter.field, filter.in);
-    const values = new Set(filter.in.filter((value) => typeof value === 'string'));
-    return found([...values].map((value) => phrase(code, value)));
+    const values = new Set(filter.in.filter((value) => (typeof value === 'number') === (type === 'number')));
+    if (type === 'number' && filter.field !== layout.partition)
+      return amongNumbers(filter.field, [...values]);
+    return found([...values].map((value) => phrase(code, String(value))));
   }
   const name = raw(`k.${column(layout.field(filter.field, 'number').name)}`);
   const bounds = [
@@ -81,11 +84,10 @@ function conditionOf(filter: Filter, layout: Layout): Condition | undefined {
     ...(filter.min === undefined ? [] : [sql`${name} >= ${filter.min}`]),
     ...(filter.max === undefined ? [] : [sql`${name} <= ${filter.max}`]),
   ];
-  return { where: join(bounds, ' AND ') };
+  return { where: chain(bounds, 'AND') };
 }
 
-function amongNumbers(field: string, values: readonly (string | number)[]): Condition | undefined {
-  const numbers = values.filter((value) => typeof value === 'number');
+function amongNumbers(field: string, numbers: readonly (string | number)[]): Condition | undefined {
   const name = raw(`k.${column(field)}`);
   const [first, ...others] = numbers;
   if (first === undefined) return undefined;
@@ -127,7 +129,7 @@ function both(conditions: readonly (Condition | undefined)[]): Condition | undef
     ...(matches.length === 0
       ? {}
       : { match: matches.length === 1 ? (matches[0] ?? '') : `(${matches.join(' AND ')})` }),
-    ...(wheres.length === 0 ? {} : { where: join(wheres, ' AND ') }),
+    ...(wheres.length === 0 ? {} : { where: chain(wheres, 'AND') }),
   };
 }
 
@@ -141,14 +143,19 @@ function either(conditions: readonly (Condition | undefined)[]): Condition | und
   const wheres = possible.filter(({ where }) => where !== undefined).map(asWhere);
   if (wheres.length === 0) return { match: anyOf(matches) };
   if (matches.length > 0) wheres.push(asWhere({ match: anyOf(matches) }));
-  return { where: sql`(${join(wheres, ' OR ')})` };
+  return { where: chain(wheres, 'OR') };
 }
 
 /** A condition with all its parts asked of `keys k`; `ranges` are the rows the query is confined to. */
 function asWhere({ match, where }: Condition): Sql {
   const parts = where === undefined ? [] : [where];
   if (match !== undefined) parts.push(sql`k.row IN (${matching(match)})`);
-  return sql`(${join(parts, ' AND ')})`;
+  return chain(parts, 'AND');
+}
+
+/** Whether an expression lists so many values that it takes long to evaluate: once is enough. */
+export function isLong(match: string | undefined): boolean {
+  return (match?.length ?? 0) > 1_000;
 }
 
 /** The rows that match an expression, within `ranges`. */

@@ -35,6 +35,14 @@ export function join(parts: readonly Sql[], separator: string): Sql {
   };
 }
 
+/** One or more terms with an operator between them, in halves: SQLite takes expressions of limited depth only. */
+export function chain(terms: readonly Sql[], operator: 'AND' | 'OR' | '+'): Sql {
+  const [first] = terms;
+  if (first === undefined || terms.length === 1) return sql`(${first ?? raw('')})`;
+  const half = Math.ceil(terms.length / 2);
+  return sql`(${chain(terms.slice(0, half), operator)} ${raw(operator)} ${chain(terms.slice(half), operator)})`;
+}
+
 function isSql(part: Sql | SqlValue): part is Sql {
   return typeof part === 'object' && part !== null && 'text' in part;
 }

@@ -71,9 +71,7 @@ export class StoreFile {
     return this.transaction('BEGIN IMMEDIATE', work);
   }
 
-  /** A transaction that is open is rolled back: the driver itself lets go of it only when it collects garbage. */
   close(): void {
-    if (this.database?.isTransaction === true) this.execute('ROLLBACK');
     this.closed = true;
     this.disconnect();
   }
@@ -114,9 +112,15 @@ export class StoreFile {
   }
 
   private disconnect(): void {
-    this.statements.clear();
-    this.database?.close();
+    const { database } = this;
     this.database = undefined;
+    this.statements.clear();
+    try {
+      // SQLite keeps a closed connection, with its locks, until the driver has collected the last statement as garbage.
+      if (database?.isTransaction === true) database.exec('ROLLBACK');
+    } finally {
+      database?.close();
+    }
   }
 
   private statement(database: DatabaseSyncInstance, sql: string): StatementSyncInstance {
