@@ -1,9 +1,9 @@
-import { parseStringPromise } from 'xml2js';
 import { offerId } from '../../src/products/offer-id';
 import { type TestApp, TestApp as App } from '../support/app';
 import { missingFrom, OFFER_FIELDS, OUTPUT_FIELDS } from './document-tables';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, FULL, product } from './posted';
+import { COMMON, el, OUTPUT, parse } from './xml-elements';
 
 const { german, shared } = FEEDS;
 const FIRST = '2026-03-01T12:00:00.000Z';
@@ -126,52 +126,6 @@ describe('an answer in JSON (Document 1, Product (search and bulk output))', () 
     const { body } = await app.get(`/1.0/products;fid=${german};q=nothing`, { token: TOKENS.nord });
     expect(body).toBe('{"productHeader":{"totalHits":0},"products":[]}');
   });
-});
-
-const OUTPUT = 'urn:com:affilog:pf:model:xml:output';
-const COMMON = 'urn:com:affilog:pf:model:xml:common';
-
-/** An element as an independent parser reads it: namespace and name, attributes, text, children. */
-interface Element {
-  readonly name: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly text: string;
-  readonly children: readonly Element[];
-}
-
-interface Parsed {
-  readonly '#name': string;
-  readonly _?: string;
-  readonly $?: Readonly<Record<string, { readonly value: string }>>;
-  readonly $ns: { readonly uri: string; readonly local: string };
-  readonly $$?: readonly Parsed[];
-}
-
-async function parse(xml: string): Promise<Element> {
-  const options = { xmlns: true, explicitRoot: false, explicitChildren: true, preserveChildrenOrder: true };
-  return toElement((await parseStringPromise(xml, options)) as Parsed);
-}
-
-const PREFIXES: Readonly<Record<string, string>> = { [OUTPUT]: '', [COMMON]: 'common ' };
-
-function toElement({ $ns, $ = {}, _ = '', $$ = [] }: Parsed): Element {
-  return {
-    name: `${PREFIXES[$ns.uri] ?? $ns.uri}${$ns.local}`,
-    attributes: Object.fromEntries(
-      Object.entries($)
-        .filter(([name]) => !name.startsWith('xmlns'))
-        .map(([name, { value }]) => [name, value]),
-    ),
-    text: _,
-    children: $$.map(toElement),
-  };
-}
-
-const el = (name: string, attributes: object = {}, ...content: (string | Element)[]): Element => ({
-  name,
-  attributes: attributes as Element['attributes'],
-  text: content.filter((part) => typeof part === 'string').join(''),
-  children: content.filter((part) => typeof part !== 'string'),
 });
 
 describe('an answer in XML (Document 1, Product (search and bulk output), XML response shape)', () => {
