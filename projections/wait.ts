@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Position } from '../src/kernel/event';
-import { type ReadStore } from '../src/kernel/read-store';
+import { NoGeneration, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from './projection';
 
 const POLL_MS = 5;
@@ -18,12 +18,22 @@ export async function waitForPosition(
   const targets = projections.map(({ collection }) => ({ collection: collection.name }));
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const checkpoints = await Promise.all(targets.map((target) => store.checkpoint(target)));
-    if (checkpoints.every((checkpoint) => checkpoint >= position)) {
+    const checkpoints = await Promise.all(targets.map((target) => checkpointOf(store, target)));
+    if (checkpoints.every((checkpoint) => checkpoint !== undefined && checkpoint >= position)) {
       await Promise.all(targets.map((target) => store.refresh(target)));
       return true;
     }
     if (performance.now() >= deadline) return false;
     await pause(POLL_MS);
+  }
+}
+
+/** Undefined as long as nothing has been projected. */
+async function checkpointOf(store: ReadStore, target: Target): Promise<Position | undefined> {
+  try {
+    return await store.checkpoint(target);
+  } catch (error) {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
+import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, openApiFaults } from '../wire/open-api';
 import { missingRoute, type Routes } from '../wire/routes';
@@ -42,7 +43,7 @@ export class FailureFilter implements ExceptionFilter {
     if (error instanceof Fault || error instanceof Faults) return error;
     const { path } = factsOf(request.raw).target;
     if (error instanceof NotFoundException) return missingRoute(request.method, path, this.routes);
-    if (error instanceof EngineUnavailable) {
+    if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
       request.log.warn({ err: error, path }, 'an engine did not answer');
       return openApiFaults.notResponding(undefined, { retryAfter: RETRY_ENGINE });
     }

@@ -20,6 +20,9 @@ export interface RefusedProduct {
 
 type Posted = Readonly<Record<string, unknown>>;
 
+/** Where a value stands; made only when there is something to say of it. */
+type Place = string | (() => string);
+
 /** Optional fields that are plain text (Document 1, Product posted by an advertiser). */
 const TEXTS = [
   'availability',
@@ -113,7 +116,7 @@ class Check {
     return this.refuse(fault.malformedUrl, wrong(field, value, 'an absolute http or https URL'), '');
   }
 
-  text(field: string, value: unknown): string | undefined {
+  text(field: Place, value: unknown): string | undefined {
     if (isUnset(value)) return undefined;
     if (typeof value === 'string') return value;
     return this.refuse<string | undefined>(fault.illegalValue, wrong(field, value, 'a string'), undefined);
@@ -157,19 +160,23 @@ class Check {
       return this.refuse(fault.valueNotSet, 'categories must be set: at least one category', []);
     }
     const elements = this.list('categories', value, 'a list of objects with an id or a name');
-    return elements.map((element, at) => this.category(`categories[${at}]`, element, knowsCategory));
+    return elements.map((element, at) => this.category(() => `categories[${at}]`, element, knowsCategory));
   }
 
-  private category(field: string, posted: Posted, knowsCategory: (id: string) => boolean): PostedCategory {
-    const id = this.identifier(`${field}.id`, posted.id);
-    const name = this.text(`${field}.name`, posted.name);
-    const tdCategoryName = this.text(`${field}.tdCategoryName`, posted.tdCategoryName);
+  private category(
+    place: () => string,
+    posted: Posted,
+    knowsCategory: (id: string) => boolean,
+  ): PostedCategory {
+    const id = this.identifier(() => `${place()}.id`, posted.id);
+    const name = this.text(() => `${place()}.name`, posted.name);
+    const tdCategoryName = this.text(() => `${place()}.tdCategoryName`, posted.tdCategoryName);
     if (id === undefined && name === undefined && isUnset(posted.id) && isUnset(posted.name)) {
-      this.refuse(fault.valueNotSet, `${field}.id or ${field}.name must be set`);
+      this.refuse(fault.valueNotSet, `${place()}.id or ${place()}.name must be set`);
     } else if (id !== undefined && name === undefined && !knowsCategory(id)) {
       this.refuse(
         fault.illegalValue,
-        wrong(`${field}.id`, id, 'the id of a platform category, or a name beside it'),
+        wrong(`${place()}.id`, id, 'the id of a platform category, or a name beside it'),
       );
     }
     return {
@@ -190,7 +197,7 @@ class Check {
     let any = false;
     for (const name of IDENTIFIERS) {
       const direct = this.identifier(name, this.posted[name]);
-      const inGroup = this.identifier(`identifiers.${name}`, grouped[name]);
+      const inGroup = this.identifier(() => `identifiers.${name}`, grouped[name]);
       const value = direct ?? inGroup;
       if (value === undefined) continue;
       if (direct !== undefined && inGroup !== undefined && direct !== inGroup) {
@@ -214,9 +221,9 @@ class Check {
     const elements = this.list('fields', value, 'a list of objects with a name and a value');
     if (elements.length === 0) return undefined;
     return elements.map((element, at) => {
-      const name = this.text(`fields[${at}].name`, element.name);
+      const name = this.text(() => `fields[${at}].name`, element.name);
       if (isUnset(element.name)) this.refuse(fault.valueNotSet, `fields[${at}].name must be set`);
-      return { name: name ?? '', value: this.text(`fields[${at}].value`, element.value) ?? '' };
+      return { name: name ?? '', value: this.text(() => `fields[${at}].value`, element.value) ?? '' };
     });
   }
 
@@ -231,7 +238,7 @@ class Check {
   }
 
   /** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
-  private identifier(field: string, value: unknown): string | undefined {
+  private identifier(field: Place, value: unknown): string | undefined {
     return this.text(field, Number.isSafeInteger(value) ? String(value) : value);
   }
 
@@ -260,7 +267,8 @@ function isUnset(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-function wrong(field: string, value: unknown, accepted: string): string {
+function wrong(field: Place, value: unknown, accepted: string): string {
+  const name = typeof field === 'string' ? field : field();
   const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return `${field} must be ${accepted}, not '${(shown ?? '').slice(0, 100)}'`;
+  return `${name} must be ${accepted}, not '${(shown ?? '').slice(0, 100)}'`;
 }

@@ -15,8 +15,8 @@ export type Change =
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
 /** A product's content as its events hold it; its digest tells whether it has changed. */
-export function contentOf(product: Product): { json: string; digest: Digest } {
-  const json = JSON.stringify(product);
+export function contentOf(product: Product): { json: Buffer; digest: Digest } {
+  const json = Buffer.from(JSON.stringify(product));
   return { json, digest: digestOf(json) };
 }
 

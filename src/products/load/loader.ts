@@ -196,7 +196,7 @@ export class Loader {
       price,
       content: digest,
       posted,
-      body: Buffer.from(json),
+      body: json,
     });
   }
 

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { type Fault } from '../../kernel/fault';
 import { productFaults as fault } from '../faults';
 import { checkProduct, holdsForbiddenCharacter } from '../product-check';
@@ -59,13 +59,19 @@ export class Receiver {
     }
     const { sourceProductId, price } = checked;
     const { json, digest } = contentOf(checked.product);
-    const body = Buffer.from(json);
-    if (body.length > MAX_PRODUCT) {
+    if (json.length > MAX_PRODUCT) {
       this.oversized(sourceProductId);
       return undefined;
     }
     this.usable(sourceProductId);
-    return this.options.spool.put({ kind: 'checked', sourceProductId, price, content: digest, posted, body });
+    return this.options.spool.put({
+      kind: 'checked',
+      sourceProductId,
+      price,
+      content: digest,
+      posted,
+      body: json,
+    });
   }
 
   /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
@@ -112,20 +118,24 @@ export class Receiver {
   }
 }
 
+const BACKSLASH = 0x5c;
 /** Characters and escapes among which a forbidden one may be. */
 const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
 
 /** Reads a product posted as JSON; raises `noParsableContent` for what stores nothing of the whole body. */
 export function parseProduct(bytes: Buffer): Record<string, unknown> {
-  if (!isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
-  const text = bytes.toString();
+  const isPlain = isAscii(bytes);
+  if (!isPlain && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
+  const text = bytes.toString(isPlain ? 'latin1' : 'utf8');
   let product: Record<string, unknown>;
   try {
     product = JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
     throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
   }
-  if (SUSPICIOUS.test(text) && holdsForbiddenCharacter(product)) {
+  // Others than these two cannot be in what JSON.parse has taken.
+  const isSuspicious = !(isPlain && !bytes.includes(BACKSLASH)) && SUSPICIOUS.test(text);
+  if (isSuspicious && holdsForbiddenCharacter(product)) {
     throw fault.noParsableContent('the body has a character that XML does not allow');
   }
   return product;
