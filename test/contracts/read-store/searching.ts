@@ -115,6 +115,26 @@ export function searching(subject: Subject): void {
       expect(await store.count(target, filter)).toBe(documents.length);
     });
 
+    it('takes a thousand alternatives and a thousand words', async () => {
+      const some: Filter[] = documents.slice(0, 1_000).map(({ fields }, n) => ({
+        all: [
+          { field: 'feedId', in: [fields['feedId'] as number] },
+          n % 2 === 0
+            ? { field: 'price', min: n, max: n }
+            : { field: 'groupId', in: [fields['groupId'] as string] },
+        ],
+      }));
+      const alternatives = Array.from({ length: 1_000 }, (_, n) => some[n % some.length]!);
+      const matches = Array.from({ length: 1_000 }, (_, n) => (n === 500 ? 'red' : `word${n}`));
+      const search: Search = {
+        filter: { any: alternatives },
+        order: [{ matches, within: 'title', descending: true }],
+        offset: 0,
+        size: 50,
+      };
+      expect(await searched(search)).toEqual(oracle.search(search));
+    });
+
     it.each(['brand', 'tags', 'stock'])('takes thousands of values of %s', async (field) => {
       const some = documents.slice(0, 50).flatMap<string | number>(({ fields }) => fields[field] ?? []);
       const others = Array.from({ length: 3_000 }, (_, n) => (field === 'stock' ? 1000 + n : `v${n}`));
