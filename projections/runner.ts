@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, START } from '../src/kernel/event';
-import { type EventLog } from '../src/kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, targetOf } from './generations';
@@ -143,6 +143,7 @@ export class Runner {
       this.isCaughtUp = batch.caughtUp;
       this.caughtUpAt = this.now();
     }
+    if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }
 
   /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */

@@ -62,6 +62,7 @@ export class FollowedDirectory {
           if (batch.caughtUp) caughtUp();
           wait = WAITS.first;
         }
+        if (!this.signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
         await after(wait, undefined, { signal: this.signal }).catch(() => undefined);
