@@ -52,14 +52,14 @@ export function firstRows(
 
 /**
  * The rows with the greatest values, and among equal ones those of the first ids: backwards the index has the ids
- * in the wrong order, and a whole feed may bear one value. So all above the value where they end, of that
- * value the first ones, and the first ones without a value: these hold the ones wanted.
+ * in the wrong order, and a whole feed may bear one value. So the greatest ones whatever their ids, those of the
+ * first ids that have the least value among them, and the first ones without a value: these hold the ones wanted.
  */
 function lastOf(list: Sql, field: Sql, wanted: number): Sql {
-  const least = sql`(SELECT min(value) FROM (
-    SELECT ${field} AS value ${list} AND ${field} IS NOT NULL ORDER BY ${field} DESC LIMIT ${wanted}))`;
+  const greatest = sql`${list} AND ${field} IS NOT NULL ORDER BY ${field} DESC LIMIT ${wanted}`;
+  const least = sql`(SELECT min(value) FROM (SELECT ${field} AS value ${greatest}))`;
   const parts = [
-    sql`SELECT k.row ${list} AND ${field} > ${least}`,
+    sql`SELECT k.row ${greatest}`,
     sql`SELECT k.row ${list} AND ${field} = ${least} ORDER BY k.id LIMIT ${wanted}`,
     sql`SELECT k.row ${list} AND ${field} IS NULL ORDER BY k.id LIMIT ${wanted}`,
   ];
