@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { destination, pino, type Logger } from 'pino';
-import { createApp } from './app';
 import { type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
@@ -32,13 +31,14 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     opened.push(() => engines.close());
     const follower = await openDirectory(engines, opened);
     const shown = demo ? await createDemo(engines.log, config.dataDir, config.baseUrl) : [];
-    if (roles.includes('projector')) {
-      const projector = startProjector(engines, (failure) => log.error(failure));
-      opened.push(() => projector.stop());
-      await projector.start();
-    }
-    if (!roles.includes('api')) return { stop };
-    return { url: await listen(config, engines, follower, log, opened), shown, stop };
+    const projecting = roles.includes('projector') ? project(engines, log, opened) : undefined;
+    // Waited for below; until then a failure is nobody's.
+    projecting?.catch(() => undefined);
+    const url = roles.includes('api')
+      ? await listen(config, engines, follower, log, opened, projecting)
+      : undefined;
+    await projecting;
+    return { ...(url === undefined ? {} : { url }), shown, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -56,14 +56,24 @@ async function openDirectory(engines: Engines, opened: Opened): Promise<Followed
   return follower;
 }
 
+/** Resolves when every read model can be read. */
+async function project(engines: Engines, log: Logger, opened: Opened): Promise<void> {
+  const projector = startProjector(engines, (failure) => log.error(failure));
+  opened.push(() => projector.stop());
+  await projector.start();
+}
+
 async function listen(
   config: Config,
   engines: Engines,
   follower: FollowedDirectory,
   log: Logger,
   opened: Opened,
+  projecting: Promise<void> | undefined,
 ): Promise<string> {
   const loader = startLoader(engines, config.dataDir);
+  // The threads begin while the modules of HTTP are being loaded.
+  const { createApp } = await import('./app.js');
   const readiness = await readinessOf(engines, follower);
   const app = await createApp({ config, store: engines.store, follower, loader, readiness, log });
   // A load under way is broken off between two appends, so that it does not hold up the end.
@@ -72,6 +82,7 @@ async function listen(
     await loader.close();
     await closed;
   });
+  await projecting;
   await app.listen(config.port, config.host);
   const url = await app.getUrl();
   return url;

@@ -11,6 +11,7 @@ export async function createDemo(
   dataDir: string,
   baseUrl: string,
 ): Promise<readonly string[]> {
+  if ((await log.head()) !== START) return [];
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
   let at = new Date();
