@@ -62,7 +62,8 @@ export class FollowedDirectory {
           if (batch.caughtUp) caughtUp();
           wait = WAITS.first;
         }
-        if (!this.signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+        // By the signal, or because the log was closed: the pause below tells.
+        throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
         await after(wait, undefined, { signal: this.signal }).catch(() => undefined);
