@@ -6,8 +6,9 @@ import {
   type Order,
   type ReadStore,
 } from '../src/kernel/read-store';
+import { type Offer, type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { FOLDED_KEYS, IDENTIFIERS, type ProductField, products, type StoredOffer } from './products';
+import { FOLDED_KEYS, IDENTIFIERS, type ProductField, products } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
 const SEARCH_CAP = 1000;
@@ -50,11 +51,6 @@ export interface SearchWindow {
   readonly size: number;
 }
 
-/** An offer found. */
-export interface FoundOffer extends StoredOffer {
-  readonly id: string;
-}
-
 /** The part of the results that a page is, within the cap and below `limit` (`docs/decisions.md#p3`). */
 export function searchWindow(page = 1, pageSize = 100, limit = Infinity): SearchWindow {
   const perPage = Math.min(pageSize, SEARCH_CAP);
@@ -67,7 +63,7 @@ export function searchWindow(page = 1, pageSize = 100, limit = Infinity): Search
 export async function searchProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<{ total: number; offers: readonly FoundOffer[] }> {
+): Promise<{ total: number; offers: readonly Offer[] }> {
   const { total, found } = await store.search(TARGET, {
     filter: await filterOf(store, criteria),
     order: orderOf(criteria),
@@ -83,7 +79,7 @@ export async function searchProducts(
 export async function searchGroupedProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<{ total: number; groups: readonly (readonly FoundOffer[])[] }> {
+): Promise<{ total: number; groups: readonly (readonly Offer[])[] }> {
   const { total, groups } = await store.searchGroups(TARGET, {
     filter: await filterOf(store, criteria),
     groupBy: 'groupId' satisfies ProductField,
@@ -97,7 +93,7 @@ export async function searchGroupedProducts(
 
 const TARGET = { collection: products.collection.name };
 
-function toOffer({ id, body }: Found): FoundOffer {
+function toOffer({ id, body }: Found): Offer {
   return { id, ...(JSON.parse(body) as StoredOffer) };
 }
 

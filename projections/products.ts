@@ -1,26 +1,10 @@
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
-import { type Product } from '../src/products/feed';
 import { groupingIdOf } from '../src/products/gtin';
+import { type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
-
-/**
- * A product in a feed, as answers need it; programs, currencies and the names of categories are joined when
- * answering.
- */
-export interface StoredOffer {
-  readonly feedId: number;
-  readonly sourceProductId: string;
-  /** Minor units. */
-  readonly price: number;
-  /** Last modification, epoch ms. */
-  readonly modified: number;
-  /** For each of the product's categories the platform category it is mapped to, or null. */
-  readonly mapped: readonly (string | null)[];
-  readonly product: Product;
-}
 
 /** Descriptive search keys (Document 1, Search products), all but one named like the posted field they match. */
 const DESCRIPTIVE = [

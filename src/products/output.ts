@@ -2,22 +2,9 @@ import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type PostedCategory, type Product } from './feed';
 import { groupingIdOf } from './gtin';
+import { type Offer } from './offer';
 import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
-
-/** An offer as it is stored: everything but what is joined when answering. */
-export interface Offer {
-  readonly id: string;
-  readonly feedId: number;
-  readonly sourceProductId: string;
-  /** Minor units. */
-  readonly price: number;
-  /** Epoch ms. */
-  readonly modified: number;
-  /** For each category of the product the platform category it is mapped to, or null. */
-  readonly mapped: readonly (string | null)[];
-  readonly product: Product;
-}
 
 /** Prices of an offer, newest first: minor units, and since when (epoch ms). */
 export type Prices = readonly (readonly [price: number, since: number])[];

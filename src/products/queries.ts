@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { pricesOf } from '../../projections/price-history';
 import {
-  type FoundOffer,
   type ProductCriteria,
   searchGroupedProducts,
   searchProducts,
@@ -14,6 +13,7 @@ import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
 import { ReadStore } from '../kernel/read-store';
 import { wordsOf } from '../wire/words';
+import { type Offer } from './offer';
 import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/key-types';
@@ -80,14 +80,14 @@ export class ProductQueries {
   private async find(
     criteria: ProductCriteria,
     isGrouped: boolean,
-  ): Promise<{ total: number; groups: readonly (readonly FoundOffer[])[] }> {
+  ): Promise<{ total: number; groups: readonly (readonly Offer[])[] }> {
     if (isGrouped) return searchGroupedProducts(this.store, criteria);
     const { total, offers } = await searchProducts(this.store, criteria);
     return { total, groups: offers.map((offer) => [offer]) };
   }
 
   private async pricesFor(
-    offers: readonly FoundOffer[],
+    offers: readonly Offer[],
     isAsked: boolean,
   ): Promise<ReadonlyMap<string, Prices> | undefined> {
     if (!isAsked && this.settings.priceHistory === 'asked') return undefined;

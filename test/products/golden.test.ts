@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { priceHistory } from '../../projections/price-history';
-import { products, type StoredOffer } from '../../projections/products';
+import { products } from '../../projections/products';
+import { type StoredOffer } from '../../src/products/offer';
 import { Directory } from '../../src/directory/directory';
 import { START } from '../../src/kernel/event';
 import { type FeedEvent } from '../../src/products/feed';
