@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type PostedProduct } from '../../src/demo/posted-product';
-import { answerOf, type Asked, type CodeKey, type KnownOffer, type TextKey } from '../support/oracle-search';
+import { answerOf, type Asked, type CodeKey, type KnownOffer, TEXT_KEYS } from '../support/oracle-search';
 import { TestApp } from '../support/app';
 import { anyProduct } from '../support/products';
 import { type Client, FEEDS, NETWORK } from './network';
@@ -79,22 +79,6 @@ function valueOf(pick: (product: PostedProduct) => readonly (string | undefined)
 
 const several = <T>(arbitrary: fc.Arbitrary<T>) => maybe(fc.array(arbitrary, { minLength: 1, maxLength: 3 }));
 
-const TEXTS: Readonly<Record<TextKey, (product: PostedProduct) => readonly (string | undefined)[]>> = {
-  category: ({ categories }) => categories.map(({ name }) => name),
-  brand: ({ brand }) => [brand],
-  availability: ({ availability }) => [availability],
-  condition: ({ condition }) => [condition],
-  model: ({ model }) => [model],
-  manufacturer: ({ manufacturer }) => [manufacturer],
-  shippingCost: ({ shippingCost }) => [shippingCost],
-  promoText: ({ promoText }) => [promoText],
-  warranty: ({ warranty }) => [warranty],
-  deliveryTime: ({ deliveryTime }) => [deliveryTime],
-  weight: ({ weight }) => [weight],
-  size: ({ size }) => [size],
-  techSpec: ({ techSpecs }) => [techSpecs],
-  field: ({ fields = [] }) => fields.map(({ name, value }) => `${name}=${value}`),
-};
 const titleAndText = ({ name, description }: PostedProduct) => [name, description];
 const CODES: readonly CodeKey[] = ['ean', 'mpn', 'sku', 'upc', 'isbn'];
 
@@ -130,7 +114,7 @@ const searches: fc.Arbitrary<Asked> = fc
         fc.record({ currency: fc.constantFrom('EUR', 'sek', 'USD') }),
         fc.record({ language: fc.constantFrom('de', 'SV', 'fr') }),
         fc.record({ spId: several(valueOf(({ sourceProductId }) => [sourceProductId])) }),
-        ...Object.entries(TEXTS).map(([key, pick]) => {
+        ...Object.entries(TEXT_KEYS).map(([key, pick]) => {
           const value = valueOf(pick);
           return fc.record({ [key]: key === 'field' ? value.map((one) => [one]) : several(value) });
         }),

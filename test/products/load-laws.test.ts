@@ -11,7 +11,7 @@ import { Feeds } from '../../src/products/load/feeds';
 import { Loader } from '../../src/products/load/loader';
 import { generateProducts } from '../../src/demo/generate';
 import { anyPrice, anyProduct, anyProducts, toJson, toXml } from '../support/products';
-import { realFeeds } from '../support/real-products';
+import { testRealProducts } from '../support/real-products';
 
 let log: EventLog;
 let folder: string;
@@ -137,16 +137,11 @@ async function makeTheSameEitherWay(products: readonly PostedProduct[]): Promise
 }
 
 describe('A large body', () => {
-  const real = realFeeds();
-
   it('of generated products makes the same events as XML and as JSON', async () => {
     await makeTheSameEitherWay([...generateProducts({ count: 1500 })]);
   });
 
-  (real === undefined ? it.skip : it)(
-    'of real products does too (left out where they are not there)',
-    async () => {
-      for (const { products } of real ?? []) await makeTheSameEitherWay(products);
-    },
-  );
+  testRealProducts('of real products does too', async (feeds) => {
+    for (const { products } of feeds) await makeTheSameEitherWay(products);
+  });
 });

@@ -8,6 +8,6 @@ export const DIST = join(__dirname, '../../dist');
 export function built(module: string): unknown {
   const file = join(DIST, `${module}.js`);
   if (!existsSync(file)) throw new Error(`${module} is not built: run "npm run build" before this test`);
-  // eslint-disable-next-line @typescript-eslint/no-require-imports
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- its path is known only here, and it may be missing
   return require(file);
 }

@@ -25,7 +25,7 @@ export interface KnownNetwork {
 }
 
 /** Keys whose values are compared whole, and where a product has them. */
-const TEXT_KEYS = {
+export const TEXT_KEYS = {
   category: ({ categories }) => categories.map(({ name }) => name),
   brand: ({ brand }) => [brand],
   availability: ({ availability }) => [availability],
@@ -42,7 +42,7 @@ const TEXT_KEYS = {
   field: ({ fields = [] }) => fields.map(({ name, value }) => `${name}=${value}`),
 } as const satisfies Readonly<Record<string, (product: PostedProduct) => readonly (string | undefined)[]>>;
 
-export type TextKey = keyof typeof TEXT_KEYS;
+type TextKey = keyof typeof TEXT_KEYS;
 
 const CODE_KEYS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
 export type CodeKey = (typeof CODE_KEYS)[number];

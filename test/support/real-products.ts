@@ -64,3 +64,13 @@ function posted(product: RealProduct, at: number, rate: number): PostedProduct {
     fields: [{ name: 'popularity', value: String(popularity) }],
   };
 }
+
+/** A test over the real products; where they are not there, what is left out is said and no test is counted. */
+export function testRealProducts(
+  name: string,
+  run: (feeds: readonly [RealFeed, RealFeed]) => Promise<void> | void,
+): void {
+  const feeds = realFeeds();
+  if (feeds === undefined) process.stderr.write(`left out, since there is no ${REAL_PRODUCTS}: ${name}\n`);
+  else test(name, async () => run(feeds));
+}
