@@ -1,0 +1,49 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+
+/** The URL names no EventStoreDB in a way that can be used. What it holds is not told: it may hold a password. */
+export class UnusableUrl extends Error {
+  override readonly name = 'UnusableUrl';
+}
+
+/** Up to the hosts, as the client library finds them. */
+const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
+
+/** What may follow the `?` of an `esdb://` URL. */
+const OPTIONS = new Set(
+  [
+    'connectionName',
+    'defaultDeadline',
+    'discoveryInterval',
+    'gossipTimeout',
+    'keepAliveInterval',
+    'keepAliveTimeout',
+    'maxDiscoverAttempts',
+    'nodePreference',
+    'tls',
+    'tlsCAFile',
+    'userCertFile',
+    'userKeyFile',
+  ].map((name) => name.toLowerCase()),
+);
+
+/**
+ * A client for `esdb://` and `esdb+discover://` URLs; connects when it is first used. Raises `UnusableUrl`: the
+ * client library itself would print the whole URL where it does not know an option.
+ */
+export function clientFor(url: string): EventStoreDBClient {
+  if (!/^esdb(?:\+discover)?:\/\//.test(url))
+    throw new UnusableUrl('it has to begin with esdb:// or esdb+discover://');
+  const options = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
+  for (const option of options.split('&').filter(Boolean)) {
+    const name = option.split('=', 1)[0] ?? '';
+    if (!OPTIONS.has(name.toLowerCase().replace(/[_-]/g, '')))
+      throw new UnusableUrl(
+        `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
+      );
+  }
+  try {
+    return EventStoreDBClient.connectionString(url);
+  } catch {
+    throw new UnusableUrl('it is not esdb://[user:password@]host[:port][,host…][?option=value&…]');
+  }
+}
