@@ -30,6 +30,13 @@ export interface ReadAllOptions {
   readonly batchSize?: number;
 }
 
+export interface ReadBackwardsOptions {
+  /** Read what comes before this position; absent for everything, from the last event back. */
+  readonly before?: Position;
+  /** Most events in a batch (default 1,000). */
+  readonly batchSize?: number;
+}
+
 export interface SubscribeOptions extends ReadAllOptions {
   /** Ends the subscription: the iteration finishes without an error. */
   readonly signal?: AbortSignal;
@@ -89,6 +96,9 @@ export abstract class EventLog {
 
   /** Everything after a position up to the end the log has now; the last batch has `caughtUp`. */
   abstract readAll(options: ReadAllOptions): AsyncIterable<EventBatch>;
+
+  /** Everything before a position, the last one first, up to the first event of the log. */
+  abstract readAllBackwards(options?: ReadBackwardsOptions): AsyncIterable<readonly RecordedEvent[]>;
 
   /**
    * Everything after a position, then what is appended later, for ever: each event once, in order, none left

@@ -3,6 +3,7 @@ import { appending } from './event-log/appending';
 import { judging } from './event-log/judging';
 import { type Subject } from './event-log/events';
 import { reading } from './event-log/reading';
+import { readingBackwards } from './event-log/reading-backwards';
 import { subscribing } from './event-log/subscribing';
 
 /** A log to be tried; what it held before does not matter. */
@@ -32,6 +33,7 @@ export function eventLogContract(name: string, open: () => Promise<TriedLog>): v
     describe('appends', () => appending(subject));
     describe('judges a repeated append', () => judging(subject));
     describe('reads', () => reading(subject));
+    describe('reads backwards', () => readingBackwards(subject));
     describe('is subscribed to', () => subscribing(subject));
   });
 }

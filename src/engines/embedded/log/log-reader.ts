@@ -67,6 +67,22 @@ export class LogReader {
     });
   }
 
+  /** The last `most` events before a position, the last one first. */
+  before(before: number, most: number): readonly RecordedEvent[] {
+    return this.#connection.use(({ prepared }) => {
+      const planned = prepared(
+        `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes FROM appends a
+         WHERE ${APPENDS_BEFORE} ORDER BY a.position DESC LIMIT ?2`,
+      ).all(before, most) as Planned[];
+      const { count } = cut(planned, most);
+      const rows = prepared(
+        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND e.position < ?1
+         ORDER BY a.position DESC, e.position DESC LIMIT ?2`,
+      ).all(before, count) as Row[];
+      return rows.map(toEvent);
+    });
+  }
+
   /** The first `most` events of a stream from a revision on, or back from it. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamStretch {
     const { append, event, left, order } = backwards ? BACKWARDS : FORWARDS;
@@ -104,6 +120,9 @@ const BACKWARDS = {
   left: '?2 - a.revision + a.events',
   order: 'DESC',
 };
+
+/** Those with events before the position `?1`: the one that it lies in ends less than the longest append after it. */
+const APPENDS_BEFORE = `a.position < ?1 + ${APPEND_LIMITS.events} AND a.position - a.events < ?1 - 1`;
 
 /** A condition on the append `a` with its parameters from `?4` on. */
 function anyPrefix(count: number): string {

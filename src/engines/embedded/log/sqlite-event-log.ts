@@ -4,6 +4,7 @@ import {
   type EventBatch,
   EventLog,
   type ReadAllOptions,
+  type ReadBackwardsOptions,
   type ReadStreamOptions,
   type SubscribeOptions,
 } from '../../../kernel/event-log';
@@ -13,7 +14,7 @@ import { pack, type PackedAppend, toPosition } from './packed';
 
 const BATCH = 1_000;
 
-/** Beyond the last revision of any stream. */
+/** Beyond the last revision of any stream, and the last position. */
 const LAST = 2 ** 52;
 
 /** Makes an append, here or in another thread. */
@@ -62,6 +63,20 @@ export class SqliteEventLog extends EventLog {
       yield batch;
       if (batch.caughtUp) return;
       after = batch.position;
+    }
+  }
+
+  override async *readAllBackwards(
+    options: ReadBackwardsOptions = {},
+  ): AsyncGenerator<readonly RecordedEvent[]> {
+    const { batchSize = BATCH } = options;
+    for (let before = Number(options.before ?? LAST); ;) {
+      await othersTurn();
+      const events = this.reader.before(before, Math.max(1, batchSize));
+      const first = events.at(-1);
+      if (first === undefined) return;
+      yield events;
+      before = Number(first.position);
     }
   }
 
