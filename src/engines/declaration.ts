@@ -1,0 +1,53 @@
+import {
+  type CollectionSpec,
+  type Document,
+  type FieldType,
+  type FieldValue,
+  UndeclaredField,
+} from '../kernel/read-store';
+
+/** A declared field. */
+export interface Field {
+  readonly name: string;
+  readonly type: FieldType;
+}
+
+/** What a collection's declaration says of its fields, asked in the words of the port. All raise `UndeclaredField`. */
+export class Declaration {
+  readonly partition: string | undefined;
+  readonly fields: ReadonlyMap<string, Field>;
+
+  constructor({ fields, partition, sorts = [] }: CollectionSpec) {
+    this.fields = new Map(Object.entries(fields).map(([name, type]) => [name, { name, type }]));
+    this.partition = partition;
+    for (const name of [...sorts, ...(partition === undefined ? [] : [partition])])
+      this.field(name, 'number');
+  }
+
+  /** The declared field of this name, which has to be of one of these types. */
+  field(name: string, ...types: readonly FieldType[]): Field {
+    const field = this.fields.get(name);
+    if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);
+    if (!types.includes(field.type))
+      throw new UndeclaredField(`${name} is a ${field.type} field, not ${types.join(' or ')}`);
+    return field;
+  }
+
+  /** Refuses a document that is not as declared, or lacks its partition. */
+  check({ id, fields }: Document): void {
+    for (const [name, value] of Object.entries(fields)) {
+      const field = this.fields.get(name);
+      if (field === undefined || !isOf(field.type, value))
+        throw new UndeclaredField(`${name} of ${id} is not as declared: ${field?.type ?? 'no such field'}`);
+    }
+    if (this.partition !== undefined && fields[this.partition] === undefined)
+      throw new UndeclaredField(`${this.partition} of ${id} is missing`);
+  }
+}
+
+function isOf(type: FieldType, value: FieldValue): boolean {
+  if (type === 'number') return Number.isSafeInteger(value);
+  if (type === 'column') return typeof value === 'string';
+  if (typeof value === 'object') return value.every((one) => typeof one === 'string');
+  return type === 'keyword' && typeof value === 'string';
+}

@@ -1,0 +1,64 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, type TransportRequestOptions } from '@elastic/elasticsearch';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { toFailure } from './failure';
+
+/** How long (ms) trouble is waited out before it is raised. */
+export const PATIENCE = {
+  /** Somebody waits for the answer. */
+  read: 1_000,
+  /** Whoever writes begins again by himself, a little later. */
+  write: 4_000,
+  /** What fills a generation would have to begin from the start of the log. */
+  fill: 120_000,
+} as const;
+
+/** How soon a failed request is repeated: twice as long each time. */
+const REPEAT_MS = { least: 50, most: 2_000 } as const;
+
+/** One request: may be repeated, so that it must not matter whether it was carried out before. */
+export type Request<Answer> = (client: Client, options: TransportRequestOptions) => Promise<Answer>;
+
+/** A server, reached over HTTP. All requests of the store go through it, each until it works or patience ends. */
+export class Connection {
+  private readonly closing = new AbortController();
+
+  constructor(private readonly client: Client) {
+    setMaxListeners(0, this.closing.signal);
+  }
+
+  /** Raises `EngineUnavailable` when patience ends or the store is closed, `NoSuchIndex`, `Refused`. */
+  async ask<Answer>(request: Request<Answer>, patience: number = PATIENCE.read): Promise<Answer> {
+    const deadline = performance.now() + patience;
+    for (let wait: number = REPEAT_MS.least; ; wait = Math.min(2 * wait, REPEAT_MS.most)) {
+      try {
+        return await this.once(request);
+      } catch (error) {
+        if (!(error instanceof EngineUnavailable) || performance.now() + wait > deadline) throw error;
+      }
+      await this.pause(wait);
+    }
+  }
+
+  /** Waits (ms), unless the store is closed. */
+  async pause(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: this.closing.signal }).catch(() => undefined);
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    await this.client.close();
+  }
+
+  private async once<Answer>(request: Request<Answer>): Promise<Answer> {
+    const { signal } = this.closing;
+    if (signal.aborted) throw new EngineUnavailable('the read store is closed');
+    try {
+      return await request(this.client, { signal });
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import { type Position, START } from '../../kernel/event';
+import {
+  type CollectionSpec,
+  type Filter,
+  type Found,
+  type Generation,
+  type GroupSearch,
+  type Lease,
+  ReadStore,
+  type Search,
+  type Target,
+  type Write,
+} from '../../kernel/read-store';
+import { type Catalogue } from './catalogue';
+import { type Connection, PATIENCE } from './connection';
+import { type Control } from './control';
+import { countBy } from './count-by';
+import { get, positionOf } from './get';
+import { searchGroups } from './groups';
+import { type Names } from './names';
+import { queryOf } from './query';
+import { scan } from './scan';
+import { type Place, search } from './search';
+import { Snapshot } from './snapshot';
+import { writeBatch } from './writer';
+
+/** The read store in an Elasticsearch, each generation an index. */
+export class ElasticsearchStore extends ReadStore {
+  constructor(
+    private readonly connection: Connection,
+    private readonly names: Names,
+    private readonly control: Control,
+    private readonly catalogue: Catalogue,
+  ) {
+    super();
+  }
+
+  async create(spec: CollectionSpec): Promise<Generation> {
+    return await this.catalogue.create(spec);
+  }
+
+  async finish(generation: Generation): Promise<void> {
+    await this.at(targetOf(generation), () => this.catalogue.finish(generation));
+  }
+
+  async swap(generation: Generation): Promise<void> {
+    await this.at(targetOf(generation), () => this.catalogue.swap(generation));
+  }
+
+  async drop(generation: Generation): Promise<void> {
+    await this.catalogue.drop(generation);
+  }
+
+  async generations(collection: string): Promise<readonly Generation[]> {
+    return await this.catalogue.list(collection);
+  }
+
+  async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
+    await this.at(target, (place) => writeBatch(place, writes, checkpoint), PATIENCE.write);
+  }
+
+  async checkpoint(target: Target): Promise<Position> {
+    return await this.at(target, async (place) => (await positionOf(place)) ?? START);
+  }
+
+  async refresh(target: Target): Promise<void> {
+    await this.at(target, ({ alias, patience }) =>
+      this.connection.ask((client, options) => client.indices.refresh({ index: alias }, options), patience),
+    );
+  }
+
+  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
+    return await this.at(target, (place) => get(place, ids));
+  }
+
+  async search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
+    return await this.at(target, (place) => search(place, wanted));
+  }
+
+  async searchGroups(
+    target: Target,
+    wanted: GroupSearch,
+  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+    return await this.at(target, (place) => searchGroups(place, wanted));
+  }
+
+  async count(target: Target, filter: Filter): Promise<number> {
+    return await this.at(target, async ({ alias, layout, patience }) => {
+      const query = queryOf(filter, layout);
+      const { count } = await this.connection.ask(
+        (client, options) => client.count({ index: alias, query }, options),
+        patience,
+      );
+      return count;
+    });
+  }
+
+  async countBy(
+    target: Target,
+    field: string,
+    values: readonly (string | number)[],
+    filter: Filter,
+  ): Promise<ReadonlyMap<string | number, number>> {
+    return await this.at(target, (place) => countBy(place, field, values, filter));
+  }
+
+  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+    const { snapshot, layout } = await this.at(target, async ({ alias, layout, patience }) => ({
+      snapshot: await Snapshot.open(this.connection, alias, patience),
+      layout,
+    }));
+    try {
+      yield* scan(snapshot, filter, layout);
+    } finally {
+      await snapshot.close();
+    }
+  }
+
+  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+    return await this.control.lease(name, owner, now, ttl);
+  }
+
+  async release(lease: Lease): Promise<void> {
+    await this.control.release(lease);
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+  }
+
+  /** Works on what is meant. What fills a generation has more patience: it would have to begin anew. */
+  private async at<Result>(
+    target: Target,
+    work: (place: Place) => Promise<Result>,
+    patience: number = PATIENCE.read,
+  ): Promise<Result> {
+    const { layout, isFinished } = await this.catalogue.find(target);
+    const { connection } = this;
+    const alias = this.names.of(target);
+    try {
+      return await work({ connection, alias, layout, patience: isFinished ? patience : PATIENCE.fill });
+    } catch (error) {
+      throw this.catalogue.refusal(target, error);
+    }
+  }
+}
+
+function targetOf({ collection, number }: Generation): Target {
+  return { collection, generation: number };
+}

@@ -1,0 +1,43 @@
+import { type Position } from '../../kernel/event';
+import { type Found } from '../../kernel/read-store';
+import { failureOf } from './failure';
+import { type Kept } from './layout';
+import { foundOf } from './scan';
+import { type Place } from './search';
+import { nameOf } from './tokens';
+import { CHECKPOINT } from './writer';
+
+/** Documents asked for in one request. */
+const AT_ONCE = 1_000;
+
+/** The documents of these ids that are there, whether they have been refreshed or not. */
+export async function get(place: Place, ids: readonly string[]): Promise<readonly Found[]> {
+  const names = [...new Set(ids.map(nameOf))];
+  const found: Found[] = [];
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const kept = await entries(place, names.slice(from, from + AT_ONCE));
+    found.push(...kept.filter((entry) => 'id' in entry).flatMap(foundOf));
+  }
+  return found;
+}
+
+/** How far the log has been folded; undefined if not at all. */
+export async function positionOf(place: Place): Promise<Position | undefined> {
+  const [entry] = await entries(place, [CHECKPOINT]);
+  return entry?.version;
+}
+
+/** What is kept by these names: documents, and of what was removed the version alone. */
+async function entries(
+  { connection, alias, patience }: Place,
+  names: readonly string[],
+): Promise<readonly (Kept | Pick<Kept, 'version'>)[]> {
+  const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
+  return await connection.ask(async (client, options) => {
+    const { docs } = await client.mget<Kept>(request, options);
+    return docs.flatMap((entry) => {
+      if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
+      return entry._source ?? [];
+    });
+  }, patience);
+}

@@ -1,0 +1,70 @@
+import { type Found, type GroupOrder, type GroupSearch } from '../../kernel/read-store';
+import { type Kept, property } from './layout';
+import { queryOf } from './query';
+import { compareKeys, compareRanks, type Rank, type Ranked, Ranks } from './ranks';
+import { foundOf } from './scan';
+import { type Place } from './search';
+import { Snapshot } from './snapshot';
+
+/** What a group is ordered by. */
+interface Group {
+  readonly name: string;
+  readonly best: (number | undefined)[];
+  first: Rank;
+}
+
+/**
+ * One page of groups in order, each with its first members, and the number of all groups.
+ *
+ * The server can neither count groups exactly nor order them by the best of several keys: so the sort keys of
+ * everything that matches are read, and then the documents of the groups on the page, from the same snapshot.
+ */
+export async function searchGroups(
+  { connection, alias, layout, patience }: Place,
+  { filter, groupBy, within, order, offset, size, members }: GroupSearch,
+): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+  const group = layout.field(groupBy, 'column').name;
+  const query = queryOf(filter, layout);
+  const all = new Ranks([...within, ...order], layout, group);
+  const inGroup = compareRanks(within);
+  const snapshot = await Snapshot.open(connection, alias, patience);
+  try {
+    const groups = new Map<string, Group>();
+    for await (const ranked of all.keys(snapshot, query)) {
+      const keys = ranked.keys.slice(within.length);
+      const known = groups.get(ranked.group);
+      if (known === undefined) {
+        groups.set(ranked.group, { name: ranked.group, best: keys, first: ranked });
+        continue;
+      }
+      for (const [at, key] of order.entries()) known.best[at] = better(key, known.best[at], keys[at]);
+      if (inGroup(ranked, known.first) < 0) known.first = ranked;
+    }
+    const page = [...groups.values()]
+      .sort((a, b) => compareKeys(order, a.best, b.best) || a.first.id.compare(b.first.id))
+      .slice(offset, offset + size);
+    const found = new Map<string, Ranked<Kept>[]>(page.map(({ name }) => [name, []]));
+    if (page.length > 0) {
+      query.bool.filter.push({ terms: { [property(group)]: page.map(({ name }) => name) } });
+      for await (const ranked of new Ranks(within, layout, group).whole(snapshot, query))
+        found.get(ranked.group)?.push(ranked);
+    }
+    return {
+      total: groups.size,
+      groups: [...found.values()].map((list) =>
+        list
+          .sort(inGroup)
+          .slice(0, members)
+          .flatMap(({ source }) => foundOf(source)),
+      ),
+    };
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/** The least or the greatest of two values, where there are any. */
+function better({ by }: GroupOrder, a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return by === 'least' ? Math.min(a, b) : Math.max(a, b);
+}

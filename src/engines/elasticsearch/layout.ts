@@ -1,0 +1,78 @@
+import { type estypes } from '@elastic/elasticsearch';
+import { type CollectionSpec, type Document, type FieldType, UndeclaredField } from '../../kernel/read-store';
+import { type Position } from '../../kernel/event';
+import { Declaration } from '../declaration';
+import { encode } from './tokens';
+
+/** What is kept of every document, and all that is read back. */
+export interface Kept {
+  readonly id: string;
+  readonly version: Position;
+  readonly body: string;
+}
+
+/** Bytes of an id that documents can be sorted by. */
+const LONGEST_ID = 32_000;
+
+/** Nothing but what a server without any plug-in has. Values are counted by searching: a copy of them in columns is for sorting. */
+const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
+  number: { type: 'long' },
+  keyword: { type: 'keyword', doc_values: false },
+  column: { type: 'keyword' },
+  words: { type: 'text', analyzer: 'whitespace', index_options: 'docs', norms: false },
+};
+
+/** Present in documents only, not in what is kept of removed ones. */
+export const ID = 'id';
+
+/** A collection's declaration, read as an index. */
+export class Layout extends Declaration {
+  constructor(readonly spec: CollectionSpec) {
+    super(spec);
+  }
+
+  /** The index of an empty generation. It is filled without being refreshed. */
+  index(): Pick<estypes.IndicesCreateRequest, 'settings' | 'mappings'> {
+    const fields = [...this.fields.values()].map(({ name, type }) => [property(name), MAPPINGS[type]]);
+    return {
+      settings: {
+        number_of_shards: 1,
+        auto_expand_replicas: '0-1',
+        refresh_interval: '-1',
+      },
+      mappings: {
+        dynamic: 'strict',
+        _meta: { spec: this.spec },
+        properties: {
+          [ID]: { type: 'keyword', index: false },
+          version: { type: 'object', enabled: false },
+          body: { type: 'object', enabled: false },
+          ...(Object.fromEntries(fields) as Record<string, estypes.MappingProperty>),
+        },
+      },
+    };
+  }
+
+  override check(document: Document): void {
+    super.check(document);
+    if (Buffer.byteLength(document.id) > LONGEST_ID)
+      throw new UndeclaredField(`an id has ${document.id.length} characters: too many to be sorted by`);
+  }
+
+  /** The text of a document as it is indexed. */
+  source({ id, fields, body }: Document, version: Position): string {
+    const kept: Kept = { id: id.toWellFormed(), version, body };
+    const values = Object.entries(fields).map(([name, value]) => {
+      if (typeof value === 'number') return [property(name), value];
+      if (typeof value === 'string') return [property(name), encode(value)];
+      const encoded = value.map(encode);
+      return [property(name), this.fields.get(name)?.type === 'words' ? encoded.join(' ') : encoded];
+    });
+    return JSON.stringify({ ...kept, ...(Object.fromEntries(values) as Record<string, unknown>) });
+  }
+}
+
+/** What a field is called in the index: set apart from what every collection has. */
+export function property(field: string): string {
+  return `f_${field}`;
+}

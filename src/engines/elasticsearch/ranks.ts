@@ -1,0 +1,101 @@
+import { type estypes } from '@elastic/elasticsearch';
+import { type Order } from '../../kernel/read-store';
+import { ID, type Kept, type Layout, property } from './layout';
+import { type Query, type queryOf } from './query';
+import { Score } from './score';
+import { type Snapshot } from './snapshot';
+
+/** What a document is compared by: its values of the sort keys, and its id as bytes. */
+export interface Rank {
+  readonly keys: readonly (number | undefined)[];
+  readonly id: Buffer;
+}
+
+/** A document that matches, with its values of some sort keys. */
+export interface Ranked<Source> extends Rank {
+  readonly group: string;
+  readonly source: Source;
+}
+
+/** Documents read at once: only their sort keys, or whole ones. */
+const PAGE = { keys: 10_000, whole: 500 } as const;
+
+/**
+ * Everything that matches, in no order, with the sort keys asked for: for orders that the server does not know.
+ * `group` is what the documents are grouped by.
+ */
+export class Ranks {
+  private readonly score: Score;
+  private readonly fields: readonly string[];
+
+  constructor(
+    private readonly order: readonly Order[],
+    layout: Layout,
+    private readonly group?: string,
+  ) {
+    this.score = new Score(
+      order.filter((key) => 'matches' in key),
+      layout,
+    );
+    const sorted = order.flatMap((key) => ('field' in key ? layout.field(key.field, 'number').name : []));
+    this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
+  }
+
+  /** Without the documents themselves. */
+  keys(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<undefined>> {
+    return this.all<undefined>(snapshot, query, { _source: false, size: PAGE.keys });
+  }
+
+  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<Kept>> {
+    return this.all<Kept>(snapshot, query, { size: PAGE.whole });
+  }
+
+  private async *all<Source extends Kept | undefined>(
+    snapshot: Snapshot,
+    query: ReturnType<typeof queryOf>,
+    options: { readonly _source?: false; readonly size: number },
+  ): AsyncGenerator<Ranked<Source>> {
+    const pages = snapshot.pages<Source>({
+      ...options,
+      query: this.score.of(query) satisfies Query,
+      sort: [{ _shard_doc: 'asc' }],
+      track_scores: this.score.parts.length > 0,
+      docvalue_fields: [ID, ...this.fields],
+    });
+    for await (const hits of pages) for (const hit of hits) yield this.ranked(hit);
+  }
+
+  private ranked<Source>(hit: estypes.SearchHit<Source>): Ranked<Source> {
+    const counts = this.score.counts(hit._score ?? 0);
+    const value = (name: string): unknown => (hit.fields?.[name] as readonly unknown[] | undefined)?.[0];
+    return {
+      keys: this.order.map((key) => {
+        const of = 'field' in key ? value(property(key.field)) : counts.shift();
+        return typeof of === 'number' ? of : undefined;
+      }),
+      id: Buffer.from(String(value(ID))),
+      group: this.group === undefined ? '' : String(value(property(this.group))),
+      source: hit._source as Source,
+    };
+  }
+}
+
+/** Compares in an order: no value comes last either way, ties go by id, byte by byte. */
+export function compareRanks(order: readonly Order[]): (a: Rank, b: Rank) => number {
+  return (a, b) => compareKeys(order, a.keys, b.keys) || a.id.compare(b.id);
+}
+
+export function compareKeys(
+  order: readonly Order[],
+  a: readonly (number | undefined)[],
+  b: readonly (number | undefined)[],
+): number {
+  for (const [at, { descending = false }] of order.entries()) {
+    const [left, right] = [a[at], b[at]];
+    if (left === right) continue;
+    if (left === undefined) return 1;
+    if (right === undefined) return -1;
+    return descending ? right - left : left - right;
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from '@elastic/elasticsearch';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { type TriedStore } from '../contracts/read-store';
+
+/** The server that TEST_READ_STORE names: what runs over a server fails without one. */
+export function serverUrl(): string {
+  const url = process.env['TEST_READ_STORE'];
+  if (url === undefined || url === '')
+    throw new Error('TEST_READ_STORE names no server: npm run test:engines starts one');
+  return url;
+}
+
+/** The URL of a store of one's own on a server, and what removes all its indices. */
+export function ownStore(server = serverUrl()): {
+  readonly url: string;
+  readonly remove: () => Promise<void>;
+} {
+  const prefix = `test-${randomUUID()}`;
+  return {
+    url: new URL(`/${prefix}`, server).href,
+    remove: async () => {
+      const client = new Client({ node: new URL('/', server).href });
+      const indices = Object.keys(await client.indices.get({ index: `${prefix}.*` }));
+      if (indices.length > 0) await client.indices.delete({ index: indices });
+      await client.close();
+    },
+  };
+}
+
+/** A store on the server for the contract. */
+export async function triedStore(): Promise<TriedStore> {
+  const { url, remove } = ownStore();
+  let store = openElasticsearch(url);
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      return (store = openElasticsearch(url));
+    },
+    close: async () => {
+      await store.close();
+      await remove();
+    },
+  };
+}
