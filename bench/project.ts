@@ -13,7 +13,8 @@ const BATCH = 1000;
  * Products of the log projected into live read models, all that there are, indexes and FTS5 in place.
  *
  * Ours: the runner that the server's projector thread runs, here in this process, from its start until all read
- * models have reached the end of the log: read, parsed, folded, described, written.
+ * models have reached the end of the log: read, parsed, folded, described, written. (`npm run bench` gives this process
+ * the young generation that the projector thread has.)
  * Bare: the rows that come of it (already in memory) inserted into the same tables, indexes in place, as many in a
  * transaction, one read model after the other.
  */

@@ -61,7 +61,7 @@ export async function wantedOf(loaded: Loaded, projection: Projection): Promise<
   const tokens = bodies.map(([row = 0, body], at) => {
     const id = String(keys[at]?.[1]);
     const { fields } = projection.describe(JSON.parse(String(body)) as object, id, directory);
-    return [row, layout.tokens({ id, fields, body: '' })] as const;
+    return [row, layout.row({ id, fields, body: '' }).tokens] as const;
   });
   return {
     rows: { keys, bodies, tokens },

@@ -7,7 +7,7 @@ import { StoreFile } from './store-file';
 const SET_UP = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
-  PRAGMA cache_size = -16000;
+  PRAGMA cache_size = -32000;
   PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;`;
 

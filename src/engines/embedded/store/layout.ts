@@ -26,6 +26,16 @@ const PREPARED = `
   CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
     tokenize = "${TOKENIZER}");`;
 
+/** A document as it lies in the tables. */
+export interface Row {
+  /** The value of its partition. */
+  readonly partition: number;
+  /** Of the columns, in their order. */
+  readonly values: readonly SqlValue[];
+  /** The text that is indexed; empty when there is nothing to find it by. */
+  readonly tokens: string;
+}
+
 /** The partition of everything where a collection has none. */
 const WHOLE = 0;
 
@@ -76,7 +86,7 @@ export class Layout {
     );
     return `${PREPARED}
       CREATE TABLE keys (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
-        digest BLOB NOT NULL${columns.join('')}) STRICT;`;
+        digest TEXT NOT NULL${columns.join('')}) STRICT;`;
   }
 
   /** The indexes that listings are read from: in the order of a sort field within each partition. */
@@ -87,37 +97,35 @@ export class Layout {
       .join('\n');
   }
 
-  /** The partition value of a document; `UndeclaredField` where it is not as declared. */
-  check({ id, fields }: Document): number {
-    for (const [name, value] of Object.entries(fields)) {
-      const field = this.fields.get(name);
-      if (field === undefined || !isOf(field.type, value))
-        throw new UndeclaredField(`${name} of ${id} is not as declared: ${field?.type ?? 'no such field'}`);
+  /**
+   * What is written of a document; `UndeclaredField` where it is not as declared. Its partition is a token too, for
+   * filters that combine it with others.
+   */
+  row({ id, fields }: Document): Row {
+    const values: SqlValue[] = [];
+    let tokens = '';
+    let known = 0;
+    for (const field of this.fields.values()) {
+      const { name, type, code } = field;
+      const value = fields[name];
+      if (type === 'number' || type === 'column') values.push(isScalar(value) ? value : null);
+      if (value === undefined) continue;
+      if (!isOf(type, value)) throw undeclared(name, id, type);
+      known += 1;
+      if (type === 'number' && name !== this.partition) continue;
+      if (typeof value === 'object') for (const one of value) tokens += ` ${code}${encode(one)}`;
+      else tokens += ` ${code}${encode(String(value))}`;
     }
+    const names = Object.keys(fields);
+    if (names.length > known) throw undeclared(names.find((name) => !this.fields.has(name)) ?? '', id);
+    return { partition: this.partitionOf(fields, id), values, tokens };
+  }
+
+  private partitionOf(fields: Document['fields'], id: string): number {
     if (this.partition === undefined) return WHOLE;
     const partition = fields[this.partition];
     if (typeof partition !== 'number') throw new UndeclaredField(`${this.partition} of ${id} is missing`);
     return partition;
-  }
-
-  /** The values of a document's columns. */
-  values({ fields }: Document): SqlValue[] {
-    return this.columns.map(({ name }) => {
-      const value = fields[name];
-      return typeof value === 'number' || typeof value === 'string' ? value : null;
-    });
-  }
-
-  /** The tokens of a document, as the text that is indexed; its partition is one, for filters that combine it with others. */
-  tokens({ fields }: Document): string {
-    let tokens = '';
-    for (const { name, type, code } of this.fields.values()) {
-      const value = fields[name];
-      if (value === undefined || (type === 'number' && name !== this.partition)) continue;
-      if (typeof value === 'object') for (const one of value) tokens += ` ${code}${encode(one)}`;
-      else tokens += ` ${code}${encode(String(value))}`;
-    }
-    return tokens;
   }
 }
 
@@ -135,4 +143,12 @@ function isOf(type: FieldType, value: FieldValue): boolean {
   if (type === 'column') return typeof value === 'string';
   if (typeof value === 'object') return value.every((one) => typeof one === 'string');
   return type === 'keyword' && typeof value === 'string';
+}
+
+function isScalar(value: FieldValue | undefined): value is string | number {
+  return typeof value === 'number' || typeof value === 'string';
+}
+
+function undeclared(name: string, id: string, type?: FieldType): UndeclaredField {
+  return new UndeclaredField(`${name} of ${id} is not as declared: ${type ?? 'no such field'}`);
 }

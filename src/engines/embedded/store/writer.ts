@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
-import { type Document, type Write } from '../../../kernel/read-store';
+import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
-import { column, SLOT } from './layout';
+import { column, type Row, SLOT } from './layout';
+import { VERSION } from './search';
 import { type SqlValue, type StoreFile } from './store-file';
 
 /** Writes a batch with its checkpoint in one transaction. Raises `UndeclaredField` before anything is written. */
@@ -12,24 +13,31 @@ export function writeBatch(
   checkpoint: Position | undefined,
 ): void {
   const { layout, file } = generation;
-  const checked = writes.map((write) => ({
-    write,
-    partition: 'put' in write ? layout.check(write.put) : undefined,
-  }));
+  const drafts = writes.map((write): Draft => {
+    const { version } = write;
+    if (!('put' in write)) return { id: write.remove, version };
+    const { id, body } = write.put;
+    const row = layout.row(write.put);
+    return { id, version, put: { ...row, body, digest: digestOf(row.tokens) } };
+  });
   file.writing(() => {
-    const batch = new Batch(generation);
-    for (const { write, partition } of checked) {
-      if ('put' in write && partition !== undefined) batch.put(write.put, partition, write.version);
-      else if ('remove' in write) batch.remove(write.remove, write.version);
-    }
-    batch.end();
+    new Batch(generation).write(drafts);
     if (checkpoint !== undefined) generation.note('checkpoint', checkpoint);
   });
 }
 
-/** The index takes integers for row numbers, and the driver binds large numbers as floating point. */
-const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
-const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
+/** What becomes of a document; without `put` it is removed. */
+interface Draft {
+  readonly id: string;
+  readonly version: Position;
+  readonly put?: Row & { readonly body: string; readonly digest: string };
+}
+
+/** A document, or its removal, as it is before the batch; of a document the row it has and what its tokens are known by. */
+interface Known {
+  readonly version: Position;
+  readonly at?: { readonly row: number; readonly digest: string };
+}
 
 interface Partition {
   readonly slot: number;
@@ -37,18 +45,22 @@ interface Partition {
   documents: number;
 }
 
-interface Row {
-  readonly row: number;
-  readonly digest: Uint8Array;
-}
+/** The index takes integers for row numbers, and the driver binds large numbers as floating point. */
+const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
+const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
+const UNINDEX = 'DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)';
 
+/** Documents without tokens are not in the index of them. */
+const NO_TOKENS = '';
+
+/** Looks everything up at once and writes table by table: each one's pages are worked on together. */
 class Batch {
   private readonly file: StoreFile;
   private readonly partitions = new Map<number, Partition>();
   private readonly insert: string;
   private readonly update: string;
 
-  constructor(private readonly generation: GenerationFile) {
+  constructor(generation: GenerationFile) {
     this.file = generation.file;
     const columns = generation.layout.columns.map(({ name }) => column(name));
     const set = ['version = CAST(? AS INTEGER)', 'digest = ?', ...columns.map((name) => `${name} = ?`)];
@@ -56,67 +68,62 @@ class Batch {
     this.update = `UPDATE keys SET ${set.join(', ')} WHERE row = ?`;
   }
 
-  put(document: Document, partition: number, version: Position): void {
-    const { layout } = this.generation;
-    const known = this.present(document.id, version);
-    if (known === 'newer') return;
-    const tokens = layout.tokens(document);
-    const digest = hash('sha1', tokens, 'buffer').subarray(0, 12);
-    const values: SqlValue[] = [version, digest, ...layout.values(document)];
-    const place = this.partition(partition);
-    if (known !== undefined && Math.floor(known.row / SLOT) === place.slot) {
-      this.file.run(this.update, ...values, known.row);
-      this.file.run('UPDATE bodies SET body = ? WHERE row = ?', document.body, known.row);
-      if (digest.compare(known.digest) !== 0) this.file.run(REINDEX, known.row, tokens);
-      return;
+  write(drafts: readonly Draft[]): void {
+    const known = this.known(drafts);
+    const bodies: [sql: string, ...values: SqlValue[]][] = [];
+    const tokens: [sql: string, ...values: SqlValue[]][] = [];
+    for (const { id, version, put } of newest(drafts, known).values()) {
+      const before = known.get(id);
+      if (put === undefined) {
+        if (before?.at !== undefined) this.take(before.at);
+        this.file.run('INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))', id, version);
+        continue;
+      }
+      const place = this.partition(put.partition);
+      const { at } = before ?? {};
+      if (at !== undefined && Math.floor(at.row / SLOT) === place.slot) {
+        this.file.run(this.update, version, put.digest, ...put.values, at.row);
+        bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, put.body]);
+        if (put.digest === at.digest) continue;
+        tokens.push(put.digest === NO_TOKENS ? [UNINDEX, at.row] : [REINDEX, at.row, put.tokens]);
+        continue;
+      }
+      if (at !== undefined) this.take(at);
+      else if (before !== undefined) this.file.run('DELETE FROM removed WHERE id = ?', id);
+      place.last += 1;
+      place.documents += 1;
+      const row = place.slot * SLOT + place.last;
+      this.file.run(this.insert, row, id, version, put.digest, ...put.values);
+      bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, put.body]);
+      if (put.digest !== NO_TOKENS) tokens.push([INDEX, row, put.tokens]);
     }
-    if (known !== undefined) this.take(known.row);
-    place.last += 1;
-    place.documents += 1;
-    const row = place.slot * SLOT + place.last;
-    this.file.run(this.insert, row, document.id, ...values);
-    this.file.run('INSERT INTO bodies VALUES (?, ?)', row, document.body);
-    this.file.run(INDEX, row, tokens);
-  }
-
-  remove(id: string, version: Position): void {
-    const known = this.present(id, version);
-    if (known === 'newer') return;
-    if (known !== undefined) this.take(known.row);
-    this.file.run('INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))', id, version);
-  }
-
-  /** Notes how the partitions have grown and shrunk. */
-  end(): void {
+    for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
+    for (const [sql, ...values] of tokens) this.file.run(sql, ...values);
     for (const [value, { last, documents }] of this.partitions)
       this.file.run('UPDATE partitions SET last = ?, documents = ? WHERE value = ?', last, documents, value);
   }
 
-  /** The row a document has, or that it (or its removal) is of a newer version. Forgets an older removal. */
-  private present(id: string, version: Position): Row | 'newer' | undefined {
-    const found = this.file.first(
-      'SELECT row, digest, version > CAST(? AS INTEGER) FROM keys WHERE id = ?',
-      version,
-      id,
-    );
-    if (found !== undefined) {
-      const [row, digest, newer] = found as [number, Uint8Array, number];
-      return newer === 1 ? 'newer' : { row, digest };
-    }
-    const removed = this.file.first(
-      'SELECT version > CAST(? AS INTEGER) FROM removed WHERE id = ?',
-      version,
-      id,
-    );
-    if (removed?.[0] === 1) return 'newer';
-    if (removed !== undefined) this.file.run('DELETE FROM removed WHERE id = ?', id);
-    return undefined;
+  /** What there is of the documents that a batch is about. */
+  private known(drafts: readonly Draft[]): ReadonlyMap<string, Known> {
+    const ids = JSON.stringify(drafts.map(({ id }) => id));
+    const known = new Map<string, Known>();
+    const removed = this.file.all(
+      `SELECT r.id, ${VERSION} FROM json_each(?) CROSS JOIN removed r ON r.id = value`,
+      this.file.first('SELECT 1 FROM removed LIMIT 1') === undefined ? '[]' : ids,
+    ) as readonly [string, Position][];
+    for (const [id, version] of removed) known.set(id, { version });
+    const rows = this.file.all(
+      `SELECT k.id, ${VERSION}, row, digest FROM json_each(?) CROSS JOIN keys k ON k.id = value`,
+      ids,
+    ) as readonly [string, Position, number, string][];
+    for (const [id, version, row, digest] of rows) known.set(id, { version, at: { row, digest } });
+    return known;
   }
 
-  private take(row: number): void {
+  private take({ row, digest }: { readonly row: number; readonly digest: string }): void {
     this.file.run('DELETE FROM keys WHERE row = ?', row);
     this.file.run('DELETE FROM bodies WHERE row = ?', row);
-    this.file.run('DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)', row);
+    if (digest !== NO_TOKENS) this.file.run(UNINDEX, row);
     const slot = Math.floor(row / SLOT);
     const [value] = this.file.first('SELECT value FROM partitions WHERE slot = ?', slot) as [number];
     this.partition(value).documents -= 1;
@@ -136,4 +143,18 @@ class Batch {
     }
     return partition;
   }
+}
+
+/** The last word on each document, of those that are not older than what there is. */
+function newest(drafts: readonly Draft[], known: ReadonlyMap<string, Known>): ReadonlyMap<string, Draft> {
+  const kept = new Map<string, Draft>();
+  for (const draft of drafts) {
+    const { version } = kept.get(draft.id) ?? known.get(draft.id) ?? draft;
+    if (draft.version >= version) kept.set(draft.id, draft);
+  }
+  return kept;
+}
+
+function digestOf(tokens: string): string {
+  return tokens === '' ? NO_TOKENS : hash('sha1', tokens).slice(0, 24);
 }
