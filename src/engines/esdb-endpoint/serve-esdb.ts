@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
+import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { clusterOf, supportedMethods } from './features';
+import { asking, type Report, streamCalls } from './stream-calls';
+import { Writer } from './writer';
 
 export interface EsdbOptions {
   readonly host: string;
@@ -11,6 +14,8 @@ export interface EsdbOptions {
   readonly port: number;
   /** Refuse every write as one that the client is not allowed to make. */
   readonly readOnly: boolean;
+  /** Told of faults of the program; by default nobody is. */
+  readonly report?: Report;
 }
 
 /** A log being served to clients of EventStoreDB. */
@@ -22,37 +27,44 @@ export interface EsdbEndpoint {
   close(): Promise<void>;
 }
 
+/** More than an append may hold, so that one that is too large is told so in its own words. */
+const MESSAGE_BYTES = 17 * 1024 * 1024;
+
+/** How long calls may take to end when the endpoint is closed (ms). */
+const GRACE = 1_000;
+
 /**
  * Serves a log to official clients of EventStoreDB, in any language, without TLS or users: meant for loopback.
  * Raises `EngineUnavailable` when it cannot listen.
  */
-export async function serveEsdb(log: EventLog, { host, port, readOnly }: EsdbOptions): Promise<EsdbEndpoint> {
+export async function serveEsdb(
+  log: EventLog,
+  { host, port, readOnly, report = () => undefined }: EsdbOptions,
+): Promise<EsdbEndpoint> {
   const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES });
-  const bound = await bind(server, host, port);
+  const closing = new AbortController();
+  const writer = readOnly ? undefined : new Writer(log, Date.now);
+  const address = host.includes(':') ? `[${host}]` : host;
   const id = randomUUID();
-  void log;
-  void readOnly;
-  server.addService(ServerFeaturesService, {
-    getSupportedMethods: (_: unknown, answer: (error: null, value: unknown) => void) =>
-      answer(null, supportedMethods()),
-  });
-  server.addService(GossipService, {
-    read: (_: unknown, answer: (error: null, value: unknown) => void) =>
-      answer(null, clusterOf(id, host, bound)),
-  });
+  let bound = port;
+  server.addService(StreamsService, streamCalls(log, writer, closing.signal, report));
+  server.addService(ServerFeaturesService, { getSupportedMethods: asking(supportedMethods) });
+  server.addService(GossipService, { read: asking(() => clusterOf(id, host, bound)) });
+  bound = await bind(server, `${address}:${port}`);
   return {
     port: bound,
-    url: `esdb://${host.includes(':') ? `[${host}]` : host}:${bound}?tls=false`,
-    close: async () => server.forceShutdown(),
+    url: `esdb://${address}:${bound}?tls=false`,
+    async close() {
+      closing.abort();
+      const force = setTimeout(() => server.forceShutdown(), GRACE);
+      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      clearTimeout(force);
+    },
   };
 }
 
-/** More than an append may hold, so that one that is too large is told so in its own words. */
-const MESSAGE_BYTES = 17 * 1024 * 1024;
-
-async function bind(server: Server, host: string, port: number): Promise<number> {
+async function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
       if (error === null) resolve(bound);
       else reject(new EngineUnavailable(`cannot listen on ${address}`, { cause: error }));

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type NewEvent, type RecordedEvent } from '../../kernel/event';
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { originalOf, shownName, storedName } from './names';
+import { Refusal } from './refusal';
 
 /** An event as a client of EventStoreDB proposes it. */
 export interface ProposedEvent {
@@ -38,7 +39,7 @@ const STAMP = /^\{"\$at":(\d{1,15})(?:,|(?=\}$))/;
 /**
  * Events as the log keeps them. The JSON text of an object is kept to the letter, anything else in base64. The
  * log has no time of its own: where the data have none (`at`, as the program's own events do), `now` is added to
- * the metadata, unless the append would then be over the limits.
+ * the metadata, unless the append would then be over the limits. Raises `Refusal` where it is over them anyway.
  */
 export function toStored(events: readonly ProposedEvent[], now: number): readonly NewEvent[] {
   const plain = events.map(({ id, type, json, data, metadata }) => ({
@@ -48,7 +49,10 @@ export function toStored(events: readonly ProposedEvent[], now: number): readonl
     meta: metaText(metadata),
   }));
   const stamped = plain.map((event) => (timeIn(event.data) === undefined ? withStamp(event, now) : event));
-  return bytesOf(stamped) <= APPEND_LIMITS.bytes ? stamped : plain;
+  const stored = bytesOf(stamped) <= APPEND_LIMITS.bytes ? stamped : plain;
+  if (stored.length > APPEND_LIMITS.events || bytesOf(stored) > APPEND_LIMITS.bytes)
+    throw new Refusal({ kind: 'maximum-append-size-exceeded' });
+  return stored;
 }
 
 /** The event that was stored, or one that the program has appended by itself, as a client is shown it. */

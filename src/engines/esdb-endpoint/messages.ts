@@ -1,0 +1,64 @@
+import { Empty } from '@eventstore/db-client/generated/shared_pb';
+import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
+import { type Position } from '../../kernel/event';
+import { toOffset } from './position';
+import { toIdentifier } from './refusal';
+import { type ShownEvent } from './stored-event';
+import { type IdEncoding, toUuid } from './uuid';
+
+/** An event, or what a link leads to: nothing if that is gone. */
+export interface ReadEvent {
+  readonly event: ShownEvent | undefined;
+  readonly link: ShownEvent | undefined;
+}
+
+/** Messages of the answer to a `Read` call. */
+export function eventMessage({ event, link }: ReadEvent, ids: IdEncoding): ReadResp {
+  const read = new ReadResp.ReadEvent();
+  if (event !== undefined) read.setEvent(recordOf(event, ids));
+  if (link !== undefined) read.setLink(recordOf(link, ids));
+  const original = link ?? event;
+  if (original === undefined) read.setNoPosition(new Empty());
+  else read.setCommitPosition(toOffset(original.position));
+  return new ReadResp().setEvent(read);
+}
+
+export function checkpointMessage(position: Position): ReadResp {
+  const offset = toOffset(position);
+  const checkpoint = new ReadResp.Checkpoint().setCommitPosition(offset).setPreparePosition(offset);
+  return new ReadResp().setCheckpoint(checkpoint);
+}
+
+export function confirmationMessage(id: string): ReadResp {
+  return new ReadResp().setConfirmation(new ReadResp.SubscriptionConfirmation().setSubscriptionId(id));
+}
+
+export function caughtUpMessage(): ReadResp {
+  return new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+}
+
+export function notFoundMessage(stream: string): ReadResp {
+  const notFound = new ReadResp.StreamNotFound().setStreamIdentifier(toIdentifier(stream));
+  return new ReadResp().setStreamNotFound(notFound);
+}
+
+function recordOf(event: ShownEvent, ids: IdEncoding): ReadResp.ReadEvent.RecordedEvent {
+  const offset = toOffset(event.position);
+  const record = new ReadResp.ReadEvent.RecordedEvent()
+    .setId(toUuid(event.id, ids))
+    .setStreamIdentifier(toIdentifier(event.stream))
+    .setStreamRevision(event.revision)
+    .setCommitPosition(offset)
+    .setPreparePosition(offset)
+    .setData(event.data)
+    .setCustomMetadata(event.metadata);
+  record
+    .getMetadataMap()
+    .set('type', event.type)
+    .set('content-type', event.json ? 'application/json' : 'application/octet-stream')
+    .set('created', String((event.created ?? 0) * TICKS));
+  return record;
+}
+
+/** Times are told in steps of 100 ns since 1970. */
+const TICKS = 10_000;
