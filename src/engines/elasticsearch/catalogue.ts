@@ -3,7 +3,7 @@ import { type CollectionSpec, type Generation, NoGeneration, type Target } from 
 import { type Connection, PATIENCE } from './connection';
 import { type Control } from './control';
 import { NoSuchIndex, Refused } from './failure';
-import { Layout } from './layout';
+import { FILLED, Layout } from './layout';
 import { type Names } from './names';
 
 /** How a target lies in the server. */
@@ -48,16 +48,13 @@ export class Catalogue {
     return { collection: spec.name, version: spec.version, number, state: 'building' };
   }
 
-  /** Makes it refresh by itself: from now on it takes live writes. */
+  /** Makes it refresh by itself: from now on it takes live writes. That it does is what it is known as finished by. */
   async finish({ collection, number }: Generation): Promise<void> {
     const index = this.names.generation(collection, number);
+    await this.ask((client, options) => client.indices.refresh({ index }, options));
     await this.ask((client, options) =>
       client.indices.putSettings({ index, settings: { refresh_interval: '1s' } }, options),
     );
-    await this.ask((client, options) => client.indices.refresh({ index }, options));
-    await this.change([
-      { add: { index: this.names.index(collection, number), alias: this.names.finished(collection) } },
-    ]);
     this.known.clear();
   }
 
@@ -77,7 +74,7 @@ export class Catalogue {
   /** Takes all its aliases: it cannot be asked any more. The index goes later, when no query is under way on it. */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);
-    const found = (await this.indices(collection))[index];
+    const found = (await this.indices(this.names.all(collection)))[index];
     const aliases = Object.keys(found?.aliases ?? {});
     if (!aliases.includes(this.names.generation(collection, number))) return;
     if (aliases.includes(this.names.live(collection)))
@@ -91,7 +88,7 @@ export class Catalogue {
   }
 
   async list(collection: string): Promise<readonly Generation[]> {
-    const found = Object.entries(await this.indices(collection)).flatMap(([index, state]) => {
+    const found = Object.entries(await this.indices(this.names.all(collection))).flatMap(([index, state]) => {
       const number = Number(index.slice(index.lastIndexOf('.') + 1));
       const aliases = state.aliases ?? {};
       if (!(this.names.generation(collection, number) in aliases)) return [];
@@ -107,18 +104,14 @@ export class Catalogue {
     const known = this.known.get(alias);
     if (known !== undefined && performance.now() < known.until) return known;
     try {
-      const found = await this.ask((client, options) =>
-        client.indices.get({ index: alias, features: ['aliases', 'mappings'] }, options),
-      );
-      const [state] = Object.values(found);
+      const [state] = Object.values(await this.indices(alias));
       if (state === undefined) throw new NoSuchIndex('there is no such index');
-      const isFinished = this.names.finished(target.collection) in (state.aliases ?? {});
+      const isFinished = state.settings?.index?.refresh_interval !== FILLED;
       const isSettled = isFinished && target.generation !== undefined;
       const until = isSettled ? Infinity : performance.now() + STALE_MS;
-      const layout = known?.layout ?? new Layout(specOf(state));
-      const now = { layout, isFinished, until };
-      this.known.set(alias, now);
-      return now;
+      const found = { layout: new Layout(specOf(state)), isFinished, until };
+      this.known.set(alias, found);
+      return found;
     } catch (error) {
       throw this.refusal(target, error);
     }
@@ -141,15 +134,16 @@ export class Catalogue {
     return this.names.swapped(collection) in aliases ? 'retired' : 'building';
   }
 
-  private async indices(collection?: string): Promise<Record<string, estypes.IndicesIndexState>> {
+  /** Those that have this name, or an alias of this name. */
+  private async indices(index: string): Promise<Record<string, estypes.IndicesIndexState>> {
     return await this.ask((client, options) =>
-      client.indices.get({ index: this.names.all(collection), features: ['aliases', 'mappings'] }, options),
+      client.indices.get({ index, features: ['aliases', 'mappings', 'settings'] }, options),
     );
   }
 
   /** Removes what was dropped long enough ago. */
   private async sweep(): Promise<void> {
-    const due = Object.entries(await this.indices()).filter(([, { aliases = {} }]) =>
+    const due = Object.entries(await this.indices(this.names.all())).filter(([, { aliases = {} }]) =>
       Object.keys(aliases).some((alias) => {
         const at = this.names.droppedAt(alias);
         return at !== undefined && at + GRACE_MS <= this.now();

@@ -35,7 +35,8 @@ async function entries(
   const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
   return await connection.ask(async (client, options) => {
     const { docs } = await client.mget<Kept>(request, options);
-    return docs.flatMap((entry) => {
+    // Where nothing is there the list is left out of the answer.
+    return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
       if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
       return entry._source ?? [];
     });

@@ -25,6 +25,9 @@ const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
 /** Present in documents only, not in what is kept of removed ones. */
 export const ID = 'id';
 
+/** How often what is being filled is refreshed: never. */
+export const FILLED = '-1';
+
 /** A collection's declaration, read as an index. */
 export class Layout extends Declaration {
   constructor(readonly spec: CollectionSpec) {
@@ -38,7 +41,7 @@ export class Layout extends Declaration {
       settings: {
         number_of_shards: 1,
         auto_expand_replicas: '0-1',
-        refresh_interval: '-1',
+        refresh_interval: FILLED,
       },
       mappings: {
         dynamic: 'strict',

@@ -28,11 +28,6 @@ export class Names {
     return `${this.prefix}.${collection}.live`;
   }
 
-  /** Borne by those that have been finished. */
-  finished(collection: string): string {
-    return `${this.prefix}.${collection}.finished`;
-  }
-
   /** Borne by those that are, or have been, live. */
   swapped(collection: string): string {
     return `${this.prefix}.${collection}.swapped`;
