@@ -20,6 +20,20 @@ export class HeldLease {
     return this.lease !== undefined;
   }
 
+  /**
+   * Renews it by a timer for as long as `work` takes, however long single steps of it take; whether it is still
+   * held, `hold` tells.
+   */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    // A renewal that fails is tried again; the next `hold` raises what it raises.
+    const timer = setInterval(() => void this.hold().catch(() => undefined), this.ttlMs / 3);
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
   async release(): Promise<void> {
     const { lease } = this;
     this.lease = undefined;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Position } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
-import { EVERYTHING, type Generation, type ReadStore } from '../src/kernel/read-store';
+import { EVERYTHING, type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { compareWithLive, type Comparison } from './compare';
 import { catchUp, fill, type OnFolded } from './fill';
 import { type GenerationFold } from './generation-fold';
@@ -54,8 +54,11 @@ export class RebuildRefused extends Error {
   override readonly name = 'RebuildRefused';
 }
 
+const TAKEN_OVER = 'another rebuild has taken over';
+
 const LEASE = 'rebuild';
-const LEASE_MS = 5000;
+/** Longer than this thread is ever busy with one step: building the indexes of a large generation. */
+const LEASE_MS = 10_000;
 const POLL_MS = 200;
 /** Most times that it runs after a log that is being written. */
 const TAILS = 10;
@@ -77,15 +80,21 @@ export async function rebuild(
   try {
     await prepareParked(store);
     const work = new Rebuild(log, store, projections, options, lease, now);
-    return await work.run();
+    return await lease.during(() => work.run());
+  } catch (error) {
+    // Whoever has taken over has removed what was being built.
+    if (!(error instanceof NoGeneration) || (await lease.hold())) throw error;
+    throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
   } finally {
     await lease.release();
   }
 }
 
+/** The lease of a rebuild that was killed runs out meanwhile. */
 async function takeTurn(lease: HeldLease, signal: AbortSignal | undefined): Promise<void> {
-  for (let waited = 0; !(await lease.hold()); waited += POLL_MS) {
-    if (waited > LEASE_MS) throw new RebuildUnderWay('another rebuild is under way');
+  const patience = performance.now() + LEASE_MS + POLL_MS;
+  while (!(await lease.hold())) {
+    if (performance.now() > patience) throw new RebuildUnderWay('another rebuild is under way');
     await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
   }
 }
@@ -191,7 +200,7 @@ class Rebuild {
 
   private async goOn(): Promise<void> {
     this.options.signal?.throwIfAborted();
-    if (!(await this.lease.hold())) throw new RebuildUnderWay('another rebuild has taken over');
+    if (!(await this.lease.hold())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
   private enter(phase: RebuildProgress['phase']): void {

@@ -3,7 +3,7 @@ import { type Position, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { GenerationFold } from './generation-fold';
-import { liveGeneration, targetOf } from './generations';
+import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
@@ -36,6 +36,14 @@ export interface ProjectionStatus {
   readonly parked: number;
 }
 
+/** Documents have been put aside that events could not be folded into: they stay as they were. */
+class DocumentsParked extends Error {
+  override readonly name = 'DocumentsParked';
+  constructor(generation: string, parked: number) {
+    super(`${parked} documents of ${generation} could not be folded and are parked, each with its reason`);
+  }
+}
+
 const LEASE = 'projector';
 const LEASE_MS = 3000;
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
@@ -55,6 +63,7 @@ export class Runner {
   private readonly meter: Meter;
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
+  private readonly toldParked = new Map<number, number>();
   private caughtUpAt: number;
   private isCaughtUp = false;
 
@@ -107,7 +116,7 @@ export class Runner {
     let wait: number = BACKOFF_MS.least;
     while (!signal.aborted) {
       try {
-        if (await this.lease.hold()) await this.lead(onOpen);
+        if (await this.lease.hold()) await this.lease.during(() => this.lead(onOpen));
         else await this.standBy(onOpen);
         wait = BACKOFF_MS.least;
       } catch (error) {
@@ -140,10 +149,20 @@ export class Runner {
     for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
       await pass.take(batch, signal);
       this.meter.count(batch.events.length);
+      this.tellParked();
       this.isCaughtUp = batch.caughtUp;
       this.caughtUpAt = this.now();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+  }
+
+  /** Reports documents that have been parked since it was last asked. */
+  private tellParked(): void {
+    for (const { generation, parked } of this.folds) {
+      const told = this.toldParked.get(generation.number) ?? 0;
+      if (parked.size > told) this.options.report?.(new DocumentsParked(nameOf(generation), parked.size));
+      this.toldParked.set(generation.number, parked.size);
+    }
   }
 
   /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */

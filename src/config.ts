@@ -7,6 +7,9 @@ export interface Config {
   readonly dataDir: string;
   readonly eventLog: string;
   readonly readStore: string;
+  readonly readStoreKey?: string;
+  /** Where to serve the log to clients of EventStoreDB, if at all. */
+  readonly esdbPort?: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly host: string;
   readonly port: number;
@@ -62,8 +65,11 @@ const limit = whole(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
   DATA_DIR: text,
-  EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, but('sqlite: or esdb://...')),
-  READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, but('sqlite:, http://... or https://...')),
+  // Their values may hold a password: they are not told.
+  EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, 'it is not sqlite: or esdb://...'),
+  READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, 'it is not sqlite:, http://... or https://...'),
+  READ_STORE_API_KEY: text.optional(),
+  ESDB_PORT: whole(0, 65_535).optional(),
   LOG_LEVEL: oneOf(LOG_LEVELS),
   HOST: text.regex(/^[\w.:-]+$/, but('a host name or address')),
   PORT: whole(0, 65_535),
@@ -87,6 +93,8 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     dataDir: read.DATA_DIR,
     eventLog: read.EVENT_LOG,
     readStore: read.READ_STORE,
+    ...(read.READ_STORE_API_KEY === undefined ? {} : { readStoreKey: read.READ_STORE_API_KEY }),
+    ...(read.ESDB_PORT === undefined ? {} : { esdbPort: read.ESDB_PORT }),
     logLevel: read.LOG_LEVEL,
     host: read.HOST,
     port: read.PORT,

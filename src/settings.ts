@@ -12,11 +12,22 @@ export interface Setting {
 
 export const SETTINGS = {
   DATA_DIR: { default: './data', says: 'Folder of everything that the embedded engines keep.' },
-  EVENT_LOG: { default: 'sqlite:', says: 'Event log; `sqlite:` is a file in the data folder.' },
-  READ_STORE: { default: 'sqlite:', says: 'Read store; `sqlite:` is files in the data folder.' },
+  EVENT_LOG: {
+    default: 'sqlite:',
+    says: 'Event log: `sqlite:` is a file in the data folder, `esdb://host:2113` an EventStoreDB.',
+  },
+  READ_STORE: {
+    default: 'sqlite:',
+    says: 'Read store: `sqlite:` is files in the data folder, `https://host:9200/prefix` an Elasticsearch.',
+  },
+  READ_STORE_API_KEY: { says: 'API key of the Elasticsearch, in place of a user in its URL.' },
   LOG_LEVEL: {
     default: 'info',
     says: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+  },
+  ESDB_PORT: {
+    says: 'Port of this machine at which clients of EventStoreDB can read the log; by default none.',
+    serving: true,
   },
   HOST: { default: '127.0.0.1', says: 'Address to listen at.', serving: true },
   PORT: { default: '3000', says: 'Port to listen at; 0 takes a free one.', serving: true },

@@ -1,5 +1,5 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
@@ -10,13 +10,15 @@ import { openEmbeddedStore } from './embedded/store/open-store';
 export interface EngineSettings {
   /** Folder of the embedded engines' files; it is made when it is not there. */
   readonly dataDir: string;
-  /** URL of the event log: `sqlite:` keeps it in the data folder. */
+  /** URL of the event log: `sqlite:` keeps it in the data folder, `esdb://…` in an EventStoreDB. */
   readonly eventLog: string;
-  /** URL of the read store: `sqlite:` keeps it in the data folder. */
+  /** URL of the read store: `sqlite:` keeps it in the data folder, `http(s)://…` in an Elasticsearch. */
   readonly readStore: string;
-  /** Let threads of their own append to the log and answer queries; needs compiled code. */
+  /** API key of an Elasticsearch. */
+  readonly readStoreKey?: string;
+  /** Let threads of their own append to the embedded log and answer queries; needs compiled code. */
   readonly threads: boolean;
-  /** How many threads answer queries (default 2). */
+  /** How many threads answer queries of the embedded store (default 2). */
   readonly readers?: number;
 }
 
@@ -31,7 +33,8 @@ export interface Engines {
 /** May be sent to one thread, once. */
 export interface EngineTicket {
   readonly settings: EngineSettings;
-  readonly log: LogTicket;
+  /** Of the embedded log. */
+  readonly log: LogTicket | undefined;
   readonly ports: readonly MessagePort[];
 }
 
@@ -44,57 +47,89 @@ const READERS = 2;
 
 /** Opens what the settings name. Raises `UnknownEngine`, `EngineUnavailable`. */
 export async function openEngines(settings: EngineSettings): Promise<Engines> {
-  refuseUnknown('EVENT_LOG', settings.eventLog);
-  refuseUnknown('READ_STORE', settings.readStore);
   await makeFolder(settings.dataDir);
-  const { log, ticket } = await openLog(join(settings.dataDir, 'log.sqlite'), settings.threads);
+  const { eventLog, dataDir, threads } = settings;
+  if (eventLog === 'sqlite:') {
+    const { log, ticket } = await openLog(join(dataDir, 'log.sqlite'), threads);
+    return await withStore(settings, log, ticket);
+  }
+  return await withStore(settings, await openServerLog(eventLog), () => undefined);
+}
+
+/** Opens in a worker thread what its ticket is for. */
+export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
+  const joined = log === undefined ? await openServerLog(settings.eventLog) : joinLog(log);
+  const ticket = log === undefined ? undefined : { file: log.file };
+  return await withStore({ ...settings, threads: false }, joined, () => ticket);
+}
+
+async function withStore(
+  settings: EngineSettings,
+  log: EventLog,
+  logTicket: () => LogTicket | undefined,
+): Promise<Engines> {
   try {
-    const { threads, readers = READERS } = settings;
-    const store = openEmbeddedStore({ directory: storeFolder(settings), threads, readers });
-    return enginesOf(settings, log, store, ticket);
+    const store = await openStore(settings);
+    return {
+      log,
+      store,
+      ticket() {
+        const ticket = logTicket();
+        return { settings, log: ticket, ports: ticket?.port === undefined ? [] : [ticket.port] };
+      },
+      async close() {
+        await store.close();
+        await log.close();
+      },
+    };
   } catch (error) {
     await log.close();
     throw error;
   }
 }
 
-/** Opens in a worker thread what its ticket is for. */
-export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
-  const joined = joinLog(log);
-  const store = openEmbeddedStore({ directory: storeFolder(settings), threads: false, readers: 0 });
-  return enginesOf({ ...settings, threads: false }, joined, store, () => ({ file: log.file }));
+/** The clients of servers are loaded where they are used: they take longer to load than all else. */
+async function openServerLog(url: string): Promise<EventLog> {
+  if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown('EVENT_LOG', 'sqlite:, esdb://…');
+  const { openEventStoreDb } = await import('./eventstoredb/open-event-store-db.js');
+  return await openEventStoreDb(url);
 }
 
-function enginesOf(
-  settings: EngineSettings,
-  log: EventLog,
-  store: ReadStore,
-  logTicket: () => LogTicket,
-): Engines {
-  return {
-    log,
-    store,
-    ticket() {
-      const ticket = logTicket();
-      return { settings, log: ticket, ports: ticket.port === undefined ? [] : [ticket.port] };
-    },
-    async close() {
-      await store.close();
-      await log.close();
-    },
-  };
+async function openStore({ readStore, readStoreKey, ...settings }: EngineSettings): Promise<ReadStore> {
+  if (readStore === 'sqlite:') {
+    const { dataDir, threads, readers = READERS } = settings;
+    return openEmbeddedStore({ directory: join(dataDir, 'read'), threads, readers });
+  }
+  if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');
+  const { openElasticsearch } = await import('./elasticsearch/open-store.js');
+  return openElasticsearch(readStore, readStoreKey === undefined ? {} : { apiKey: readStoreKey });
 }
 
-function refuseUnknown(setting: string, url: string): void {
-  if (url !== 'sqlite:') throw new UnknownEngine(`${setting}: "${url}" is no engine; accepted is: sqlite:`);
+/** Without the URL: it may hold a password. */
+function unknown(setting: string, accepted: string): UnknownEngine {
+  return new UnknownEngine(`${setting} names no engine that there is; accepted are: ${accepted}`);
 }
 
-function storeFolder({ dataDir }: EngineSettings): string {
-  return join(dataDir, 'read');
-}
-
+/** By hand: asked for all of a path at once, Node.js 20 goes round for ever in a pseudo file system such as `/proc`. */
 async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+  try {
+    await makeWithParents(folder);
+  } catch (error) {
     throw new EngineUnavailable('the data folder cannot be made', { cause: error });
+  }
+}
+
+async function makeWithParents(folder: string): Promise<void> {
+  if (await isThere(folder)) return;
+  await makeWithParents(dirname(folder));
+  await mkdir(folder).catch(async (error: unknown) => {
+    if (!(await isThere(folder))) throw error;
   });
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
 }

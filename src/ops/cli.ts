@@ -42,6 +42,7 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   NetworkFaults: 1,
   NotJson: 1,
   AbortError: 1,
+  IncompleteDemo: 1,
   RebuildRefused: 1,
   RebuildUnderWay: 1,
 };

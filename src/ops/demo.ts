@@ -1,3 +1,5 @@
+import { access, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { runDemo } from '../demo/run';
 import { followDirectory } from '../directory/follower';
 import { START } from '../kernel/event';
@@ -5,13 +7,38 @@ import { type EventLog } from '../kernel/event-log';
 import { importNetwork, type NewToken } from './import-network';
 import { makeLoader } from './loader';
 
-/** Fills an empty log with the demonstration; returns what to show of it, nothing if there was something in it. */
+/** Its tokens were never shown, and it is not whole: nobody can use it. */
+class IncompleteDemo extends Error {
+  override readonly name = 'IncompleteDemo';
+}
+
+/**
+ * Fills an empty log with the demonstration; returns what to show of it, nothing if there was something in it. Raises
+ * `IncompleteDemo` when an earlier start was ended while it did so.
+ */
 export async function createDemo(
   log: EventLog,
   dataDir: string,
   baseUrl: string,
 ): Promise<readonly string[]> {
-  if ((await log.head()) !== START) return [];
+  const underWay = join(dataDir, 'demo-under-way');
+  if ((await log.head()) !== START) {
+    const isWhole = await access(underWay).then(
+      () => false,
+      () => true,
+    );
+    if (isWhole) return [];
+    throw new IncompleteDemo(
+      'the demonstration was not finished when it was created: remove the data folder and start again',
+    );
+  }
+  await writeFile(underWay, '');
+  const shown = await fillWithDemo(log, dataDir, baseUrl);
+  await rm(underWay);
+  return shown;
+}
+
+async function fillWithDemo(log: EventLog, dataDir: string, baseUrl: string): Promise<readonly string[]> {
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
   let at = new Date();

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FEEDS } from '../../src/demo/feeds';
@@ -45,5 +45,12 @@ describe('The demonstration in a log', () => {
     const head = await log.head();
     expect(await createDemo(log, folder, 'http://127.0.0.1:3000')).toEqual([]);
     expect(await log.head()).toBe(head);
+  });
+
+  it('is not taken for whole when its creation was ended before its tokens were shown', async () => {
+    await writeFile(join(folder, 'demo-under-way'), '');
+    await expect(createDemo(log, folder, 'http://127.0.0.1:3000')).rejects.toThrow(
+      'remove the data folder and start again',
+    );
   });
 });

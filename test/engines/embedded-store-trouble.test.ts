@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { GenerationFile } from '../../src/engines/embedded/store/generation-file';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { writeBatch } from '../../src/engines/embedded/store/writer';
@@ -131,3 +132,20 @@ async function writtenUntilKilled(lines: number): Promise<number> {
   await closed;
   return last;
 }
+
+test('generations laid out by other code are forgotten and their files removed: they are built again', async () => {
+  const generation = await live(store, OFFERS);
+  await store.close();
+  const registry = new DatabaseSync(join(directory, 'registry.sqlite'));
+  registry.exec('PRAGMA user_version = 0');
+  registry.close();
+
+  store = open();
+  expect(await store.generations(OFFERS.name)).toEqual([]);
+  expect(readdirSync(directory).filter((name) => name.startsWith(OFFERS.name))).toEqual([]);
+  const next = await live(store, OFFERS);
+  expect(next.number).toBeGreaterThan(generation.number);
+  await store.close();
+  store = open();
+  expect(await store.generations(OFFERS.name)).toMatchObject([{ number: next.number, state: 'live' }]);
+});

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -30,12 +30,23 @@ test('the data folder is made, and what is in it is there the next time', async 
 });
 
 test.each([
-  ['EVENT_LOG', { eventLog: 'redis://localhost' }],
-  ['READ_STORE', { readStore: 'sqlite' }],
-])('an engine that there is not is refused: %s', async (setting, wrong) => {
+  ['EVENT_LOG', { eventLog: 'redis://localhost' }, 'sqlite:, esdb://…'],
+  ['READ_STORE', { readStore: 'sqlite' }, 'sqlite:, http://…, https://…'],
+])('an engine that there is not is refused, its URL not told: %s', async (setting, wrong, accepted) => {
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
-    new UnknownEngine(`${setting}: "${Object.values(wrong).join()}" is no engine; accepted is: sqlite:`),
+    new UnknownEngine(`${setting} names no engine that there is; accepted are: ${accepted}`),
   );
+});
+
+test('a data folder that cannot be made is an error, in a pseudo file system too', async () => {
+  await writeFile(join(folder, 'file'), '');
+  for (const dataDir of [join(folder, 'file/data'), '/proc/affilog/data'])
+    await expect(openEngines({ ...settings, dataDir })).rejects.toThrow(
+      expect.objectContaining({
+        name: 'EngineUnavailable',
+        message: 'the data folder cannot be made',
+      }) as Error,
+    );
 });
 
 test('another thread opens the same engines by its ticket', async () => {

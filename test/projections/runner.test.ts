@@ -162,6 +162,9 @@ describe('an event that cannot be folded', () => {
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 1 }, [b]: { price: 4 } });
     expect(await listParked(world.store)).toMatchObject([{ document: a, stream: `feed-${FEED_ID}` }]);
     expect(await runner.status()).toMatchObject([{ parked: 1 }]);
+    await runner.stop();
+    const told = expect.stringMatching(/^1 documents of products-g\d+ could not be folded/) as string;
+    expect(world.reports[0]).toMatchObject({ name: 'DocumentsParked', message: told });
   });
 
   test('is folded again, and what came after it, when that is asked for', async () => {

@@ -8,6 +8,9 @@ import {
 import { type SqlValue } from './store-file';
 import { encode, TOKENIZER } from './tokens';
 
+/** Raised with every change of the tables below, of tokens and of digests: files of another one are made again. */
+export const LAYOUT_VERSION = 1;
+
 /**
  * How a collection lies in its file:
  * - `keys`: what is sorted, grouped and compared by, kept narrow; `bodies`: the rest, by the same row number;

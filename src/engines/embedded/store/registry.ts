@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type CollectionSpec, type Generation, type Lease, NoGeneration } from '../../../kernel/read-store';
 import { filesIn, removeFiles } from './folder';
 import { GenerationFile } from './generation-file';
+import { LAYOUT_VERSION } from './layout';
 import { StoreFile } from './store-file';
 
 const SET_UP = `
@@ -93,9 +94,17 @@ export class Registry {
     this.removeFiles(fileOf(generation));
   }
 
-  /** Removes the files of generations that are not there: left by a crash. */
+  /**
+   * Forgets generations that lie in their files as this code does not expect it, and removes the files of generations
+   * that are not there: left by a crash.
+   */
   clean(): void {
     this.file.writing(() => {
+      const [layout] = this.file.first('PRAGMA user_version') as [number];
+      if (layout !== LAYOUT_VERSION) {
+        this.file.execute(`DELETE FROM generations; PRAGMA user_version = ${LAYOUT_VERSION}`);
+        this.seen = UNSEEN;
+      }
       const ours = new Set([...this.all().values()].map(fileOf));
       const files = filesIn(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
       for (const name of new Set(files))
