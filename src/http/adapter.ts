@@ -28,6 +28,8 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
     skipMiddie: true,
     bodyLimit: Number.MAX_SAFE_INTEGER,
     requestTimeout: 0,
+    // What still comes in during a stop is answered in our own words (`watchConnections`).
+    return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER },
     http: { maxHeaderSize: MAX_HEADERS, headersTimeout: HEADERS_TIMEOUT },
     clientErrorHandler: answerClientError,

@@ -12,6 +12,8 @@ export interface Admission {
   readonly caller: CallerOfToken;
   readonly service: Service;
   readonly options: HttpOptions;
+  /** Tells of the stop of the server. */
+  readonly stopping: AbortSignal;
 }
 
 const admissions = new WeakMap<object, Admission>();
@@ -50,6 +52,6 @@ export const RequestKeys = createParamDecorator((table: KeyTable, context) => {
 
 /** Parameter: the posted body, a `PostedBody`. */
 export const Posted = createParamDecorator((_: unknown, context): PostedBody => {
-  const { request, service, options } = admissionOf(context);
-  return new PostedBody(request.raw, service, options.maxBody);
+  const { request, service, options, stopping } = admissionOf(context);
+  return new PostedBody(request.raw, service, options.maxBody, stopping);
 });

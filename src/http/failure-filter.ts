@@ -3,15 +3,12 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
 import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
-import { httpFaults, openApiFaults } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/open-api';
 import { missingRoute, type Routes } from '../wire/routes';
 import { renderErrors } from './render';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
 import { failureView } from './view';
-
-/** Seconds after which it is worth while to ask an engine again. */
-const RETRY_ENGINE = 5;
 
 /** Tells of whatever was thrown, once and in one shape (`docs/decisions.md#a1`, `#a12`). */
 @Catch()
@@ -45,7 +42,7 @@ export class FailureFilter implements ExceptionFilter {
     if (error instanceof NotFoundException) return missingRoute(request.method, path, this.routes);
     if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
       request.log.warn({ err: error, path }, 'an engine did not answer');
-      return openApiFaults.notResponding(undefined, { retryAfter: RETRY_ENGINE });
+      return notResponding();
     }
     const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
     request.log.error({ err: error, path }, 'unexpected failure');

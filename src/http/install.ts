@@ -1,4 +1,5 @@
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { watchConnections } from './connections';
 import { FailureFilter } from './failure-filter';
 import { ReplyInterceptor } from './reply-interceptor';
 import { RouteBook } from './route-book';
@@ -32,8 +33,9 @@ export function installHttp(app: NestFastifyApplication, options: HttpOptions): 
   fastify.addHook('onRoute', ({ method, url }) => routes.add([method].flat(), url));
   // Bodies are left unread for `PostedBody`; no other parser is asked, as no Content-Type gets this far.
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  const stopping = watchConnections(fastify);
   app.enableCors(CORS);
-  app.useGlobalGuards(new TokenGuard(options));
+  app.useGlobalGuards(new TokenGuard(options, stopping));
   app.useGlobalInterceptors(new ReplyInterceptor(options));
   app.useGlobalFilters(new FailureFilter(options, routes));
 }

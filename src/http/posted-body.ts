@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http';
 import { type BodyFormat, bodyFormat } from '../wire/format';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/open-api';
 import { factsOf } from './request-facts';
 import { type Service } from './service';
 
@@ -10,11 +10,6 @@ const MAX_WAIT = 30_000;
 const GRACE = 60_000;
 /** Bytes a millisecond. */
 const MIN_RATE = 1;
-/**
- * Milliseconds for which a client may go on sending what nobody reads any more, so that it gets to see the
- * answer.
- */
-const LINGER = 30_000;
 
 /** A posted body: nothing of it is read or judged before it is asked for. */
 export class PostedBody {
@@ -22,6 +17,8 @@ export class PostedBody {
     private readonly raw: IncomingMessage,
     private readonly service: Service,
     private readonly maxBody: number,
+    /** The server stops: what has not come by then is not waited for. */
+    private readonly stopping: AbortSignal,
   ) {}
 
   /** What its headers declare; raises the service's faults (`docs/decisions.md#a10`). */
@@ -36,10 +33,11 @@ export class PostedBody {
 
   /**
    * Its bytes as they come in. Raises 413 when there are more than the setting allows, 408 when they come too
-   * slowly, 400 when the client breaks off. Time that the reader takes does not count.
+   * slowly, 400 when the client breaks off, Open API 5 when the server stops (`docs/decisions.md#a12`). Time that
+   * the reader takes does not count.
    */
   async *chunks(): AsyncGenerator<Buffer, void> {
-    const { raw, maxBody } = this;
+    const { raw, maxBody, stopping } = this;
     const tooLarge = () => httpFaults.bodyTooLarge(`the body may have ${maxBody} bytes at most`);
     if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
     // Leaving off early must not destroy the connection that the answer is to be sent over.
@@ -48,8 +46,9 @@ export class PostedBody {
     let waited = 0;
     try {
       for (;;) {
+        if (stopping.aborted) throw notResponding();
         const asked = performance.now();
-        const { value: chunk } = await inTime(iterator.next());
+        const { value: chunk } = await inTime(iterator.next(), stopping);
         if (chunk === undefined) return;
         waited += performance.now() - asked;
         received += chunk.length;
@@ -58,30 +57,27 @@ export class PostedBody {
         yield chunk;
       }
     } finally {
-      void iterator.return?.().then(() => drain(raw));
+      // Whoever has the connection lets what is left pass by, as soon as nobody reads.
+      void iterator.return?.().then(() => raw.resume());
     }
   }
 
   /** All of it, for services whose bodies are small: raises 413 beyond `limit` bytes. */
   async bytes(limit: number): Promise<Buffer> {
-    const small = new PostedBody(this.raw, this.service, Math.min(limit, this.maxBody));
+    const small = new PostedBody(this.raw, this.service, Math.min(limit, this.maxBody), this.stopping);
     const chunks: Buffer[] = [];
     for await (const chunk of small.chunks()) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
 }
 
-/** Lets what is left pass by. */
-function drain(raw: IncomingMessage): void {
-  if (raw.complete) return;
-  raw.resume();
-  setTimeout(() => raw.complete || raw.destroy(), LINGER).unref();
-}
-
-async function inTime<T>(next: Promise<T>): Promise<T> {
+async function inTime<T>(next: Promise<T>, stopping: AbortSignal): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
+  let stop: () => void = () => undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(httpFaults.timeout()), MAX_WAIT);
+    stop = () => reject(notResponding());
+    stopping.addEventListener('abort', stop, { once: true });
   });
   const read = next.catch((cause: unknown) => {
     throw httpFaults.badRequest(
@@ -92,5 +88,6 @@ async function inTime<T>(next: Promise<T>): Promise<T> {
     return await Promise.race([read, late]);
   } finally {
     clearTimeout(timer);
+    stopping.removeEventListener('abort', stop);
   }
 }

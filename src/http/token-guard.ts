@@ -17,7 +17,10 @@ export class TokenGuard implements CanActivate {
   private readonly reflector = new Reflector();
   private readonly rateLimit: RateLimit;
 
-  constructor(private readonly options: HttpOptions) {
+  constructor(
+    private readonly options: HttpOptions,
+    private readonly stopping: AbortSignal,
+  ) {
     this.rateLimit = new RateLimit(options);
   }
 
@@ -33,7 +36,7 @@ export class TokenGuard implements CanActivate {
         `the token is one of a ${caller.kind}, needed is ${kinds.join(' or ')}`,
       );
     }
-    admit(request, { caller, service, options: this.options });
+    admit(request, { caller, service, options: this.options, stopping: this.stopping });
     return true;
   }
 

@@ -1,4 +1,4 @@
-import { faultsOf } from '../kernel/fault';
+import { type Fault, faultsOf } from '../kernel/fault';
 
 /** The faults of module Open API, shared by all services (Document 1, Errors). */
 export const openApiFaults = faultsOf({
@@ -10,6 +10,14 @@ export const openApiFaults = faultsOf({
   missingVersion: ['6', 404, 'Missing version'],
   missingModule: ['7', 404, 'Missing module'],
 });
+
+/** Seconds after which it is worth while to ask again. */
+const RETRY_AFTER = 5;
+
+/** An engine does not answer, or the server stops (`docs/decisions.md#a12`). */
+export function notResponding(): Fault {
+  return openApiFaults.notResponding(undefined, { retryAfter: RETRY_AFTER });
+}
 
 /**
  * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).

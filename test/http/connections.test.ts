@@ -16,6 +16,20 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+/** Sends this over a connection that stays open; `until` waits for an answer that holds what is given. */
+function open(sent: string, to = port): { socket: Socket; until: (part: RegExp) => Promise<string> } {
+  const socket = connect(to, '127.0.0.1');
+  let received = '';
+  socket.on('error', () => undefined);
+  socket.on('data', (data) => (received += data.toString()));
+  socket.write(sent);
+  const until = async (part: RegExp): Promise<string> => {
+    while (!part.test(received)) await once(socket, 'data');
+    return received;
+  };
+  return { socket, until };
+}
+
 /** Sends these pieces over one connection, and gives all that comes back until it holds `until` or the end. */
 async function exchange(pieces: readonly (string | Buffer)[], until?: RegExp): Promise<string> {
   const socket = connect(port, '127.0.0.1');
@@ -63,6 +77,67 @@ describe('a body that is too large', () => {
   });
 });
 
+describe('a request that is answered before its body is there (decisions X11)', () => {
+  // Nothing but what is waited for: sockets go on by themselves.
+  const doNotFake = ['nextTick', 'setImmediate', 'setInterval', 'queueMicrotask', 'performance'] as const;
+  beforeEach(() => jest.useFakeTimers({ doNotFake: [...doNotFake] }));
+  afterEach(() => jest.useRealTimers());
+
+  const half = '\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"a"';
+  it.each([
+    ['without a token', `POST /1.0/notes HTTP/1.1${half}`, 400],
+    ['of a method that needs none', `GET /health/live HTTP/1.1${half}`, 200],
+    ['to nowhere', `POST /nowhere HTTP/1.1${half}`, 404],
+    ['that is too large', `${post('a', ['Content-Length: 501'])}{"a"`, 413],
+  ])('%s may send the rest for half a minute, then its connection is closed', async (_, sent, status) => {
+    const { socket, until } = open(sent);
+    expect(await until(/\r\n\r\n./)).toContain(`HTTP/1.1 ${status} `);
+    const closed = once(socket, 'close');
+    await jest.advanceTimersByTimeAsync(29_000);
+    expect(socket.closed).toBe(false);
+    await jest.advanceTimersByTimeAsync(1_000);
+    await closed;
+  });
+
+  it('keeps its connection if the rest comes in time', async () => {
+    const { socket, until } = open(`GET /health/live HTTP/1.1${half}`);
+    await until(/live":true/);
+    socket.write(`${'x'.repeat(96)}GET /1.0/none HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await until(/"code":"7"/);
+    await jest.advanceTimersByTimeAsync(60_000);
+    socket.write('GET /1.0/notes HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until(/"code":"1"/);
+    socket.destroy();
+  });
+});
+
+describe('a server that stops (decisions A12)', () => {
+  it('gives up bodies that are still coming, and closes every connection', async () => {
+    const stopping = await notesApp();
+    await stopping.app.listen(0, '127.0.0.1');
+    const to = (stopping.app.getHttpServer().address() as AddressInfo).port;
+    const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    const idle = open(live, to);
+    await idle.until(/live":true/);
+    const coming = open(`${live}${post('a', ['Content-Length: 100'])}{"a"`, to);
+    await coming.until(/live":true/);
+    const heading = open(`${live}GET /health/live HTTP/1.1\r\nHo`, to);
+    await heading.until(/live":true/);
+    const half = open('GET /health/live HTTP/1.1\r\nHo', to);
+    await once(half.socket, 'connect');
+    const ends = [idle, coming, heading, half].map(({ socket }) => once(socket, 'close'));
+
+    const closed = stopping.app.close();
+    const answer = await coming.until(/Service not responding/);
+    expect(answer).toMatch(/HTTP\/1.1 500 .*retry-after: 5\r\n.*{"errors":\[{"code":"5",/s);
+    // What comes now is not taken.
+    heading.socket.write('st: x\r\n\r\n');
+    expect(await heading.until(/HTTP.*HTTP.*not responding/s)).toMatch(/500 .*connection: close/is);
+    await closed;
+    await Promise.all(ends);
+  });
+});
+
 describe('a client that breaks off', () => {
   it('is no failure of ours', async () => {
     const before = logged.length;
@@ -95,7 +170,7 @@ describe('a body that comes too slowly', () => {
   const body = (): [IncomingMessage, AsyncIterator<Buffer>] => {
     const raw = new IncomingMessage(new Socket());
     raw.on('error', () => undefined);
-    return [raw, new PostedBody(raw, notes, 1e9).chunks()];
+    return [raw, new PostedBody(raw, notes, 1e9, new AbortController().signal).chunks()];
   };
 
   it('is given up when nothing comes for 30 s', async () => {
