@@ -23,10 +23,10 @@ async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): P
   for await (const some of spool.read()) held.push(...some);
   await spool.close();
   return {
-    products: held.map((one) => ({
-      sourceProductId: one.sourceProductId,
-      price: one.kind === 'checked' ? one.price : undefined,
-      ...(JSON.parse(one.body.toString()) as object),
+    products: held.map(({ head, text }) => ({
+      sourceProductId: head.sourceProductId,
+      price: head.kind === 'checked' ? head.price : undefined,
+      ...(JSON.parse(text().toString()) as object),
     })),
     faults: receiver.faults.map(
       ({ code, message, details }) => `${code} ${details.sourceProductId ?? '-'} ${message}`,

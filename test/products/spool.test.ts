@@ -8,19 +8,22 @@ async function folder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'affilog-'));
 }
 
-function held(at: number, bytes: number): Held {
+/** A product as it is put. */
+interface Put {
+  readonly head: Held['head'];
+  readonly text: Buffer;
+}
+
+function product(at: number, bytes: number): Put {
   const sourceProductId = at % 3 === 0 ? `ü-${at}` : `p${at}`;
-  const body = Buffer.alloc(bytes, `${at} `);
+  const text = Buffer.alloc(bytes, `${at} `);
   const content = digestOf(`content ${at}`);
   const posted = digestOf(`posted ${at}`);
-  if (at % 5 === 0) return { kind: 'known', sourceProductId, posted, body };
+  const known = { number: at * 7, sourceProductId };
+  if (at % 5 === 0) return { head: { kind: 'known', ...known, posted }, text };
   return {
-    kind: 'checked',
-    sourceProductId,
-    price: at,
-    content,
-    posted: at % 2 === 0 ? posted : undefined,
-    body,
+    head: { kind: 'checked', ...known, price: at, content, posted: at % 2 === 0 ? posted : undefined },
+    text,
   };
 }
 
@@ -41,17 +44,15 @@ describe('the spool of posted products', () => {
     const path = await folder();
     const spool = new Spool(path);
     const products = Array.from({ length: count }, (__, at) =>
-      held(at, at % 7 === 0 ? bytes : Math.ceil(bytes / 3)),
+      product(at, at % 7 === 0 ? bytes : Math.ceil(bytes / 3)),
     );
-    for (const product of products) void spool.put(product);
+    for (const { head, text } of products) void spool.put(head, text);
     const found = await all(spool);
     expect(found.length).toBe(products.length);
-    expect(found.map(({ sourceProductId }) => sourceProductId)).toEqual(
-      products.map(({ sourceProductId }) => sourceProductId),
-    );
-    for (const [at, product] of found.entries()) {
-      expect({ ...product, body: undefined }).toEqual({ ...products[at], body: undefined });
-      expect(product.body.equals(products[at]!.body)).toBe(true);
+    expect(found.map(({ head }) => head)).toEqual(products.map(({ head }) => head));
+    for (const [at, { text, textBytes }] of found.entries()) {
+      expect(text().equals(products[at]!.text)).toBe(true);
+      expect(textBytes).toBe(products[at]!.text.length);
     }
     await spool.close();
     expect(await readdir(path)).toEqual([]);
@@ -59,7 +60,10 @@ describe('the spool of posted products', () => {
 
   test('raises EngineUnavailable when its folder cannot be written, and tells no path', async () => {
     const spool = new Spool('/dev/null/spool');
-    for (let at = 0; at < 3000; at += 1) void spool.put(held(at, 1000))?.catch(() => undefined);
+    for (let at = 0; at < 3000; at += 1) {
+      const { head, text } = product(at, 1000);
+      void spool.put(head, text)?.catch(() => undefined);
+    }
     const failure = await all(spool).catch((error: unknown) => error as Error);
     expect(failure).toMatchObject({
       name: 'EngineUnavailable',

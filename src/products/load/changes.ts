@@ -14,9 +14,17 @@ export type Change =
   | { readonly type: 'ProductRepriced'; readonly sourceProductId: string; readonly price: number }
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
-/** A product's content as its events hold it; its digest tells whether it has changed. */
-export function contentOf(product: Product): { json: Buffer; digest: Digest } {
-  const json = Buffer.from(JSON.stringify(product));
+let scratch = Buffer.allocUnsafeSlow(16 * 1024);
+
+/**
+ * A product's content as its events hold it, in JSON: bytes that hold until the next call. Their digest tells whether
+ * it has changed.
+ */
+export function contentOf(product: Product): { readonly json: Buffer; readonly digest: Digest } {
+  const text = JSON.stringify(product);
+  // A UTF-16 unit has three bytes at most.
+  if (text.length * 3 > scratch.length) scratch = Buffer.allocUnsafeSlow(text.length * 6);
+  const json = scratch.subarray(0, scratch.write(text));
   return { json, digest: digestOf(json) };
 }
 
@@ -38,18 +46,16 @@ export function decidePosted(
   return undefined;
 }
 
-/** Folds a change that has been appended. */
-export function applyChange(prints: Fingerprints, change: Change): void {
+/** Folds a change that has been appended; gives the product's number. */
+export function applyChange(prints: Fingerprints, change: Change): number {
   switch (change.type) {
     case 'ProductListed':
     case 'ProductRevised':
-      prints.set(change.sourceProductId, change.content, change.price);
-      return;
+      return prints.set(change.sourceProductId, change.content, change.price);
     case 'ProductRepriced':
-      prints.reprice(change.sourceProductId, change.price);
-      return;
+      return prints.reprice(change.sourceProductId, change.price);
     case 'ProductDelisted':
-      prints.remove(change.sourceProductId);
+      return prints.remove(change.sourceProductId);
   }
 }
 

@@ -10,14 +10,17 @@ import { type Digest, type Fingerprints } from './fingerprints';
 export type Item =
   | {
       readonly kind: 'posted';
-      readonly sourceProductId: string;
-      readonly price: number;
-      readonly content: Digest;
-      readonly posted: Digest | undefined;
+      readonly product: {
+        readonly sourceProductId: string;
+        readonly price: number;
+        readonly content: Digest;
+        readonly posted: Digest | undefined;
+      };
+      readonly textBytes: number;
       /** The content as JSON text. */
-      readonly body: Buffer;
+      readonly text: () => Buffer;
     }
-  | { readonly kind: 'delisted'; readonly sourceProductId: string };
+  | { readonly kind: 'delisted'; readonly product: { readonly sourceProductId: string } };
 
 /** What has become of the products given so far. */
 export type Tally = {
@@ -31,7 +34,8 @@ interface Batch {
 }
 
 interface Decided {
-  readonly changes: readonly Change[];
+  /** What becomes of each item. */
+  readonly changes: readonly (Change | undefined)[];
   readonly events: readonly NewEvent[];
   readonly tally: Tally;
 }
@@ -66,18 +70,17 @@ export class FeedWriter {
     this.stream = streamOf(FEED, feedId);
   }
 
-  async add(item: Item): Promise<void> {
-    const bytes =
-      OVERHEAD + 3 * item.sourceProductId.length + (item.kind === 'posted' ? item.body.length : 0);
+  /** When a promise comes back, wait for it before adding the next. */
+  add(item: Item): Promise<void> | undefined {
+    const bytes = OVERHEAD + 3 * item.product.sourceProductId.length + (item.kind === 'posted' ? item.textBytes : 0);
     // One place is kept for the event that closes a load.
-    if (
+    const isFull =
       this.items.length === APPEND_LIMITS.events - 1 ||
-      this.bytes + bytes > APPEND_LIMITS.bytes - CLOSE_BYTES
-    ) {
-      await this.flush();
-    }
+      this.bytes + bytes > APPEND_LIMITS.bytes - CLOSE_BYTES;
+    const flushed = isFull ? this.flush() : undefined;
     this.items.push(item);
     this.bytes += bytes;
+    return flushed;
   }
 
   /** Counts a product that is known to be unchanged. */
@@ -131,30 +134,36 @@ export class FeedWriter {
         return;
       }
     }
-    for (const change of changes) applyChange(this.prints, change);
-    for (const item of batch.items) {
-      if (item.kind === 'posted' && item.posted !== undefined) {
-        this.prints.rememberPosted(item.sourceProductId, item.posted);
-      }
-    }
+    for (const [at, item] of batch.items.entries()) this.fold(item, changes[at]);
     Object.assign(this.tally, plus(this.tally, tally));
+  }
+
+  private fold(item: Item, change: Change | undefined): void {
+    const product =
+      change === undefined
+        ? this.prints.find(item.product.sourceProductId)
+        : applyChange(this.prints, change);
+    if (item.kind !== 'posted' || item.product.posted === undefined) return;
+    this.prints.rememberPosted(product, item.product.posted);
   }
 
   private decide(items: readonly Item[]): Decided {
     const tally: Tally = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
-    const changes: Change[] = [];
+    const changes: (Change | undefined)[] = [];
     const events: NewEvent[] = [];
     for (const item of items) {
       const change =
-        item.kind === 'posted' ? decidePosted(this.prints, item) : this.decideDelisted(item.sourceProductId);
+        item.kind === 'posted'
+          ? decidePosted(this.prints, item.product)
+          : this.decideDelisted(item.product.sourceProductId);
+      changes.push(change);
       if (change === undefined) {
         if (item.kind === 'posted') tally.unchanged += 1;
         continue;
       }
       tally[COUNTED[change.type]] += 1;
-      changes.push(change);
       const hasContent = item.kind === 'posted' && 'content' in change;
-      events.push(toEvent(change, this.at, hasContent ? item.body.toString() : ''));
+      events.push(toEvent(change, this.at, hasContent ? item.text().toString() : ''));
     }
     return { changes, events, tally };
   }

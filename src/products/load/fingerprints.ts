@@ -84,8 +84,8 @@ export class Fingerprints {
     return this.prices[product] ?? 0;
   }
 
-  /** Folds a product that was listed or revised. */
-  set(sourceProductId: string, content: Digest, price: number): void {
+  /** Folds a product that was listed or revised; gives its number. */
+  set(sourceProductId: string, content: Digest, price: number): number {
     const product = this.ids.add(sourceProductId);
     this.reserve(product + 1);
     if (!this.isListed(product)) this.listed += 1;
@@ -93,27 +93,29 @@ export class Fingerprints {
     write(this.contents, product, content);
     this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
     this.prices[product] = price;
+    return product;
   }
 
-  /** Folds a price change. */
-  reprice(sourceProductId: string, price: number): void {
+  /** Folds a price change; gives the product's number, or -1. */
+  reprice(sourceProductId: string, price: number): number {
     const product = this.find(sourceProductId);
-    if (product < 0) return;
+    if (product < 0) return product;
     this.prices[product] = price;
     this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
+    return product;
   }
 
-  /** Folds a delisting. */
-  remove(sourceProductId: string): void {
+  /** Folds a delisting; gives the product's number, or -1. */
+  remove(sourceProductId: string): number {
     const product = this.find(sourceProductId);
-    if (product < 0 || !this.isListed(product)) return;
+    if (product < 0 || !this.isListed(product)) return product;
     this.flags[product] = 0;
     this.listed -= 1;
+    return product;
   }
 
   /** Remembers the bytes a product's present state was posted as. */
-  rememberPosted(sourceProductId: string, posted: Digest): void {
-    const product = this.find(sourceProductId);
+  rememberPosted(product: number, posted: Digest): void {
     if (product < 0 || this.hasPosted(product, posted)) return;
     write(this.posted, product, posted);
     if ((this.postedEntries + 1) * 2 > this.byPosted.length) this.indexPosted();

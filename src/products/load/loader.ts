@@ -12,7 +12,7 @@ import { type Fingerprints } from './fingerprints';
 import { JsonBody } from './json-body';
 import { parseProduct, Receiver } from './receiver';
 import { checkProduct } from '../product-check';
-import { type Held, Spool } from './spool';
+import { type Known, Spool } from './spool';
 import { XmlBody } from './xml-body';
 
 export interface LoadRequest {
@@ -118,7 +118,7 @@ export class Loader {
     return this.options.feeds.use(feedId, async (prints) => {
       const writer = this.writerFor(feedId, prints);
       for (const sourceProductId of which === 'all' ? listed(prints) : new Set(which)) {
-        await writer.add({ kind: 'delisted', sourceProductId });
+        await writer.add({ kind: 'delisted', product: { sourceProductId } });
       }
       await writer.close();
       const position = writer.position ?? (await this.options.log.head());
@@ -169,34 +169,39 @@ export class Loader {
   ): Promise<void> {
     let sequence = 0;
     for await (const some of spool.read()) {
-      for (const held of some) {
+      for (const { head, textBytes, text } of some) {
         sequence += 1;
-        const { sourceProductId } = held;
-        if (!receiver.isLast(sourceProductId, sequence)) continue;
-        if (held.kind === 'checked') await writer.add({ ...held, kind: 'posted' });
-        else if (isStill(held, prints)) writer.unchanged();
-        else await this.readAgain(held, receiver, writer);
+        if (!receiver.isLast(head.number, sequence)) continue;
+        const full =
+          head.kind === 'checked'
+            ? writer.add({ kind: 'posted', product: head, textBytes, text })
+            : isStill(head, prints)
+              ? writer.unchanged()
+              : this.readAgain(head, text(), { receiver, writer });
+        if (full !== undefined) await full;
       }
     }
   }
 
   /** A product whose bytes were known when they came, but the feed has changed since. */
-  private async readAgain(held: Held, receiver: Receiver, writer: FeedWriter): Promise<void> {
-    const checked = checkProduct(parseProduct(held.body), this.knowsCategory);
+  private readAgain(
+    { posted }: Known,
+    bytes: Buffer,
+    { receiver, writer }: { readonly receiver: Receiver; readonly writer: FeedWriter },
+  ): Promise<void> | undefined {
+    const checked = checkProduct(parseProduct(bytes), this.knowsCategory);
     if ('faults' in checked) {
       receiver.refuse(checked.sourceProductId, checked.faults);
-      return;
+      return undefined;
     }
     const { json, digest } = contentOf(checked.product);
     const { sourceProductId, price } = checked;
-    const { posted } = held;
-    await writer.add({
+    const text = Buffer.from(json);
+    return writer.add({
       kind: 'posted',
-      sourceProductId,
-      price,
-      content: digest,
-      posted,
-      body: json,
+      product: { sourceProductId, price, content: digest, posted },
+      textBytes: text.length,
+      text: () => text,
     });
   }
 
@@ -237,10 +242,10 @@ export class Loader {
   }
 }
 
-function isStill({ sourceProductId, posted }: Held, prints: Fingerprints): boolean {
+function isStill({ sourceProductId, posted }: Known, prints: Fingerprints): boolean {
   const product = prints.find(sourceProductId);
   return (
-    product >= 0 && prints.isListed(product) && posted !== undefined && prints.hasPosted(product, posted)
+    product >= 0 && prints.isListed(product) && prints.hasPosted(product, posted)
   );
 }
 
@@ -248,7 +253,7 @@ function isStill({ sourceProductId, posted }: Held, prints: Fingerprints): boole
 async function removeOthers({ receiver }: Load, writer: FeedWriter, prints: Fingerprints): Promise<void> {
   await writer.settle();
   for (const sourceProductId of listed(prints)) {
-    if (!receiver.names(sourceProductId)) await writer.add({ kind: 'delisted', sourceProductId });
+    if (!receiver.names(sourceProductId)) await writer.add({ kind: 'delisted', product: { sourceProductId } });
   }
 }
 

@@ -44,8 +44,7 @@ export class Receiver {
     const known = prints?.findPosted(posted) ?? -1;
     if (prints !== undefined && known >= 0) {
       const sourceProductId = prints.idOf(known);
-      this.usable(sourceProductId);
-      return spool.put({ kind: 'known', sourceProductId, posted, body: bytes });
+      return spool.put({ kind: 'known', number: this.usable(sourceProductId), sourceProductId, posted }, bytes);
     }
     return this.take(parseProduct(bytes), posted);
   }
@@ -63,15 +62,11 @@ export class Receiver {
       this.oversized(sourceProductId);
       return undefined;
     }
-    this.usable(sourceProductId);
-    return this.options.spool.put({
-      kind: 'checked',
-      sourceProductId,
-      price,
-      content: digest,
-      posted,
-      body: json,
-    });
+    const number = this.usable(sourceProductId);
+    return this.options.spool.put(
+      { kind: 'checked', number, sourceProductId, price, content: digest, posted },
+      json,
+    );
   }
 
   /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
@@ -82,9 +77,9 @@ export class Receiver {
     ]);
   }
 
-  /** True if the usable product that was taken as the `sequence`-th (from 1) is the last one of its id. */
-  isLast(sourceProductId: string, sequence: number): boolean {
-    return this.last[this.ids.find(sourceProductId)] === sequence;
+  /** True if the usable product taken as the `sequence`-th (from 1) is the last one of its id, whose number this is. */
+  isLast(number: number, sequence: number): boolean {
+    return this.last[number] === sequence;
   }
 
   /** True if the body has a product of this id, usable or refused. */
@@ -92,10 +87,12 @@ export class Receiver {
     return this.ids.find(sourceProductId) >= 0;
   }
 
-  private usable(sourceProductId: string): void {
+  /** Gives the number of its id. */
+  private usable(sourceProductId: string): number {
     this.sequence += 1;
-    const id = this.number(sourceProductId);
-    this.last[id] = this.sequence;
+    const number = this.number(sourceProductId);
+    this.last[number] = this.sequence;
+    return number;
   }
 
   private number(sourceProductId: string): number {

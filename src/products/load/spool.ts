@@ -4,29 +4,40 @@ import { join } from 'node:path';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type Digest } from './fingerprints';
 
-/** A product of a posted body, held until the whole body has proved well-formed. */
-export type Held =
-  /** Checked; `body` is the content as JSON text. `posted` is the digest of its bytes, if it came as JSON. */
-  | {
-      readonly kind: 'checked';
-      readonly sourceProductId: string;
-      readonly price: number;
-      readonly content: Digest;
-      readonly posted: Digest | undefined;
-      readonly body: Buffer;
-    }
-  /** Known by its very bytes, which are the body: read again only if the feed has changed meanwhile. */
-  | {
-      readonly kind: 'known';
-      readonly sourceProductId: string;
-      readonly posted: Digest;
-      readonly body: Buffer;
-    };
+/** A product that has been checked: its text is its content as JSON. */
+interface Checked {
+  readonly kind: 'checked';
+  /** Who put it knows it by this number. */
+  readonly number: number;
+  readonly sourceProductId: string;
+  readonly price: number;
+  readonly content: Digest;
+  /** The digest of its bytes, if it came as JSON. */
+  readonly posted: Digest | undefined;
+}
 
-const KINDS = ['checked', 'known'] as const;
+/** A product known by its very bytes, which are its text: read again only if the feed has changed meanwhile. */
+export interface Known {
+  readonly kind: 'known';
+  readonly number: number;
+  readonly sourceProductId: string;
+  readonly posted: Digest;
+}
 
-/** kind, id bytes, body bytes, price, content digest, posted digest. */
-const HEAD = 1 + 4 + 4 + 8 + 16 + 16;
+/** A product held until the whole body has proved well-formed. */
+export interface Held {
+  readonly head: Checked | Known;
+  readonly textBytes: number;
+  /** A view of what was read: it holds as long as anybody has it. */
+  readonly text: () => Buffer;
+}
+
+const KNOWN = 0;
+const CHECKED = 1;
+const CHECKED_JSON = 2;
+
+/** kind, number, price, bytes of the id, bytes of the text, digest of what was posted, digest of the content. */
+const HEAD = 1 + 4 + 8 + 4 + 4 + 32 + 32;
 const BLOCK = 1024 * 1024;
 
 /**
@@ -46,28 +57,30 @@ export class Spool {
   }
 
   /** Takes a product; when a promise comes back, wait for it before giving the next. */
-  put(held: Held): Promise<void> | undefined {
-    const idBytes = Buffer.byteLength(held.sourceProductId);
-    const length = HEAD + idBytes + held.body.length;
+  put(head: Checked | Known, text: Buffer): Promise<void> | undefined {
+    // A UTF-16 unit has three bytes at most.
+    const room = HEAD + 3 * head.sourceProductId.length + text.length;
     let turned: Promise<void> | undefined;
-    if (this.used + length > this.block.length) {
-      if (this.used >= BLOCK / 2 || length > BLOCK) turned = this.turn(length);
-      else this.grow(length);
+    if (this.used + room > this.block.length) {
+      if (this.used >= BLOCK / 2 || room > BLOCK) turned = this.turn(room);
+      else this.grow(room);
     }
-    const { block } = this;
-    let at = this.used;
-    block[at] = KINDS.indexOf(held.kind);
-    block.writeUInt32LE(idBytes, at + 1);
-    block.writeUInt32LE(held.body.length, at + 5);
-    block.writeDoubleLE(held.kind === 'checked' ? held.price : 0, at + 9);
-    block.write(held.kind === 'checked' ? held.content : '', at + 17, 'hex');
-    if (held.posted === undefined) block.fill(0, at + 33, at + 49);
-    else block.write(held.posted, at + 33, 'hex');
-    at += HEAD;
-    block.write(held.sourceProductId, at);
-    at += idBytes;
-    held.body.copy(block, at);
-    this.used += length;
+    const { block, used } = this;
+    const idStart = used + HEAD;
+    const textStart = idStart + block.write(head.sourceProductId, idStart);
+    block.set(text, textStart);
+    block.writeUInt32LE(head.number, used + 1);
+    block.writeUInt32LE(textStart - idStart, used + 13);
+    block.writeUInt32LE(text.length, used + 17);
+    block.write(head.posted ?? '', used + 21);
+    if (head.kind === 'known') {
+      block[used] = KNOWN;
+    } else {
+      block[used] = head.posted === undefined ? CHECKED : CHECKED_JSON;
+      block.writeDoubleLE(head.price, used + 5);
+      block.write(head.content, used + 53);
+    }
+    this.used = textStart + text.length;
     return turned;
   }
 
@@ -148,24 +161,22 @@ function parse(bytes: Buffer): { held: Held[]; used: number } {
   const held: Held[] = [];
   let used = 0;
   while (used + HEAD <= bytes.length) {
-    const idBytes = bytes.readUInt32LE(used + 1);
-    const bodyBytes = bytes.readUInt32LE(used + 5);
-    const end = used + HEAD + idBytes + bodyBytes;
+    const textStart = used + HEAD + bytes.readUInt32LE(used + 13);
+    const textBytes = bytes.readUInt32LE(used + 17);
+    const end = textStart + textBytes;
     if (end > bytes.length) break;
-    held.push(decode(bytes, used, used + HEAD + idBytes, end));
+    held.push({ head: headAt(bytes, used, textStart), textBytes, text: () => bytes.subarray(textStart, end) });
     used = end;
   }
   return { held, used };
 }
 
-function decode(bytes: Buffer, start: number, bodyStart: number, end: number): Held {
-  const sourceProductId = bytes.toString('utf8', start + HEAD, bodyStart);
-  const hasPosted = bytes.readUInt32LE(start + 33) !== 0 || bytes.readUInt32LE(start + 37) !== 0;
-  const posted = hasPosted ? bytes.toString('hex', start + 33, start + 49) : undefined;
-  const body = bytes.subarray(bodyStart, end);
-  if (bytes[start] === KINDS.indexOf('known'))
-    return { kind: 'known', sourceProductId, posted: posted ?? '', body };
-  const price = bytes.readDoubleLE(start + 9);
-  const content = bytes.toString('hex', start + 17, start + 33);
-  return { kind: 'checked', sourceProductId, price, content, posted, body };
+function headAt(bytes: Buffer, start: number, textStart: number): Checked | Known {
+  const number = bytes.readUInt32LE(start + 1);
+  const sourceProductId = bytes.toString('utf8', start + HEAD, textStart);
+  const posted = bytes[start] === CHECKED ? undefined : bytes.toString('latin1', start + 21, start + 53);
+  if (bytes[start] === KNOWN) return { kind: 'known', number, sourceProductId, posted: posted ?? '' };
+  const price = bytes.readDoubleLE(start + 5);
+  const content = bytes.toString('latin1', start + 53, start + HEAD);
+  return { kind: 'checked', number, sourceProductId, price, content, posted };
 }
