@@ -7,7 +7,7 @@ import { catchUp, fill, type OnFolded } from './fill';
 import { type GenerationFold } from './generation-fold';
 import { dropGenerations, liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease } from './held-lease';
-import { Meter } from './meter';
+import { Meter, type Progress } from './meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
 
@@ -25,15 +25,8 @@ export interface RebuildOptions {
   readonly now?: () => number;
 }
 
-export interface RebuildProgress {
+export interface RebuildProgress extends Progress {
   readonly phase: 'fold' | 'index' | 'compare' | 'swap';
-  /** Events folded so far. */
-  readonly events: number;
-  /** About how many there are. */
-  readonly total: number;
-  /** Events a second. */
-  readonly rate: number;
-  readonly secondsLeft: number;
 }
 
 /** A generation that is live now. */
@@ -208,12 +201,7 @@ class Rebuild {
     this.report(this.until);
   }
 
-  /** Positions are but ordered; as a hint to people, how far along they are is good enough. */
   private report(position: Position): void {
-    const { total: events, rate } = this.meter;
-    const share = Math.min(1, Number(position) / Math.max(1, Number(this.until)));
-    const total = share === 0 ? events : Math.round(events / share);
-    const secondsLeft = rate === 0 ? 0 : (total - events) / rate;
-    this.options.onProgress?.({ phase: this.phase, events, total, rate, secondsLeft });
+    this.options.onProgress?.({ phase: this.phase, ...this.meter.towards(this.until, position) });
   }
 }

@@ -63,6 +63,13 @@ export async function joinEngines({ settings, log }: EngineTicket): Promise<Engi
   return await withStore({ ...settings, threads: false }, joined, () => ticket);
 }
 
+/** Opens a log alone, in this thread. Raises `UnknownEngine`, `EngineUnavailable`. */
+export async function openLogAt(url: string, dataDir: string): Promise<EventLog> {
+  if (url !== 'sqlite:') return await openServerLog(url);
+  await makeFolder(dataDir);
+  return (await openLog(join(dataDir, 'log.sqlite'), false)).log;
+}
+
 async function withStore(
   settings: EngineSettings,
   log: EventLog,

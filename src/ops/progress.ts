@@ -1,16 +1,21 @@
 import { type SingleBar } from 'cli-progress';
 import { type RebuildProgress } from '../../projections/rebuild';
+import { type CopyProgress } from './copy-log';
 
 /** Where a person or a script reads. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-/** Shows how far a rebuild is: a bar in a terminal, else a line now and then. */
+type Progress = RebuildProgress | CopyProgress;
+
+/** Shows how far a rebuild or a copy is: a bar in a terminal, else a line now and then. */
 export interface ProgressDisplay {
-  show(progress: RebuildProgress): void;
+  show(progress: Progress): void;
   end(): void;
 }
 
-const PHASES: Readonly<Record<RebuildProgress['phase'], string>> = {
+const PHASES: Readonly<Record<Progress['phase'], string>> = {
+  copy: 'copying the log',
+  verify: 'comparing the copy',
   fold: 'folding the log',
   index: 'building indexes',
   compare: 'comparing with the live one',

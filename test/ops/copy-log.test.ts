@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { LogsDiffer, copyLog } from '../../src/ops/copy-log';
+import { type EventLog } from '../../src/kernel/event-log';
+import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
+import { newEvent, newEvents } from '../contracts/event-log/events';
+import { eventsOf, logBut, withLog } from '../support/temporary-log';
+
+/** Two logs, of which the first has something in it. */
+async function withLogs(
+  use: (from: EventLog, to: EventLog) => Promise<void>,
+  fillFrom: (log: EventLog) => Promise<void> = someEvents,
+): Promise<void> {
+  await withLog((from) =>
+    withLog(async (to) => {
+      await fillFrom(from);
+      await use(from, to);
+    }),
+  );
+}
+
+async function someEvents(log: EventLog): Promise<void> {
+  await log.append('feed-1', NO_STREAM, newEvents(500));
+  await log.append('site-1', NO_STREAM, newEvents(1));
+  await log.append('feed-1', 499, newEvents(500));
+  await log.append('feed-2', NO_STREAM, newEvents(3));
+}
+
+const withoutPosition = async (log: EventLog): Promise<readonly object[]> =>
+  (await eventsOf(log)).map((event) => ({ ...event, position: undefined }));
+
+/** The log, whose appends fail from the n-th on. */
+function endingAt(log: EventLog, last: number): EventLog {
+  let appends = 0;
+  return logBut(log, {
+    append: async (...args: Parameters<EventLog['append']>) => {
+      if ((appends += 1) > last) throw new Error('killed');
+      return await log.append(...args);
+    },
+  });
+}
+
+describe('A copy of a log', () => {
+  it('holds the same events in the same streams and order', () =>
+    withLogs(async (from, to) => {
+      const copied = await copyLog(from, to);
+      expect(copied).toMatchObject({ events: 1004, before: 0 });
+      expect(await withoutPosition(to)).toEqual(await withoutPosition(from));
+    }));
+
+  it('goes on where an earlier one was ended, whatever append that was', () =>
+    withLogs(async (from, to) => {
+      for (const there of [500, 501, 1000, 1001]) {
+        await expect(copyLog(from, endingAt(to, 1))).rejects.toThrow('killed');
+        expect(await eventsOf(to)).toHaveLength(there);
+      }
+      const { digest, before, events } = await copyLog(from, to);
+      expect([before, events]).toEqual([1001, 1004]);
+      await withLog(async (other) => expect((await copyLog(from, other)).digest).toBe(digest));
+    }));
+
+  it('takes over what has been appended to the source since', () =>
+    withLogs(async (from, to) => {
+      await copyLog(from, to);
+      await from.append('feed-2', 2, newEvents(2));
+      expect(await copyLog(from, to)).toMatchObject({ events: 1006, before: 1004 });
+      expect(await withoutPosition(to)).toEqual(await withoutPosition(from));
+    }));
+
+  it('is refused, and nothing appended, where the target holds something else', () =>
+    withLogs(async (from, to) => {
+      await to.append('feed-1', NO_STREAM, [newEvent()]);
+      await expect(copyLog(from, to)).rejects.toThrow(LogsDiffer);
+      expect(await eventsOf(to)).toHaveLength(1);
+    }));
+
+  it('is refused where the target holds more', () =>
+    withLogs(async (from, to) => {
+      await copyLog(from, to);
+      await to.append('feed-3', NO_STREAM, [newEvent()]);
+      await expect(copyLog(from, to)).rejects.toThrow('which the source does not hold at this place');
+    }));
+
+  it('is told to differ when what comes back is not what was appended', () =>
+    withLogs(async (from, to) => {
+      const changing = logBut(to, {
+        append: (stream: string, expected: number, events: readonly NewEvent[]) =>
+          to.append(stream, expected, [...events.slice(1), newEvent()].slice(-events.length)),
+      });
+      await expect(copyLog(from, changing)).rejects.toThrow('they are not the same');
+    }));
+
+  it('has the same digest for equal logs only', async () => {
+    const data = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue(), { maxKeys: 3 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(data, { minLength: 1, maxLength: 20 }), fc.nat(), async (datas, which) => {
+        const events = datas.map((one) => newEvent(one));
+        const other = events.map((event, at) =>
+          at === which % events.length ? { ...event, meta: '{"at":1}' } : event,
+        );
+        const digests: string[] = [];
+        for (const history of [events, events, other])
+          await withLogs(
+            async (from, to) => {
+              digests.push((await copyLog(from, to)).digest);
+            },
+            async (log) => {
+              await log.append('feed-1', NO_STREAM, history);
+            },
+          );
+        expect(digests[0]).toBe(digests[1]);
+        expect(digests[0]).not.toBe(digests[2]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('tells how far it is', () =>
+    withLogs(async (from, to) => {
+      const phases = new Set<string>();
+      await copyLog(from, to, { onProgress: ({ phase, events }) => phases.add(`${phase} ${events}`) });
+      expect([...phases]).toEqual(['copy 1000', 'copy 1004', 'verify 1000', 'verify 1004']);
+    }));
+});
