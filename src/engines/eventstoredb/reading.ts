@@ -1,0 +1,66 @@
+import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
+import { type Position, type RecordedEvent } from '../../kernel/event';
+import { type Messages } from './messages';
+import { recordOf, toPosition } from './records';
+import { NoAnswer } from './trouble';
+
+/** Bytes after which a batch is cut: it is over them by less than one event. */
+export const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** How long a server may take for the next message of what it has (ms). */
+export const SILENCE = 15_000;
+
+/** The events of a call that ends by itself, in batches. Raises what breaks it off. */
+export async function* eventsIn(
+  messages: Messages,
+  batchSize: number,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  let events: RecordedEvent[] = [];
+  let bytes = 0;
+  for await (const message of messagesIn(messages)) {
+    const event = recordOf(message);
+    if (event === undefined) continue;
+    events.push(event);
+    bytes += event.data.length + event.meta.length;
+    if (events.length < batchSize && bytes < BATCH_BYTES) continue;
+    yield events;
+    events = [];
+    bytes = 0;
+  }
+  if (events.length > 0) yield events;
+}
+
+/** What a call backwards has found. */
+export interface Found {
+  /** Position of the first event that is none of the server's own. */
+  readonly event: Position | undefined;
+  /** Position of the last event that was looked at; undefined if there was none. */
+  readonly seen: Position | undefined;
+}
+
+export async function firstEventIn(messages: Messages): Promise<Found> {
+  let seen: Position | undefined;
+  for await (const message of messagesIn(messages)) {
+    const position = message.getEvent()?.getEvent()?.getCommitPosition();
+    if (position !== undefined) seen = toPosition(position);
+    if (recordOf(message) !== undefined) return { event: seen, seen };
+  }
+  return { event: undefined, seen };
+}
+
+async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
+  try {
+    for (;;) {
+      const message = messages.take();
+      if (message !== undefined) {
+        yield message;
+        continue;
+      }
+      const next = await messages.next(SILENCE);
+      if (next === 'silence') throw new NoAnswer(`nothing has come within ${SILENCE} ms`);
+      if (next === 'end') return;
+    }
+  } finally {
+    messages.close();
+  }
+}

@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { built, DIST } from './built';
+import { logFolder } from './log-folder';
+
+/** An embedded log served as EventStoreDB by a process of its own. */
+export interface EsdbServer {
+  readonly port: number;
+  readonly url: string;
+  /** The file of the log that is served. */
+  readonly file: string;
+  /** Ends the process in the middle of whatever it does. */
+  kill(): Promise<void>;
+  /** Serves the same log at the same port again. */
+  start(): Promise<void>;
+  /** Ends the process and removes the log. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The client and the endpoint share global state of their message classes, and the client that of its appends:
+ * so each has a process of its own.
+ */
+export async function startEsdbServer(mode: 'writable' | 'read-only' = 'writable'): Promise<EsdbServer> {
+  built('src/engines/esdb-endpoint/serve-esdb');
+  const { file, remove } = await logFolder();
+  let served = await serve(file, 0, mode);
+  const { port } = served;
+  return {
+    port,
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    file,
+    kill: () => ended(served.child, () => served.child.kill('SIGKILL')),
+    start: async () => {
+      served = await serve(file, port, mode);
+    },
+    stop: async () => {
+      await ended(served.child, () => served.child.stdin?.end());
+      await remove();
+    },
+  };
+}
+
+interface Served {
+  readonly child: ChildProcess;
+  readonly port: number;
+}
+
+async function serve(file: string, port: number, mode: string): Promise<Served> {
+  const script = join(__dirname, 'serving-esdb.cjs');
+  const child = spawn(process.execPath, [script, DIST, file, String(port), mode], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [said] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown];
+  if (!Buffer.isBuffer(said)) throw new Error('the endpoint has not started');
+  return { child, port: Number(said.toString()) };
+}
+
+async function ended(child: ChildProcess, end: () => unknown): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  end();
+  await exit;
+}
