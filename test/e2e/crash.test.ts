@@ -1,7 +1,6 @@
-import { type EventLog } from '../../src/kernel/event-log';
 import { generateProducts } from '../../src/demo/generate';
-import { type Engines, openEngines } from '../../src/engines/open';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
+import { logHasGrown, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 2000, categories: [{ id: '1' }] })];
 const KILLS = 20;
@@ -12,42 +11,6 @@ function bodyOf(edition = 0): string {
   return JSON.stringify({
     products: products.map((product) => ({ ...product, price: product.price + edition })),
   });
-}
-
-interface Listed {
-  readonly prices: ReadonlyMap<string, number>;
-  readonly doubled: readonly string[];
-}
-
-/** What the feed's stream says it holds, and every event that says again what was so already. */
-async function readFeed(log: EventLog): Promise<Listed> {
-  const contents = new Map<string, string>();
-  const prices = new Map<string, number>();
-  const doubled: string[] = [];
-  for await (const batch of log.readStream('feed-22')) {
-    for (const { type, data } of batch) {
-      const {
-        sourceProductId: id = '',
-        price = 0,
-        product,
-      } = JSON.parse(data) as {
-        sourceProductId?: string;
-        price?: number;
-        product?: object;
-      };
-      const content = JSON.stringify([product, price]);
-      if (type === 'ProductListed' && contents.has(id)) doubled.push(id);
-      if (type === 'ProductRevised' && contents.get(id) === content) doubled.push(id);
-      if (type === 'ProductDelisted') {
-        contents.delete(id);
-        prices.delete(id);
-      } else if (type !== 'FeedImported') {
-        contents.set(id, content);
-        prices.set(id, price);
-      }
-    }
-  }
-  return { prices, doubled };
 }
 
 async function post(url: string, edition = 0): Promise<Response> {
@@ -87,34 +50,13 @@ describe('a server that is killed while a feed loads', () => {
     expect(found.productHeader.totalHits).toBe(PRODUCTS.length);
     expect(await server.end()).toBe(0);
 
-    const engines = await open(folder);
-    const { prices, doubled } = await readFeed(engines.log);
-    await engines.close();
+    const { prices, doubled } = await readFeed(folder);
     expect(doubled).toEqual([]);
     expect(prices).toEqual(
       new Map(PRODUCTS.map(({ sourceProductId, price }) => [sourceProductId, Math.round(price * 100)])),
     );
   }, 300_000);
 });
-
-async function open(folder: string): Promise<Engines> {
-  return openEngines({ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
-}
-
-/** Waits until this many events have been appended since now, or none have for a while: all that there was to do is done. */
-async function logHasGrown(folder: string, events: number): Promise<void> {
-  const engines = await open(folder);
-  const { log } = engines;
-  const from = Number(await log.head());
-  let [last, since] = [from, Date.now()];
-  for (;;) {
-    const head = Number(await log.head());
-    if (head !== last) [last, since] = [head, Date.now()];
-    if (head - from > events || Date.now() - since > 1500) break;
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  await engines.close();
-}
 
 async function searchUntilThere(
   url: string,

@@ -1,0 +1,63 @@
+import { type AppendExpectedRevision, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client';
+import { ADVERTISER, folderWithNetwork, removeFolder, runProgram, Server } from '../support/server';
+
+const FEED = 'feed-22';
+const NO_EVENT: AppendExpectedRevision = 'any';
+
+describe('A server with --esdb-port', () => {
+  let folder: string;
+  let server: Server;
+  let client: EventStoreDBClient;
+  beforeAll(async () => {
+    folder = await folderWithNetwork();
+    server = await Server.start(folder, { args: ['--esdb-port', '0'] });
+    const url = /^the log can be read at (esdb:\S+)$/m.exec(server.said.join('\n'))?.[1] ?? '';
+    client = EventStoreDBClient.connectionString(url);
+  });
+  afterAll(async () => {
+    await client.dispose();
+    await server.end();
+    await removeFolder(folder);
+  });
+
+  const typesOf = async (stream: string): Promise<readonly string[]> => {
+    const types: string[] = [];
+    for await (const { event } of client.readStream(stream)) types.push(event?.type ?? '');
+    return types;
+  };
+
+  it('lets analysts replay what happened with an official client', async () => {
+    const product = {
+      sourceProductId: 'a',
+      name: 'Chair',
+      description: 'Wooden',
+      productUrl: 'https://shop.example/a',
+      productImage: { url: 'https://shop.example/a.jpg' },
+      categories: [{ id: '1' }],
+      price: 10,
+    };
+    const posted = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify({ products: [product] }),
+    });
+    expect(posted.status).toBe(200);
+    expect(await typesOf(FEED)).toEqual(['ProductListed', 'FeedImported']);
+    const types = new Set<string>();
+    for await (const { event } of client.readAll({ fromPosition: START })) types.add(event?.type ?? '');
+    expect(types).toContain('OrganisationDefined');
+  });
+
+  it('refuses writes as not allowed', async () => {
+    const written = client.appendToStream(FEED, jsonEvent({ type: 'Made', data: {} }), { expectedRevision: NO_EVENT });
+    await expect(written).rejects.toMatchObject({ type: 'access-denied' });
+  });
+
+  it('gives its log to a copy, and tells when there is no server to copy from', async () => {
+    const [, url = ''] = /(esdb:\S+)/.exec(server.said.join('\n')) ?? [];
+    const copied = await runProgram(['log', 'copy', '--from', url, '--to', 'sqlite:'], {
+      DATA_DIR: `${folder}/copy`,
+    });
+    expect(copied).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ events in both logs, 0 of them before/) });
+  });
+});
