@@ -1,10 +1,12 @@
 import { availableParallelism } from 'node:os';
+import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
 import { type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
 import { createDemo } from './ops/demo';
 import { startLoader } from './ops/loader';
+import { startLogEndpoint } from './ops/log-endpoint';
 import { startProjector } from './ops/projector';
 import { readinessOf } from './ops/readiness';
 import { type Running, type ServeOptions } from './ops/serve';
@@ -38,7 +40,9 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
       ? await listen(config, engines, follower, log, opened, projecting)
       : undefined;
     await projecting;
-    return { ...(url === undefined ? {} : { url }), shown, stop };
+    const { esdbPort } = config;
+    const replay = esdbPort === undefined ? [] : [await offerLog(engines, esdbPort, opened)];
+    return { ...(url === undefined ? {} : { url }), shown: [...shown, ...replay], stop };
   } catch (error) {
     await stop();
     throw error;
@@ -56,11 +60,23 @@ async function openDirectory(engines: Engines, opened: Opened): Promise<Followed
   return follower;
 }
 
-/** Resolves when every read model can be read. */
+/** How long to wait for read models before requests are taken without them (ms): writes need none. */
+const PATIENCE_MS = 10_000;
+
+/** Resolves when every read model can be read, or when that takes too long: a read store that is down, a long build. */
 async function project(engines: Engines, log: Logger, opened: Opened): Promise<void> {
   const projector = startProjector(engines, (failure) => log.error(failure));
   opened.push(() => projector.stop());
-  await projector.start();
+  const late = new AbortController();
+  const patience = after(PATIENCE_MS, undefined, { signal: late.signal }).catch(() => undefined);
+  await Promise.race([projector.start(), patience]).finally(() => late.abort());
+}
+
+/** The line that says where the log can be read. */
+async function offerLog(engines: Engines, port: number, opened: Opened): Promise<string> {
+  const endpoint = startLogEndpoint(engines, port);
+  opened.push(() => endpoint.close());
+  return `the log can be read at ${await endpoint.open()}`;
 }
 
 async function listen(

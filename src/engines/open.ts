@@ -5,6 +5,9 @@ import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { joinLog, type LogTicket, openLog } from './embedded/log/open-log';
 import { openEmbeddedStore } from './embedded/store/open-store';
+import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
+
+export { type EsdbEndpoint };
 
 /** Which engines, and where. The two choices are independent of each other. */
 export interface EngineSettings {
@@ -68,6 +71,12 @@ export async function openLogAt(url: string, dataDir: string): Promise<EventLog>
   if (url !== 'sqlite:') return await openServerLog(url);
   await makeFolder(dataDir);
   return (await openLog(join(dataDir, 'log.sqlite'), false)).log;
+}
+
+/** Offers a log to clients of EventStoreDB. Raises `EngineUnavailable` when it cannot listen. */
+export async function serveLog(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+  const { serveEsdb } = await import('./esdb-endpoint/serve-esdb.js');
+  return await serveEsdb(log, options);
 }
 
 async function withStore(

@@ -49,15 +49,20 @@ describe('A server with --esdb-port', () => {
   });
 
   it('refuses writes as not allowed', async () => {
-    const written = client.appendToStream(FEED, jsonEvent({ type: 'Made', data: {} }), { expectedRevision: NO_EVENT });
+    const written = client.appendToStream(FEED, jsonEvent({ type: 'Made', data: {} }), {
+      expectedRevision: NO_EVENT,
+    });
     await expect(written).rejects.toMatchObject({ type: 'access-denied' });
   });
 
-  it('gives its log to a copy, and tells when there is no server to copy from', async () => {
+  it('gives its log to a copy', async () => {
     const [, url = ''] = /(esdb:\S+)/.exec(server.said.join('\n')) ?? [];
     const copied = await runProgram(['log', 'copy', '--from', url, '--to', 'sqlite:'], {
       DATA_DIR: `${folder}/copy`,
     });
-    expect(copied).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ events in both logs, 0 of them before/) });
+    expect(copied).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+ events in both logs, 0 of them before/),
+    });
   });
 });

@@ -1,0 +1,26 @@
+import { workerData } from 'node:worker_threads';
+import { type EsdbEndpoint, joinEngines, serveLog } from '../engines/open';
+import { serveCalls } from '../kernel/calls';
+import { type LogEndpoint, type LogEndpointData } from './log-endpoint';
+
+const LOOPBACK = '127.0.0.1';
+
+/** Serves the log away from the thread that serves HTTP. Closing it ends the thread. */
+async function main({ ticket, tcpPort, port }: LogEndpointData): Promise<void> {
+  const engines = await joinEngines(ticket);
+  let endpoint: EsdbEndpoint | undefined;
+  const thread: LogEndpoint = {
+    async open() {
+      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, readOnly: true });
+      return endpoint.url;
+    },
+    async close() {
+      await endpoint?.close();
+      await engines.close();
+      setImmediate(() => port.close());
+    },
+  };
+  serveCalls(port, thread);
+}
+
+void main(workerData as LogEndpointData);
