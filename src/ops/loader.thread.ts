@@ -2,6 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { followDirectory } from '../directory/follower';
 import { joinEngines } from '../engines/open';
 import { serveCalls } from '../kernel/calls';
+import { feedLeases } from './feed-leases';
 import { type LoaderThreadData, makeLoader } from './loader';
 
 /** Loads feeds away from the thread that serves HTTP. Answers the calls of a `Loader`; closing it ends the thread. */
@@ -9,7 +10,9 @@ async function main({ ticket, dataDir, port }: LoaderThreadData): Promise<void> 
   const engines = await joinEngines(ticket);
   const ending = new AbortController();
   const follower = followDirectory(engines.log, ending.signal);
-  const loader = makeLoader(engines.log, follower, dataDir);
+  // A log in a file is seldom another process's too: after a crash nobody shall wait until a lease runs out.
+  const turns = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(engines.store);
+  const loader = makeLoader(engines.log, follower, dataDir, () => new Date(), turns);
   const close = async (): Promise<void> => {
     await loader.close();
     ending.abort();

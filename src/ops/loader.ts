@@ -5,7 +5,7 @@ import { type Engines, type EngineTicket } from '../engines/open';
 import { callsOver } from '../kernel/calls';
 import { type EventLog } from '../kernel/event-log';
 import { type ProductLoader } from '../products/commands';
-import { Feeds } from '../products/load/feeds';
+import { Feeds, type ProcessTurns } from '../products/load/feeds';
 import { Loader } from '../products/load/loader';
 
 export interface LoaderThreadData {
@@ -15,16 +15,17 @@ export interface LoaderThreadData {
   readonly port: MessagePort;
 }
 
-/** A loader of this thread. */
+/** A loader of this thread; without `turns` no other process is thought of. */
 export function makeLoader(
   log: EventLog,
   follower: FollowedDirectory,
   dataDir: string,
   now: () => Date = () => new Date(),
+  turns?: ProcessTurns,
 ): Loader {
   return new Loader({
     log,
-    feeds: new Feeds(log, join(dataDir, 'cache')),
+    feeds: new Feeds(log, join(dataDir, 'cache'), turns),
     spoolFolder: join(dataDir, 'spool'),
     directory: follower.directory,
     reached: (position) => follower.reached(position),

@@ -72,7 +72,8 @@ export class FeedWriter {
 
   /** When a promise comes back, wait for it before adding the next. */
   add(item: Item): Promise<void> | undefined {
-    const bytes = OVERHEAD + 3 * item.product.sourceProductId.length + (item.kind === 'posted' ? item.textBytes : 0);
+    const bytes =
+      OVERHEAD + 3 * item.product.sourceProductId.length + (item.kind === 'posted' ? item.textBytes : 0);
     // One place is kept for the event that closes a load.
     const isFull =
       this.items.length === APPEND_LIMITS.events - 1 ||

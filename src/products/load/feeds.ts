@@ -10,6 +10,16 @@ import { Turns } from './turns';
 /** Events behind which the file of a small feed may stay; a large one's may stay a quarter of its products behind. */
 const SAVE_AFTER = 10_000;
 
+/**
+ * Lets this process and others have a feed one after the other: runs when it is this one's turn, or when the signal
+ * aborts. It saves work and no more: what is not kept to makes conflicts, which whoever writes can deal with.
+ */
+export type ProcessTurns = <Result>(
+  feedId: number,
+  signal: AbortSignal,
+  run: () => Promise<Result>,
+) => Promise<Result>;
+
 interface Entry {
   readonly prints: Fingerprints;
   saved: number;
@@ -23,25 +33,22 @@ export class Feeds {
   private readonly turns = new Turns<number>();
   /** Most recently used last. */
   private readonly entries = new Map<number, Entry>();
+  private readonly closing = new AbortController();
 
   constructor(
     private readonly log: EventLog,
     private readonly folder: string,
+    /** Without it no other process is thought of. */
+    private readonly processTurns: ProcessTurns = (_, __, run) => run(),
     /** Bytes of fingerprints kept in memory beside those in use. */
     private readonly memory = 256 * 1024 * 1024,
   ) {}
 
   /** Runs with the feed's fingerprints, after those who came before. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
-    return this.turns.take(feedId, async () => {
-      const entry = await this.open(feedId);
-      try {
-        await catchUp(this.log, streamOf(FEED, feedId), entry.prints);
-        return await run(entry.prints);
-      } finally {
-        await this.saveIfFarBehind(feedId, entry);
-      }
-    });
+    return this.turns.take(feedId, () =>
+      this.processTurns(feedId, this.closing.signal, () => this.current(feedId, run)),
+    );
   }
 
   /** The fingerprints of a feed if they are in memory: not current, perhaps changing. */
@@ -51,13 +58,28 @@ export class Feeds {
 
   /** Brings a feed's fingerprints into memory. */
   async warm(feedId: number): Promise<void> {
-    if (!this.entries.has(feedId)) await this.use(feedId, async () => undefined);
+    if (this.entries.has(feedId)) return;
+    await this.turns.take(feedId, () => this.current(feedId, async () => undefined));
   }
 
-  /** Saves what is worth it. */
+  /** Saves what is worth it; nobody waits for another process any more. */
   async close(): Promise<void> {
+    this.closing.abort();
     for (const [feedId, entry] of this.entries) {
       if (entry.prints.revision - entry.saved >= SAVE_AFTER) await this.save(feedId, entry);
+    }
+  }
+
+  private async current<Result>(
+    feedId: number,
+    run: (prints: Fingerprints) => Promise<Result>,
+  ): Promise<Result> {
+    const entry = await this.open(feedId);
+    try {
+      await catchUp(this.log, streamOf(FEED, feedId), entry.prints);
+      return await run(entry.prints);
+    } finally {
+      await this.saveIfFarBehind(feedId, entry);
     }
   }
 

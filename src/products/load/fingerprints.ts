@@ -72,6 +72,13 @@ export class Fingerprints {
     return this.flags[product] === 1;
   }
 
+  /** The ids of the products that are listed when it comes to them. */
+  *listedIds(): Generator<string> {
+    for (let product = 0; product < this.size; product += 1) {
+      if (this.isListed(product)) yield this.idOf(product);
+    }
+  }
+
   hasContent(product: number, content: Digest): boolean {
     return matches(this.contents, product, content);
   }

@@ -5,14 +5,13 @@ import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedImport } from '../feed';
 import { type BodyFormat } from '../../wire/format';
 import { type BodyReader } from './body';
-import { contentOf } from './changes';
 import { CLOSE_BYTES, FeedWriter, type Tally } from './feed-writer';
 import { type Feeds } from './feeds';
 import { type Fingerprints } from './fingerprints';
 import { JsonBody } from './json-body';
-import { parseProduct, Receiver } from './receiver';
-import { checkProduct } from '../product-check';
-import { type Known, Spool } from './spool';
+import { Receiver } from './receiver';
+import { Spool } from './spool';
+import { storeReceived } from './storing';
 import { XmlBody } from './xml-body';
 
 export interface LoadRequest {
@@ -117,7 +116,7 @@ export class Loader {
   ): Promise<{ position: Position; changes: number }> {
     return this.options.feeds.use(feedId, async (prints) => {
       const writer = this.writerFor(feedId, prints);
-      for (const sourceProductId of which === 'all' ? listed(prints) : new Set(which)) {
+      for (const sourceProductId of which === 'all' ? prints.listedIds() : new Set(which)) {
         await writer.add({ kind: 'delisted', product: { sourceProductId } });
       }
       await writer.close();
@@ -145,8 +144,8 @@ export class Loader {
     const { request, receiver } = load;
     prints.forgetPostedBefore(this.options.directory.categories.removals);
     const writer = this.writerFor(request.feedId, prints);
-    await this.storePosted(load, writer, prints);
-    if (request.mode === 'replace') await removeOthers(load, writer, prints);
+    const { knowsCategory } = this;
+    await storeReceived({ ...load, prints, writer, knowsCategory }, request.mode);
     await writer.close((tally) => this.importOf(load, tally));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
@@ -160,49 +159,6 @@ export class Loader {
       position: writer.position ?? (await this.options.log.head()),
       changes: listed + revised + repriced + removed,
     };
-  }
-
-  private async storePosted(
-    { receiver, spool }: Load,
-    writer: FeedWriter,
-    prints: Fingerprints,
-  ): Promise<void> {
-    let sequence = 0;
-    for await (const some of spool.read()) {
-      for (const { head, textBytes, text } of some) {
-        sequence += 1;
-        if (!receiver.isLast(head.number, sequence)) continue;
-        const full =
-          head.kind === 'checked'
-            ? writer.add({ kind: 'posted', product: head, textBytes, text })
-            : isStill(head, prints)
-              ? writer.unchanged()
-              : this.readAgain(head, text(), { receiver, writer });
-        if (full !== undefined) await full;
-      }
-    }
-  }
-
-  /** A product whose bytes were known when they came, but the feed has changed since. */
-  private readAgain(
-    { posted }: Known,
-    bytes: Buffer,
-    { receiver, writer }: { readonly receiver: Receiver; readonly writer: FeedWriter },
-  ): Promise<void> | undefined {
-    const checked = checkProduct(parseProduct(bytes), this.knowsCategory);
-    if ('faults' in checked) {
-      receiver.refuse(checked.sourceProductId, checked.faults);
-      return undefined;
-    }
-    const { json, digest } = contentOf(checked.product);
-    const { sourceProductId, price } = checked;
-    const text = Buffer.from(json);
-    return writer.add({
-      kind: 'posted',
-      product: { sourceProductId, price, content: digest, posted },
-      textBytes: text.length,
-      text: () => text,
-    });
   }
 
   private importOf(load: Load, tally: Tally): FeedImport {
@@ -239,26 +195,5 @@ export class Loader {
     const load = this.loads.get(id);
     if (load === undefined) throw new EngineUnavailable('the load was broken off');
     return load;
-  }
-}
-
-function isStill({ sourceProductId, posted }: Known, prints: Fingerprints): boolean {
-  const product = prints.find(sourceProductId);
-  return (
-    product >= 0 && prints.isListed(product) && prints.hasPosted(product, posted)
-  );
-}
-
-/** Delists what a replacement did not name, once everything it did name has been appended. */
-async function removeOthers({ receiver }: Load, writer: FeedWriter, prints: Fingerprints): Promise<void> {
-  await writer.settle();
-  for (const sourceProductId of listed(prints)) {
-    if (!receiver.names(sourceProductId)) await writer.add({ kind: 'delisted', product: { sourceProductId } });
-  }
-}
-
-function* listed(prints: Fingerprints): Generator<string> {
-  for (let product = 0; product < prints.size; product += 1) {
-    if (prints.isListed(product)) yield prints.idOf(product);
   }
 }

@@ -44,7 +44,10 @@ export class Receiver {
     const known = prints?.findPosted(posted) ?? -1;
     if (prints !== undefined && known >= 0) {
       const sourceProductId = prints.idOf(known);
-      return spool.put({ kind: 'known', number: this.usable(sourceProductId), sourceProductId, posted }, bytes);
+      return spool.put(
+        { kind: 'known', number: this.usable(sourceProductId), sourceProductId, posted },
+        bytes,
+      );
     }
     return this.take(parseProduct(bytes), posted);
   }

@@ -165,7 +165,11 @@ function parse(bytes: Buffer): { held: Held[]; used: number } {
     const textBytes = bytes.readUInt32LE(used + 17);
     const end = textStart + textBytes;
     if (end > bytes.length) break;
-    held.push({ head: headAt(bytes, used, textStart), textBytes, text: () => bytes.subarray(textStart, end) });
+    held.push({
+      head: headAt(bytes, used, textStart),
+      textBytes,
+      text: () => bytes.subarray(textStart, end),
+    });
     used = end;
   }
   return { held, used };

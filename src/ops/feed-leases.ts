@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { HeldLease } from '../../projections/held-lease';
+import { EngineUnavailable } from '../kernel/event-log';
+import { type ReadStore } from '../kernel/read-store';
+import { type ProcessTurns } from '../products/load/feeds';
+
+/** For how long a process that has died keeps the others from its feed (ms). */
+const LEASE_MS = 10_000;
+const POLL_MS = 100;
+
+/**
+ * Processes take turns with a feed by a lease in the read store. A store that does not answer holds nobody up: two
+ * that load at once only make each other decide some batches again.
+ */
+export function feedLeases(store: ReadStore): ProcessTurns {
+  const owner = randomUUID();
+  return async (feedId, signal, run) => {
+    const lease = new HeldLease(store, `load-feed-${feedId}`, owner, LEASE_MS, Date.now);
+    while (!signal.aborted && !(await lease.hold().catch(goOnWithout))) {
+      await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    try {
+      return await lease.during(run);
+    } finally {
+      await lease.release().catch(goOnWithout);
+    }
+  };
+}
+
+function goOnWithout(error: unknown): true {
+  if (error instanceof EngineUnavailable) return true;
+  throw error;
+}

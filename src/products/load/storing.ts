@@ -1,0 +1,71 @@
+import { checkProduct } from '../product-check';
+import { type FeedImport } from '../feed';
+import { contentOf } from './changes';
+import { type FeedWriter } from './feed-writer';
+import { type Fingerprints } from './fingerprints';
+import { parseProduct, type Receiver } from './receiver';
+import { type Held, type Known, type Spool } from './spool';
+
+/** A body that has been received, and the feed that it goes into. */
+export interface Storing {
+  readonly spool: Spool;
+  readonly receiver: Receiver;
+  /** Current as of the end of the feed's stream. */
+  readonly prints: Fingerprints;
+  readonly writer: FeedWriter;
+  readonly knowsCategory: (id: string) => boolean;
+}
+
+/** Decides what each product of a body means for the feed, and appends it; a replacement delists the others. */
+export async function storeReceived(storing: Storing, mode: FeedImport['mode']): Promise<void> {
+  let sequence = 0;
+  for await (const some of storing.spool.read()) {
+    for (const held of some) {
+      sequence += 1;
+      if (!storing.receiver.isLast(held.head.number, sequence)) continue;
+      const full = store(held, storing);
+      if (full !== undefined) await full;
+    }
+  }
+  if (mode === 'replace') await delistOthers(storing);
+}
+
+function store({ head, textBytes, text }: Held, storing: Storing): Promise<void> | undefined {
+  const { prints, writer } = storing;
+  if (head.kind === 'checked') return writer.add({ kind: 'posted', product: head, textBytes, text });
+  if (!isStill(head, prints)) return storeAgain(head, text(), storing);
+  writer.unchanged();
+  return undefined;
+}
+
+function isStill({ sourceProductId, posted }: Known, prints: Fingerprints): boolean {
+  const product = prints.find(sourceProductId);
+  return product >= 0 && prints.isListed(product) && prints.hasPosted(product, posted);
+}
+
+/** A product whose bytes were known when they came, but the feed has changed since. */
+function storeAgain(
+  { posted }: Known,
+  bytes: Buffer,
+  { receiver, writer, knowsCategory }: Storing,
+): Promise<void> | undefined {
+  const checked = checkProduct(parseProduct(bytes), knowsCategory);
+  if ('faults' in checked) {
+    receiver.refuse(checked.sourceProductId, checked.faults);
+    return undefined;
+  }
+  const { json, digest: content } = contentOf(checked.product);
+  const { sourceProductId, price } = checked;
+  const text = Buffer.from(json);
+  const product = { sourceProductId, price, content, posted };
+  return writer.add({ kind: 'posted', product, textBytes: text.length, text: () => text });
+}
+
+/** Delists what a replacement did not name, once everything it did name has been appended. */
+async function delistOthers({ receiver, writer, prints }: Storing): Promise<void> {
+  await writer.settle();
+  for (const sourceProductId of prints.listedIds()) {
+    if (!receiver.names(sourceProductId))
+      await writer.add({ kind: 'delisted', product: { sourceProductId } });
+  }
+}

@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Directory } from '../../src/directory/directory';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { type NewEvent, START } from '../../src/kernel/event';
+import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
+import { feedLeases } from '../../src/ops/feed-leases';
+import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
+import { type Loaded, Loader } from '../../src/products/load/loader';
+
+const FEED = 22;
+
+let folder: string;
+let engines: Engines;
+let loaders: Loader[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'affilog-'));
+  engines = await openEngines({
+    dataDir: folder,
+    eventLog: 'sqlite:',
+    readStore: 'sqlite:',
+    threads: false,
+  });
+  loaders = [];
+});
+
+afterEach(async () => {
+  for (const loader of loaders) await loader.close();
+  await engines.close();
+  await rm(folder, { recursive: true });
+});
+
+/** A loader as another process has one: with fingerprints of its own. */
+function newLoader(log: EventLog = engines.log, turns?: ProcessTurns): Loader {
+  const own = join(folder, `process-${loaders.length}`);
+  const loader = new Loader({
+    log,
+    feeds: new Feeds(log, join(own, 'cache'), turns),
+    spoolFolder: join(own, 'spool'),
+    directory: new Directory(),
+    reached: async () => true,
+    now: () => new Date('2026-05-01T12:00:00Z'),
+  });
+  loaders.push(loader);
+  return loader;
+}
+
+interface Posted {
+  readonly sourceProductId: string;
+  readonly price: number;
+}
+
+/** Products of these numbers. */
+function products(from: number, to: number, price = 1): Posted[] {
+  return Array.from({ length: to - from }, (_, at) => ({ sourceProductId: `p${from + at}`, price }));
+}
+
+async function load(loader: Loader, posted: readonly Posted[], mode: 'update' | 'replace' = 'update') {
+  const id = await loader.open({ feedId: FEED, mode, format: 'json', directoryPosition: START });
+  const rest = {
+    name: 'Lamp',
+    description: 'A lamp',
+    productUrl: 'https://shop.example/lamp',
+    productImage: { url: 'https://img.example/lamp.png' },
+    categories: [{ name: 'Lamps' }],
+  };
+  const body = JSON.stringify({ products: posted.map((one) => ({ ...one, ...rest })) });
+  await loader.write(id, Buffer.from(body));
+  return loader.finish(id);
+}
+
+interface Told {
+  /** Type, product and price of each event. */
+  readonly events: readonly string[];
+  /** Price of each listed product. */
+  readonly listed: ReadonlyMap<string, number>;
+  /** Events that say again what was so already. */
+  readonly doubled: readonly string[];
+  readonly unchanged: number;
+}
+
+/** What the feed's stream tells. */
+async function told(): Promise<Told> {
+  const events: string[] = [];
+  const listed = new Map<string, number>();
+  const doubled: string[] = [];
+  let unchanged = 0;
+  for await (const batch of engines.log.readStream(`feed-${FEED}`)) {
+    for (const { type, data } of batch) {
+      const {
+        sourceProductId: id = '',
+        price = 0,
+        unchanged: count = 0,
+      } = JSON.parse(data) as { sourceProductId?: string; price?: number; unchanged?: number };
+      unchanged += count;
+      const event = `${type} ${id} ${price}`;
+      events.push(event);
+      const isDoubled =
+        (type === 'ProductListed' && listed.has(id)) ||
+        (type === 'ProductDelisted' && !listed.has(id)) ||
+        (type === 'ProductRepriced' && listed.get(id) === price);
+      if (isDoubled) doubled.push(event);
+      if (type === 'ProductDelisted') listed.delete(id);
+      else if (type !== 'FeedImported') listed.set(id, price / 100);
+    }
+  }
+  return { events, listed, doubled, unchanged };
+}
+
+function pricesOf(posted: readonly Posted[]): Map<string, number> {
+  return new Map(posted.map(({ sourceProductId, price }) => [sourceProductId, price]));
+}
+
+describe('Two processes that load one feed at the same time', () => {
+  test('lose nothing and double nothing, whoever is faster with a batch', async () => {
+    const both = products(0, 3000);
+    await Promise.all([load(newLoader(), both), load(newLoader(), both)]);
+    const { events, listed, doubled, unchanged } = await told();
+    expect(listed).toEqual(pricesOf(both));
+    expect([doubled, unchanged, events.length]).toEqual([[], 3000, 3002]);
+  });
+
+  test('decide a batch again when the other has changed its products meanwhile', async () => {
+    await load(newLoader(), products(0, 2000));
+    await Promise.all([
+      load(newLoader(), products(0, 2000, 2)),
+      load(newLoader(), products(500, 2500, 3)),
+      load(newLoader(), products(2500, 3500, 4), 'update'),
+    ]);
+    const { listed, doubled } = await told();
+    expect(doubled).toEqual([]);
+    expect([...listed.keys()].toSorted()).toEqual([...pricesOf(products(0, 3500)).keys()].toSorted());
+    for (let at = 0; at < 500; at += 1) expect(listed.get(`p${at}`)).toBe(2);
+    for (let at = 500; at < 2000; at += 1) expect([2, 3]).toContain(listed.get(`p${at}`));
+    for (let at = 2000; at < 3500; at += 1) expect(listed.get(`p${at}`)).toBe(at < 2500 ? 3 : 4);
+  });
+
+  test('take turns by a lease in the read store, so that no batch is decided twice', async () => {
+    const [one, other] = [
+      newLoader(engines.log, feedLeases(engines.store)),
+      newLoader(engines.log, feedLeases(engines.store)),
+    ];
+    await Promise.all([load(one, products(0, 2000)), load(other, products(2000, 4000, 2), 'replace')]);
+    const { events } = await told();
+    const runs = events.filter((event, at) => event.split(' ')[2] !== events[at - 1]?.split(' ')[2]);
+    expect(runs.length).toBe(4);
+  });
+
+  test('wait for none that has died longer than its lease lasts, nor when they are closed', async () => {
+    await engines.store.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
+    const waited = performance.now();
+    await load(newLoader(engines.log, feedLeases(engines.store)), products(0, 1));
+    expect(performance.now() - waited).toBeGreaterThan(500);
+
+    await engines.store.lease(`load-feed-${FEED}`, 'another', Date.now(), 600_000);
+    const stopped = newLoader(engines.log, feedLeases(engines.store));
+    const broken = load(stopped, products(0, 2)).catch((error: unknown) => error);
+    await stopped.close();
+    expect(await broken).toBeInstanceOf(EngineUnavailable);
+  });
+});
+
+/** What becomes of an append: made and answered, made but not answered, not made. */
+type Fate = 'answered' | 'unanswered' | 'failed';
+
+/** The log, as it is behind a bad connection. */
+class BadConnection extends EventLog {
+  constructor(
+    private readonly log: EventLog,
+    private readonly fates: Fate[],
+  ) {
+    super();
+  }
+
+  override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
+    const fate = this.fates.shift() ?? 'answered';
+    const made = fate === 'failed' ? undefined : await this.log.append(stream, expected, events);
+    if (made === undefined || fate === 'unanswered') throw new EngineUnavailable('gone');
+    return made;
+  }
+
+  override readonly readStream: EventLog['readStream'] = (...args) => this.log.readStream(...args);
+  override readonly readAll: EventLog['readAll'] = (...args) => this.log.readAll(...args);
+  override readonly readAllBackwards: EventLog['readAllBackwards'] = (...args) =>
+    this.log.readAllBackwards(...args);
+  override readonly subscribe: EventLog['subscribe'] = (...args) => this.log.subscribe(...args);
+  override readonly head: EventLog['head'] = () => this.log.head();
+  override readonly close: EventLog['close'] = () => this.log.close();
+}
+
+test('A load whose appends fail or are not answered is answered as failed or done, and the same post completes it (decisions A12)', async () => {
+  let edition = 0;
+  const fates = fc.array(fc.constantFrom<Fate>('answered', 'unanswered', 'failed'), { maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(fates, fates, async (some, others) => {
+      edition += 1;
+      const posted = products(edition * 100, edition * 100 + 700, edition);
+      const answers = await Promise.all(
+        [some, others].map((list) =>
+          load(newLoader(new BadConnection(engines.log, [...list])), posted, 'replace').catch(
+            (error: unknown) => error,
+          ),
+        ),
+      );
+      for (const answer of answers) {
+        if (!(answer instanceof EngineUnavailable)) expect((answer as Loaded).faults).toEqual([]);
+      }
+      await load(newLoader(), posted, 'replace');
+      const { listed, doubled } = await told();
+      expect(doubled).toEqual([]);
+      expect(listed).toEqual(pricesOf(posted));
+    }),
+    { numRuns: 10 },
+  );
+});
