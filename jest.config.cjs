@@ -3,6 +3,8 @@ module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
+  // Need servers: `npm run test:engines` runs them (test/servers/jest.config.cjs).
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/servers/'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -12,6 +12,9 @@ interface Known {
   readonly isFinished: boolean;
 }
 
+/** What is looked at of an index. */
+const SHOWN = ['*.aliases', '*.mappings._meta.spec', '*.settings.index.refresh_interval'];
+
 /** How long (ms) a dropped index is kept for queries that are under way. */
 const GRACE_MS = 10 * 60_000;
 /** How long (ms) the live generation's declaration is taken to be the same: what is asked always goes to the live one. */
@@ -136,9 +139,7 @@ export class Catalogue {
 
   /** Those that have this name, or an alias of this name. */
   private async indices(index: string): Promise<Record<string, estypes.IndicesIndexState>> {
-    return await this.ask((client, options) =>
-      client.indices.get({ index, features: ['aliases', 'mappings', 'settings'] }, options),
-    );
+    return await this.ask((client, options) => client.indices.get({ index, filter_path: SHOWN }, options));
   }
 
   /** Removes what was dropped long enough ago. */

@@ -10,6 +10,12 @@ export function encode(value: string): string {
   return text.length > LONGEST || text.startsWith(MARK) ? `${MARK}${hash('sha256', text)}` : text;
 }
 
+/** Words as one text that is cut at its blanks. */
+export function encodeWords(words: readonly string[]): string {
+  const text = words.join(' ');
+  return words.some((word) => word.length > LONGEST) ? words.map(encode).join(' ') : text.toWellFormed();
+}
+
 /** Bytes that a name of a document may have. */
 const LONGEST_NAME = 500;
 
