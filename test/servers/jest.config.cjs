@@ -1,11 +1,26 @@
-const config = require('../../jest.config.cjs');
+const { join } = require('node:path');
+const { testTimeout, maxWorkers, ...config } = require('../../jest.config.cjs');
 
-/** What runs over servers: `npm run test:engines`. They are slower than a folder, and one of each has to do. */
-module.exports = {
+const ROOT = join(__dirname, '../..');
+
+/** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
+const over = (displayName, roots, engines) => ({
   ...config,
-  rootDir: '../..',
-  roots: ['<rootDir>/test/servers'],
-  testPathIgnorePatterns: ['/node_modules/'],
-  testTimeout: 180_000,
-  maxWorkers: 1,
+  displayName,
+  rootDir: ROOT,
+  roots: roots.map((root) => `<rootDir>/${root}`),
+  globals: { engines },
+});
+
+/** The contract of the engine, and the suite of the API over each pair of engines that is not all SQLite. */
+module.exports = {
+  rootDir: ROOT,
+  testTimeout: 3 * testTimeout,
+  maxWorkers,
+  projects: [
+    over('Elasticsearch', ['test/servers'], { log: 'sqlite', store: 'sqlite' }),
+    over('EventStoreDB and SQLite', ['test/api'], { log: 'eventstoredb', store: 'sqlite' }),
+    over('SQLite and Elasticsearch', ['test/api'], { log: 'sqlite', store: 'elasticsearch' }),
+    over('EventStoreDB and Elasticsearch', ['test/api'], { log: 'eventstoredb', store: 'elasticsearch' }),
+  ],
 };

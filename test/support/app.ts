@@ -13,6 +13,7 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 import { importNetwork } from '../../src/ops/import-network';
 import { makeLoader } from '../../src/ops/loader';
+import { ownEngines } from './engines';
 
 /** A response as `inject` gives it. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
@@ -43,7 +44,13 @@ export class TestApp {
 
   static async start({ network, now = () => new Date(), settings = {} }: TestAppOptions): Promise<TestApp> {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
-    const config = readConfig({ DATA_DIR: dataDir, BASE_URL: 'https://api.example', ...settings });
+    const own = await ownEngines(dataDir);
+    const config = readConfig({
+      DATA_DIR: dataDir,
+      BASE_URL: 'https://api.example',
+      ...own.settings,
+      ...settings,
+    });
     const engines = await openEngines({ ...config, threads: false });
     const ending = new AbortController();
     const follower = followDirectory(engines.log, ending.signal);
@@ -58,6 +65,7 @@ export class TestApp {
       follower,
       [
         () => rm(dataDir, { recursive: true }),
+        () => own.remove(),
         () => engines.close(),
         () => (ending.abort(), follower.ended),
         () => runner.stop(),

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { serveEsdb } from '../../src/engines/esdb-endpoint/serve-esdb';
+import { type SettingName } from '../../src/settings';
+import { ownStore } from '../servers/server';
+
+/** What tests of the application run over: named by a jest configuration (`test/servers/`), else all SQLite. */
+interface TestedEngines {
+  readonly log: 'sqlite' | 'eventstoredb';
+  readonly store: 'sqlite' | 'elasticsearch';
+}
+
+const SQLITE: TestedEngines = { log: 'sqlite', store: 'sqlite' };
+
+function tested(): TestedEngines {
+  return (globalThis as { engines?: TestedEngines }).engines ?? SQLITE;
+}
+
+/** A log and a store of one test's own: what names them, and what removes them once they are closed. */
+export interface OwnEngines {
+  readonly settings: Readonly<Partial<Record<SettingName, string>>>;
+  readonly remove: () => Promise<void>;
+}
+
+/**
+ * Engines for an application whose data folder is this one. The EventStoreDB is the real client against our own
+ * endpoint, over a log in the folder.
+ */
+export async function ownEngines(dataDir: string): Promise<OwnEngines> {
+  const { log, store } = tested();
+  const server = log === 'sqlite' ? undefined : await servedLog(join(dataDir, 'served.sqlite'));
+  const search = store === 'sqlite' ? undefined : ownStore();
+  return {
+    settings: {
+      ...(server === undefined ? {} : { EVENT_LOG: server.url }),
+      ...(search === undefined ? {} : { READ_STORE: search.url }),
+    },
+    remove: async () => {
+      await server?.close();
+      await search?.remove();
+    },
+  };
+}
+
+async function servedLog(file: string): Promise<{ url: string; close: () => Promise<void> }> {
+  const { log } = await openLog(file, false);
+  const endpoint = await serveEsdb(log, { host: '127.0.0.1', port: 0, readOnly: false });
+  return {
+    url: endpoint.url,
+    close: async () => {
+      await endpoint.close();
+      await log.close();
+    },
+  };
+}
