@@ -1,4 +1,5 @@
 import { type ReadStore } from '../../src/kernel/read-store';
+import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
 import { leasing } from './read-store/leasing';
 import { reading } from './read-store/reading';
@@ -36,6 +37,7 @@ export function readStoreContract(name: string, open: () => Promise<TriedStore>)
     describe('writes', () => writing(subject));
     describe('reads', () => reading(subject));
     describe('searches like an oracle that looks at every document', () => searching(subject));
+    describe('keeps, finds and orders', () => extremes(subject));
     describe('scans', () => scanning(subject));
     describe('keeps generations', () => generations(subject));
     describe('gives leases', () => leasing(subject));

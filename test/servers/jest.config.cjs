@@ -9,6 +9,7 @@ const over = (displayName, roots, engines) => ({
   displayName,
   rootDir: ROOT,
   roots: roots.map((root) => `<rootDir>/${root}`),
+  testPathIgnorePatterns: ['/node_modules/'],
   globals: { engines },
 });
 

@@ -1,0 +1,150 @@
+import { type Document, EVERYTHING, type Filter, type Order } from '../../../src/kernel/read-store';
+import { oracleOf } from '../../support/oracle';
+import { at, freshForEach, live, put, type Subject } from './subject';
+import { generatedDocuments, OFFERS } from './documents';
+
+const target = { collection: OFFERS.name };
+
+/** What some engine would cut, round, refuse or compare in another way. */
+export function extremes(subject: Subject): void {
+  freshForEach(subject);
+
+  const documentOf = (id: string, fields: Document['fields'] = {}): Document => ({
+    id,
+    fields: { feedId: 1, groupId: 'g', ...fields },
+    body: id,
+  });
+  const searched = async (filter: Filter, order: readonly Order[] = []) => {
+    const { found } = await subject.store().search(target, { filter, order, offset: 0, size: 1_000 });
+    return found.map(({ id }) => id);
+  };
+
+  const IDS = [
+    'a',
+    'Z',
+    'a b',
+    'checkpoint',
+    '=a',
+    'ä',
+    'a\u0308',
+    '\uffee',
+    '😀',
+    '"quoted"\n',
+    ...[511, 512, 513, 5_000].map((length) => 'x'.repeat(length)),
+    `${'x'.repeat(4_999)}y`,
+    '東'.repeat(300),
+  ];
+
+  it('ids in the order of their bytes in UTF-8, whatever is in them and however long they are', async () => {
+    await live(subject.store(), OFFERS);
+    await put(
+      subject.store(),
+      target,
+      IDS.map((id) => documentOf(id, { groupId: id })),
+    );
+    const expected = [...IDS].sort((a, b) => Buffer.from(a).compare(Buffer.from(b)));
+    expect(await searched(EVERYTHING)).toEqual(expected);
+    const scanned: string[] = [];
+    for await (const batch of subject.store().scan(target, EVERYTHING))
+      scanned.push(...batch.map(({ id }) => id));
+    expect(scanned).toEqual(expected);
+    const { groups } = await subject.store().searchGroups(target, {
+      filter: EVERYTHING,
+      groupBy: 'groupId',
+      within: [],
+      order: [],
+      offset: 0,
+      size: 100,
+      members: 1,
+    });
+    expect(groups.flat().map(({ id }) => id)).toEqual(expected);
+    expect((await subject.store().get(target, IDS)).map(({ body }) => body).sort()).toEqual([...IDS].sort());
+
+    await subject.store().write(
+      target,
+      IDS.slice(1).map((id) => ({ remove: id, version: at(2) })),
+      at(2),
+    );
+    await subject.store().refresh(target);
+    expect(await searched(EVERYTHING)).toEqual([IDS[0]]);
+    expect(await subject.store().get(target, IDS)).toHaveLength(1);
+  });
+
+  it('words and values of any length, none of which is another', async () => {
+    await live(subject.store(), OFFERS);
+    const texts = [1, 199, 200, 201, 255, 256, 8_191, 8_192, 32_766, 32_767, 40_000].flatMap((length) => [
+      'w'.repeat(length),
+      `${'w'.repeat(length - 1)}v`,
+    ]);
+    await put(
+      subject.store(),
+      target,
+      texts.map((text, n) => documentOf(`d${n}`, { title: ['first', text, 'last'], brand: text })),
+    );
+    for (const [n, text] of texts.entries()) {
+      expect(await searched({ words: [text], within: ['title'] })).toEqual([`d${n}`]);
+      expect(await searched({ field: 'brand', in: [text] })).toEqual([`d${n}`]);
+    }
+    expect(await subject.store().count(target, { words: ['last'], within: ['title'] })).toBe(texts.length);
+  });
+
+  it('numbers as great as they can be, and bounds that are no integers', async () => {
+    await live(subject.store(), OFFERS);
+    const documents = [
+      Number.MIN_SAFE_INTEGER,
+      -1,
+      0,
+      1,
+      Number.MAX_SAFE_INTEGER - 1,
+      Number.MAX_SAFE_INTEGER,
+    ];
+    await put(
+      subject.store(),
+      target,
+      documents.map((price, n) => documentOf(`d${n}`, { price })),
+    );
+    const price = (min?: number, max?: number): Filter => ({
+      field: 'price',
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+    });
+    expect(await searched(price(0.5))).toEqual(['d3', 'd4', 'd5']);
+    expect(await searched(price(-0.5, 1.5))).toEqual(['d2', 'd3']);
+    expect(await searched(price(0.2, 0.8))).toEqual([]);
+    expect(await searched(price(Number.MAX_SAFE_INTEGER))).toEqual(['d5']);
+    expect(await searched(price(undefined, Number.MIN_SAFE_INTEGER))).toEqual(['d0']);
+    expect(await searched(price(-Infinity, Infinity))).toHaveLength(documents.length);
+    expect(await searched(price(Infinity))).toEqual([]);
+    expect(await searched({ field: 'price', in: [0.5, 1] })).toEqual(['d3']);
+    expect(await searched(EVERYTHING, [{ field: 'price', descending: true }])).toEqual(
+      ['d0', 'd1', 'd2', 'd3', 'd4', 'd5'].reverse(),
+    );
+  });
+
+  it('an order by words, then by a field, then by other words', async () => {
+    await live(subject.store(), OFFERS);
+    const documents = generatedDocuments(300);
+    await put(subject.store(), target, documents);
+    const search = {
+      filter: { field: 'feedId', in: [1, 2, 7] },
+      order: [
+        { matches: ['red', 'shoe'], within: 'title', descending: true },
+        { field: 'price' },
+        { matches: ['run', 'red', 'für'], within: 'description', descending: true },
+        { field: 'modified', descending: true },
+      ],
+      offset: 5,
+      size: 200,
+    } as const;
+    const { total, found } = await subject.store().search(target, search);
+    expect({ total, ids: found.map(({ id }) => id) }).toEqual(oracleOf(documents).search(search));
+  });
+
+  it('a body of a megabyte', async () => {
+    await live(subject.store(), OFFERS);
+    const body = JSON.stringify({ text: '"ü\\\u0000'.repeat(100_000) });
+    await put(subject.store(), target, [{ ...documentOf('large'), body }]);
+    const [found] = await subject.store().get(target, ['large']);
+    expect(found?.body === body).toBe(true);
+  });
+}
