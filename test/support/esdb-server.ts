@@ -11,11 +11,11 @@ export interface EsdbServer {
   /** The file of the log that is served. */
   readonly file: string;
   /** Ends the process in the middle of whatever it does. */
-  kill(): Promise<void>;
+  kill: () => Promise<void>;
   /** Serves the same log at the same port again. */
-  start(): Promise<void>;
+  start: () => Promise<void>;
   /** Ends the process and removes the log. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
@@ -43,6 +44,8 @@ export async function serveEsdb(
 ): Promise<EsdbEndpoint> {
   const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES });
   const closing = new AbortController();
+  // Each call listens to it.
+  setMaxListeners(0, closing.signal);
   const writer = readOnly ? undefined : new Writer(log, Date.now);
   const address = host.includes(':') ? `[${host}]` : host;
   const id = randomUUID();

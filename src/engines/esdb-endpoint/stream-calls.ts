@@ -23,23 +23,25 @@ export function streamCalls(
   };
   /** A call without an end of its own: it is ended with its work, with an error, or by `closing`. */
   const until = (call: Streaming, work: Promise<void>): void => {
-    work.then(
-      () => (closing.aborted ? call.emit('error', toServiceError(CLOSED)) : call.end()),
-      (error: unknown) => call.emit('error', errorOf(error)),
-    );
+    const fail = (error: unknown): void => {
+      // Whoever is gone gets no answer; what breaks because of that is nobody's fault.
+      if (!call.cancelled) call.emit('error', errorOf(error));
+    };
+    work.then(() => (closing.aborted ? fail(CLOSED) : call.end()), fail);
   };
-  const answer = <T>(send: sendUnaryData<T>, work: (writer: Writer) => Promise<T>): void => {
+  const answer = <T>(call: Call, send: sendUnaryData<T>, work: (writer: Writer) => Promise<T>): void => {
     (writer === undefined ? Promise.reject(READ_ONLY) : work(writer)).then(
       (response) => send(null, response),
-      (error: unknown) => send(errorOf(error)),
+      (error: unknown) => call.cancelled || send(errorOf(error)),
     );
   };
   return {
     read: (call) => until(call, answerRead(log, call, closing)),
     batchAppend: (call) => until(call, new BatchAppend(writer, call, closing).answer()),
-    append: (call, send) => answer(send, (to) => answerAppend(to, call.iterator({ destroyOnReturn: false }))),
-    delete: (call, send) => answer(send, (to) => answerDelete(to, call.request)),
-    tombstone: (call, send) => answer(send, (to) => answerTombstone(to, call.request)),
+    append: (call, send) =>
+      answer(call, send, (to) => answerAppend(to, call.iterator({ destroyOnReturn: false }))),
+    delete: (call, send) => answer(call, send, (to) => answerDelete(to, call.request)),
+    tombstone: (call, send) => answer(call, send, (to) => answerTombstone(to, call.request)),
   };
 }
 
@@ -48,7 +50,11 @@ export function asking<Request, Response>(answer: () => Response): handleUnaryCa
   return (_, send) => send(null, answer());
 }
 
-interface Streaming {
+interface Call {
+  readonly cancelled: boolean;
+}
+
+interface Streaming extends Call {
   end(): unknown;
   emit(event: 'error', error: ServiceError): unknown;
 }

@@ -10,9 +10,6 @@ import { Patience } from './patience';
 import { toPosition } from './records';
 import { isFinal, isReconnecting, marksOf, NoAnswer } from './trouble';
 
-/** How long an append may go unanswered until it is made again: doubled with each time (ms). */
-const FIRST_TRY = 5_000;
-
 /**
  * How long the server may take for an append (ms). It is told a time of day, so that a clock which is wrong by
  * more than this makes every append fail.
@@ -26,7 +23,8 @@ const DEADLINE = 60_000;
 const AT_WORK = 15;
 
 /**
- * Appends over one client, made anew by `connect` where that is of no use any more.
+ * Appends over one client. Where that is of no use any more, `connect` gives the `n`th one, over a connection of
+ * its own.
  *
  * The client keeps the appends of a whole process in one place and gives none of them a time-out. So there has
  * to be one appender for a server in a process, each append has a timer, and an append whose outcome is not
@@ -36,16 +34,17 @@ const AT_WORK = 15;
 export class Appender {
   #client: EventStoreDBClient;
   #closed = false;
+  #replaced = 0;
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #waiting: (() => void)[] = [];
   #atWork = 0;
 
-  /** `patience`: how long an append is tried (ms). */
+  /** An append is made again after `silence`, then after double that, until `patience` is over (ms). */
   constructor(
-    private readonly connect: () => EventStoreDBClient,
-    private readonly patience: number,
+    private readonly connect: (n: number) => EventStoreDBClient,
+    private readonly timing: { readonly silence: number; readonly patience: number },
   ) {
-    this.#client = connect();
+    this.#client = connect(0);
   }
 
   /** The events have to be acceptable, and some. Raises `RevisionConflict`, `EngineUnavailable`. */
@@ -70,8 +69,8 @@ export class Appender {
 
   async #appendInTurn(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
     const data = events.map(toData);
-    const patience = new Patience(this.patience);
-    for (let time = FIRST_TRY; ; time *= 2) {
+    const patience = new Patience(this.timing.patience);
+    for (let time = this.timing.silence; ; time *= 2) {
       const client = this.#client;
       try {
         return await this.#tried(client, stream, expected, data, time);
@@ -110,7 +109,8 @@ export class Appender {
   /** A client that does not answer is left, with all that it is at: that is made again over the new one. */
   async #replace(client: EventStoreDBClient): Promise<void> {
     if (this.#closed || client !== this.#client) return;
-    this.#client = this.connect();
+    this.#replaced += 1;
+    this.#client = this.connect(this.#replaced);
     await client.dispose();
   }
 }

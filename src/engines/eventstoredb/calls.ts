@@ -1,13 +1,13 @@
 import {
   BACKWARDS,
   END,
-  type EventStoreDBClient,
   excludeSystemEvents,
   FORWARDS,
   START as FIRST,
   streamNameFilter,
 } from '@eventstore/db-client';
 import { type Position, START } from '../../kernel/event';
+import { type ReadingClient } from './connection';
 import { Messages } from './messages';
 
 /** How many messages may wait to be taken from a call. */
@@ -21,7 +21,7 @@ const NOTHING = ['$nothing'];
 
 /** The events of a stream from a revision on, or back from it; from its start or its end where none is given. */
 export function readStream(
-  client: EventStoreDBClient,
+  { current: client, silence }: ReadingClient,
   stream: string,
   { from, backwards, limit }: { from: number | undefined; backwards: boolean; limit: number },
   signal: AbortSignal,
@@ -35,12 +35,12 @@ export function readStream(
     },
     WAITING,
   );
-  return new Messages(reading, () => reading.cancel(), signal);
+  return new Messages(reading, () => reading.cancel(), signal, silence);
 }
 
 /** So many events of the whole log before a position, or before its end, the last one first. */
 export function readBackwards(
-  client: EventStoreDBClient,
+  { current: client, silence }: ReadingClient,
   before: Position | undefined,
   limit: number,
   signal: AbortSignal,
@@ -53,12 +53,12 @@ export function readBackwards(
     },
     WAITING,
   );
-  return new Messages(reading, () => reading.cancel(), signal);
+  return new Messages(reading, () => reading.cancel(), signal, silence);
 }
 
 /** All events after a position, and those to come, of streams with one of the prefixes. */
 export function subscribe(
-  client: EventStoreDBClient,
+  { current: client, silence }: ReadingClient,
   after: Position,
   prefixes: readonly string[] | undefined,
   signal: AbortSignal,
@@ -69,7 +69,7 @@ export function subscribe(
       : streamNameFilter({ prefixes: prefixes.length === 0 ? NOTHING : [...prefixes], ...WINDOW });
   const fromPosition = after === START ? FIRST : positionFrom(after);
   const subscription = client.subscribeToAll({ fromPosition, filter }, WAITING);
-  return new Messages(subscription, () => subscription.unsubscribe(), signal);
+  return new Messages(subscription, () => subscription.unsubscribe(), signal, silence);
 }
 
 /** What is written over gRPC is prepared where it is committed. */

@@ -47,3 +47,48 @@ export function clientFor(url: string): EventStoreDBClient {
     throw new UnusableUrl('it is not esdb://[user:password@]host[:port][,host…][?option=value&…]');
   }
 }
+
+/**
+ * A client over a connection of its own, however many there are: gRPC shares one between all clients whose
+ * options are the same, so that the `n`th has a longer keep-alive time-out (ms). Raises `UnusableUrl`.
+ */
+export function anotherClientFor(url: string, n: number): EventStoreDBClient {
+  return clientFor(`${url}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${KEEP_ALIVE + n}`);
+}
+
+/** What the client takes where the URL says nothing else. */
+const KEEP_ALIVE = 10_000;
+
+/**
+ * The client for reads. They have one of their own: what breaks a read off makes the client connect anew, which
+ * must not touch appends.
+ */
+export class ReadingClient {
+  #current: EventStoreDBClient;
+  #renewed = -Infinity;
+  readonly #left: EventStoreDBClient[] = [];
+
+  /** `silence`: how long a connection is given until it is thought broken (ms). */
+  constructor(
+    private readonly url: string,
+    readonly silence: number,
+  ) {
+    this.#current = clientFor(url);
+  }
+
+  get current(): EventStoreDBClient {
+    return this.#current;
+  }
+
+  /** Further calls go over a new connection; the others find out by themselves. */
+  renew(): void {
+    if (performance.now() - this.#renewed < this.silence) return;
+    this.#renewed = performance.now();
+    this.#left.push(this.#current);
+    this.#current = anotherClientFor(this.url, this.#left.length);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#current, ...this.#left].map((client) => client.dispose()));
+  }
+}

@@ -1,4 +1,4 @@
-import { type EventStoreDBClient } from '@eventstore/db-client';
+import { setMaxListeners } from 'node:events';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import {
   type Appended,
@@ -13,10 +13,11 @@ import {
 import { checkAppend } from '../acceptable';
 import { type Appender } from './appender';
 import { readBackwards, readStream, subscribe } from './calls';
+import { type ReadingClient } from './connection';
 import { Following } from './following';
 import { Patience } from './patience';
 import { eventsIn, firstEventIn } from './reading';
-import { marksOf } from './trouble';
+import { marksOf, NoAnswer } from './trouble';
 
 const BATCH = 1_000;
 
@@ -29,14 +30,16 @@ export class EventStoreLog extends EventLog {
   /** The last event that `head` has found: what is before it need not be looked at again. */
   #head = START;
 
-  /** `patience`: for how long a server that fails is tried (ms). `release` gives client and appender back. */
+  /** `patience`: for how long a server that fails is tried (ms). `release` gives the others back. */
   constructor(
-    private readonly client: EventStoreDBClient,
+    private readonly reading: ReadingClient,
     private readonly appender: Appender,
     private readonly patience: number,
     private readonly release: () => Promise<void>,
   ) {
     super();
+    // Each call listens to it, and there may be many at a time.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
@@ -58,7 +61,7 @@ export class EventStoreLog extends EventLog {
     let { from, limit = Infinity } = options;
     const signal = this.#closing.signal;
     const batches = this.#persist(signal, () =>
-      eventsIn(readStream(this.client, stream, { from, backwards, limit }, signal), batchSize),
+      eventsIn(readStream(this.reading, stream, { from, backwards, limit }, signal), batchSize),
     );
     try {
       for await (const events of batches) {
@@ -95,7 +98,7 @@ export class EventStoreLog extends EventLog {
     let { before } = options;
     const signal = this.#closing.signal;
     const batches = this.#persist(signal, () =>
-      eventsIn(readBackwards(this.client, before, Infinity, signal), batchSize),
+      eventsIn(readBackwards(this.reading, before, Infinity, signal), batchSize),
     );
     for await (const events of batches) {
       before = events.at(-1)?.position;
@@ -119,7 +122,7 @@ export class EventStoreLog extends EventLog {
       try {
         return await this.#findHead(signal);
       } catch (error) {
-        await patience.afterFailure(error, signal);
+        await this.#afterFailure(error, patience, signal);
       }
     }
   }
@@ -135,7 +138,7 @@ export class EventStoreLog extends EventLog {
     const following = new Following(
       {
         head: () => this.#findHead(signal),
-        subscribe: (from) => subscribe(this.client, from, prefixes, signal),
+        subscribe: (from) => subscribe(this.reading, from, prefixes, signal),
       },
       { after, prefixes, batchSize },
     );
@@ -148,7 +151,7 @@ export class EventStoreLog extends EventLog {
   async #findHead(signal: AbortSignal): Promise<Position> {
     let before: Position | undefined;
     for (let limit = 1; ; limit = PAGE) {
-      const { event, seen } = await firstEventIn(readBackwards(this.client, before, limit, signal));
+      const { event, seen } = await firstEventIn(readBackwards(this.reading, before, limit, signal));
       if (event !== undefined && event > this.#head) this.#head = event;
       if (event !== undefined || seen === undefined || seen <= this.#head) return this.#head;
       before = seen;
@@ -167,8 +170,13 @@ export class EventStoreLog extends EventLog {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        await patience.afterFailure(error, signal);
+        await this.#afterFailure(error, patience, signal);
       }
     }
+  }
+
+  async #afterFailure(error: unknown, patience: Patience, signal: AbortSignal): Promise<void> {
+    if (error instanceof NoAnswer) this.reading.renew();
+    await patience.afterFailure(error, signal);
   }
 }

@@ -2,7 +2,7 @@ import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventBatch } from '../../kernel/event-log';
 import { type Messages } from './messages';
 import { type Patience } from './patience';
-import { BATCH_BYTES, SILENCE } from './reading';
+import { BATCH_BYTES } from './reading';
 import { recordOf, toPosition } from './records';
 import { NoAnswer } from './trouble';
 
@@ -47,8 +47,8 @@ export class Following {
   ) {}
 
   /**
-   * The batches of one call, until it has to be made again. Raises what breaks it off. What was collected but not
-   * told then comes again with the next call.
+   * The batches of one call, until it has to be made again. Raises what breaks it off, after what has come until
+   * then.
    */
   async *batches(patience: Patience): AsyncGenerator<EventBatch> {
     // What is there now is in the past of the call that is made next: when that has caught up, it was seen.
@@ -64,6 +64,9 @@ export class Following {
         if (batch !== undefined) yield batch;
         else if (idle && !(await this.#wait(messages, collected))) return;
       }
+    } catch (error) {
+      if (collected.events.length > 0) yield this.#tell(collected, false);
+      throw error;
     } finally {
       messages.close();
     }
@@ -93,7 +96,11 @@ export class Following {
     const full = events.length >= this.options.batchSize || bytes >= BATCH_BYTES;
     const caughtUp = live ? idle : position >= head;
     const news = events.length > 0 || position !== this.#told?.position || !this.#told.caughtUp;
-    if (!full && !(idle && caughtUp && news)) return undefined;
+    return full || (idle && caughtUp && news) ? this.#tell(collected, caughtUp) : undefined;
+  }
+
+  #tell(collected: Collected, caughtUp: boolean): EventBatch {
+    const { events, position } = collected;
     collected.events = [];
     collected.bytes = 0;
     this.#told = { position, caughtUp };
@@ -102,9 +109,9 @@ export class Following {
 
   /** Waits for the next message; false when another call has to be made. */
   async #wait(messages: Messages, { live, position }: Collected): Promise<boolean> {
-    const patience = live ? (this.options.prefixes === undefined ? FOR_EVER : LOOK) : SILENCE;
-    const next = await messages.next(patience);
-    if (next === 'silence' && !live) throw new NoAnswer(`nothing has come within ${SILENCE} ms`);
+    const look = this.options.prefixes === undefined ? FOR_EVER : LOOK;
+    const next = live ? await messages.next(look) : await messages.next();
+    if (next === 'silence' && !live) throw new NoAnswer('nothing has come of a subscription');
     if (next === 'silence') return (await this.calls.head()) <= position;
     return next === 'more';
   }

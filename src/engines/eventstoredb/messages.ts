@@ -14,11 +14,15 @@ export class Messages {
   #ended = false;
   #wake: () => void = () => undefined;
 
-  /** `cancel` ends the call: a stream that is only left alone would go on for ever. So does `signal`. */
+  /**
+   * `cancel` ends the call: a stream that is only left alone would go on for ever. So does `signal`. `silence`: how
+   * long the next message may take (ms).
+   */
   constructor(
     stream: unknown,
     private readonly cancel: () => Promise<void>,
     private readonly signal: AbortSignal,
+    private readonly silence: number,
   ) {
     if (!(stream instanceof Transform)) throw new TypeError('the client reads otherwise than version 6.2.1');
     this.#stream = stream;
@@ -49,9 +53,9 @@ export class Messages {
    * Waits until there is something to be taken (`more`), until nothing will come any more (`end`), or for so
    * long (ms; `silence`). Raises what has ended the call.
    */
-  async next(patience: number): Promise<'more' | 'end' | 'silence'> {
+  async next(silence = this.silence): Promise<'more' | 'end' | 'silence'> {
     if (this.waiting > 0) return 'more';
-    if (this.#error === undefined && !this.#ended && !(await this.#woken(patience))) return 'silence';
+    if (this.#error === undefined && !this.#ended && !(await this.#woken(silence))) return 'silence';
     if (this.#ended) return 'end';
     if (this.#error !== undefined && this.waiting === 0) throw this.#error;
     return 'more';
@@ -65,9 +69,9 @@ export class Messages {
   }
 
   /** False when nothing has happened for so long. */
-  async #woken(patience: number): Promise<boolean> {
+  async #woken(silence: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), patience);
+      const timer = setTimeout(() => resolve(false), silence);
       this.#wake = () => {
         clearTimeout(timer);
         resolve(true);

@@ -1,19 +1,21 @@
 import { type EventLog } from '../../kernel/event-log';
 import { Appender } from './appender';
-import { clientFor } from './connection';
+import { anotherClientFor, clientFor, ReadingClient } from './connection';
 import { EventStoreLog } from './event-store-log';
 
-/** For how long a server that fails is tried (ms): longer than a silent connection takes to be found out. */
-const PATIENCE = 30_000;
-
-export interface OpenOptions {
-  /** For how long a server that fails is tried until `EngineUnavailable` is raised (default 30,000 ms). */
-  readonly patience?: number;
+export interface Timing {
+  /** For how long nothing may come of what is asked for, until the connection is thought broken (ms). */
+  readonly silence: number;
+  /** For how long a server that fails is tried, until `EngineUnavailable` is raised (ms). */
+  readonly patience: number;
 }
+
+/** Patience is longer than it takes the client to find out that a connection is dead. */
+const TIMING: Timing = { silence: 10_000, patience: 30_000 };
 
 /** What all logs of this thread at one URL share. */
 interface Shared {
-  readonly client: ReturnType<typeof clientFor>;
+  readonly reading: ReadingClient;
   readonly appender: Appender;
   users: number;
 }
@@ -24,12 +26,9 @@ const shared = new Map<string, Shared>();
  * The log in an EventStoreDB, at an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`, and
  * `EngineUnavailable` when the server does not answer. Each thread opens its own.
  */
-export async function openEventStoreDb(
-  url: string,
-  { patience = PATIENCE }: OpenOptions = {},
-): Promise<EventLog> {
-  const { client, appender } = share(url, patience);
-  const log = new EventStoreLog(client, appender, patience, () => release(url));
+export async function openEventStoreDb(url: string, timing = TIMING): Promise<EventLog> {
+  const { reading, appender } = share(url, timing);
+  const log = new EventStoreLog(reading, appender, timing.patience, () => release(url));
   try {
     await log.head();
   } catch (error) {
@@ -39,11 +38,10 @@ export async function openEventStoreDb(
   return log;
 }
 
-/** Reads have a client of their own: what breaks one of them off must not touch appends. */
-function share(url: string, patience: number): Shared {
+function share(url: string, timing: Timing): Shared {
   const opened = shared.get(url) ?? {
-    client: clientFor(url),
-    appender: new Appender(() => clientFor(url), patience),
+    reading: new ReadingClient(url, timing.silence),
+    appender: new Appender((n) => (n === 0 ? clientFor(url) : anotherClientFor(url, n)), timing),
     users: 0,
   };
   opened.users += 1;
@@ -58,5 +56,5 @@ async function release(url: string): Promise<void> {
   if (opened.users > 0) return;
   shared.delete(url);
   await opened.appender.close();
-  await opened.client.dispose();
+  await opened.reading.close();
 }

@@ -7,25 +7,27 @@ import { NoAnswer } from './trouble';
 /** Bytes after which a batch is cut: it is over them by less than one event. */
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** How long a server may take for the next message of what it has (ms). */
-export const SILENCE = 15_000;
-
-/** The events of a call that ends by itself, in batches. Raises what breaks it off. */
+/** The events of a call that ends by itself, in batches. Raises what breaks it off, after what has come until then. */
 export async function* eventsIn(
   messages: Messages,
   batchSize: number,
 ): AsyncGenerator<readonly RecordedEvent[]> {
   let events: RecordedEvent[] = [];
   let bytes = 0;
-  for await (const message of messagesIn(messages)) {
-    const event = recordOf(message);
-    if (event === undefined) continue;
-    events.push(event);
-    bytes += event.data.length + event.meta.length;
-    if (events.length < batchSize && bytes < BATCH_BYTES) continue;
-    yield events;
-    events = [];
-    bytes = 0;
+  try {
+    for await (const message of messagesIn(messages)) {
+      const event = recordOf(message);
+      if (event === undefined) continue;
+      events.push(event);
+      bytes += event.data.length + event.meta.length;
+      if (events.length < batchSize && bytes < BATCH_BYTES) continue;
+      yield events;
+      events = [];
+      bytes = 0;
+    }
+  } catch (error) {
+    if (events.length > 0) yield events;
+    throw error;
   }
   if (events.length > 0) yield events;
 }
@@ -56,8 +58,8 @@ async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
         yield message;
         continue;
       }
-      const next = await messages.next(SILENCE);
-      if (next === 'silence') throw new NoAnswer(`nothing has come within ${SILENCE} ms`);
+      const next = await messages.next();
+      if (next === 'silence') throw new NoAnswer('nothing has come of a read');
       if (next === 'end') return;
     }
   } finally {

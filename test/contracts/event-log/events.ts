@@ -30,13 +30,16 @@ export async function fill(log: EventLog, stream: string, count: number): Promis
 
 /** Appends one event to the end of a stream, over again as long as others are faster. */
 export async function appendAtEnd(log: EventLog, stream: string, event: NewEvent): Promise<void> {
-  for (;;) {
-    const [last] = await streamOf(log, stream, { backwards: true, limit: 1 });
+  const [last] = await streamOf(log, stream, { backwards: true, limit: 1 });
+  for (let revision = last?.revision ?? NO_STREAM; ;) {
     try {
-      await log.append(stream, last?.revision ?? NO_STREAM, [event]);
+      await log.append(stream, revision, [event]);
       return;
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'RevisionConflict') throw error;
+      // By its mark: an engine may run from compiled code, whose classes are others.
+      const actual: unknown = error instanceof Error ? Reflect.get(error, 'actual') : undefined;
+      if (typeof actual !== 'number') throw error;
+      revision = actual;
     }
   }
 }
