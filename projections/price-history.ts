@@ -1,4 +1,5 @@
 import { type ReadStore } from '../src/kernel/read-store';
+import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
 
@@ -35,6 +36,9 @@ export async function pricesOf(
 ): Promise<ReadonlyMap<string, readonly PriceEntry[]>> {
   const found = await store.get({ collection: priceHistory.collection.name }, offerIds);
   return new Map(
-    found.map(({ id, body }) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const),
+    await mapInSlices(
+      found,
+      ({ id, body }) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const,
+    ),
   );
 }

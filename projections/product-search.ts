@@ -6,12 +6,16 @@ import {
   type Order,
   type ReadStore,
 } from '../src/kernel/read-store';
+import { mapInSlices } from '../src/kernel/slices';
 import { type Offer, type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FOLDED_KEYS, IDENTIFIERS, type ProductField, products } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
 const SEARCH_CAP = 1000;
+
+/** Most offers of one group, and of one answer (`docs/decisions.md#x7`). */
+const OFFERS = { group: 1000, answer: 10_000 } as const;
 
 const EXACT_KEYS = [...IDENTIFIERS, 'spId'] as const;
 
@@ -69,7 +73,7 @@ export async function searchProducts(
     order: orderOf(criteria),
     ...criteria.window,
   });
-  return { total, offers: found.map(toOffer) };
+  return { total, offers: await mapInSlices(found, toOffer) };
 }
 
 /**
@@ -80,15 +84,16 @@ export async function searchGroupedProducts(
   store: ReadStore,
   criteria: ProductCriteria,
 ): Promise<{ total: number; groups: readonly (readonly Offer[])[] }> {
+  const { size } = criteria.window;
   const { total, groups } = await store.searchGroups(TARGET, {
     filter: await filterOf(store, criteria),
     groupBy: 'groupId' satisfies ProductField,
     within: [{ field: 'price' }],
     order: groupOrderOf(criteria),
-    members: SEARCH_CAP,
+    members: Math.min(OFFERS.group, Math.floor(OFFERS.answer / Math.max(1, size))),
     ...criteria.window,
   });
-  return { total, groups: groups.map((group) => group.map(toOffer)) };
+  return { total, groups: await mapInSlices(groups, (group) => group.map(toOffer)) };
 }
 
 const TARGET = { collection: products.collection.name };

@@ -15,7 +15,7 @@ import { ReadStore } from './kernel/read-store';
 import { HealthController, READINESS, type Readiness } from './ops/health.controller';
 import { type ProductLoader } from './products/commands';
 import { productService, ProductsModule } from './products/products.module';
-import { VISIBILITY, type Visibility } from './products/visibility';
+import { SHOWN, type Shown } from './products/shown';
 
 /** What the application is made of: opened by others, and closed by them. */
 export interface AppParts {
@@ -28,12 +28,12 @@ export interface AppParts {
   readonly now?: () => Date;
 }
 
-/** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#a7`). */
+/** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 
 @Module({})
 class AppModule {
-  static of({ config, store, follower, loader, readiness }: AppParts, visibility: Visibility): DynamicModule {
+  static of({ config, store, follower, loader, readiness }: AppParts, shown: Shown): DynamicModule {
     return {
       module: AppModule,
       global: true,
@@ -42,10 +42,10 @@ class AppModule {
       providers: [
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
-        { provide: VISIBILITY, useValue: visibility },
+        { provide: SHOWN, useValue: shown },
         { provide: READINESS, useValue: readiness },
       ],
-      exports: [ReadStore, FollowedDirectory, VISIBILITY],
+      exports: [ReadStore, FollowedDirectory, SHOWN],
     };
   }
 }
@@ -55,21 +55,15 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, store, log, now = () => new Date() } = parts;
   const waitFor = (position: Position, milliseconds: number): Promise<boolean> =>
     waitForPosition(store, PROJECTIONS, position, milliseconds);
-  const visibility: Visibility = {
-    shown: async ({ changes, position }) => {
-      // Without a change there is nothing to wait for.
-      if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
-    },
+  const shown: Shown = async ({ changes, position }) => {
+    // Without a change there is nothing to wait for.
+    if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
   };
-  const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.of(parts, visibility),
-    httpAdapter(log),
-    {
-      logger: false,
-      bodyParser: false,
-      abortOnError: false,
-    },
-  );
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts, shown), httpAdapter(log), {
+    logger: false,
+    bodyParser: false,
+    abortOnError: false,
+  });
   installHttp(app, {
     services: [productService],
     baseUrl: config.baseUrl,

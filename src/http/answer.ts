@@ -3,9 +3,12 @@ import { type Position } from '../kernel/event';
 import { type Format } from '../wire/format';
 import { type XmlElement } from '../wire/xml-write';
 
-/** The ways an answer can be written; only the one that is wanted is called. */
+/**
+ * The ways an answer can be written; only the one that is wanted is called. Long lists are written in slices: one that
+ * stands directly in the object of JSON, or directly below a child of the root of XML.
+ */
 export interface Renderings {
-  readonly json: () => unknown;
+  readonly json: () => object;
   readonly xml?: () => XmlElement;
   readonly csv?: () => string;
 }

@@ -5,7 +5,7 @@ import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/open-api';
 import { missingRoute, type Routes } from '../wire/routes';
-import { renderErrors } from './render';
+import { renderFailure } from './render';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
 import { failureView } from './view';
@@ -26,14 +26,18 @@ export class FailureFilter implements ExceptionFilter {
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
     const namespace = `${this.options.baseUrl}${service?.namespace ?? ''}`;
-    const { status, contentType, body } = renderErrors(
+    const { status, contentType, body } = renderFailure(
       faults,
       failure.status,
       namespace,
       failureView(request, service),
     );
     addHeaders(reply, faults);
-    void reply.code(status).type(contentType).header('X-Content-Type-Options', 'nosniff').send(body);
+    void reply
+      .code(status)
+      .type(contentType)
+      .header('X-Content-Type-Options', 'nosniff')
+      .send([...body].join(''));
   }
 
   private failureOf(error: unknown, request: FastifyRequest, service: Service | undefined): Fault | Faults {

@@ -1,29 +1,30 @@
 import { type Fault, Faults } from '../kernel/fault';
 import { errorsAsJson, errorsAsXml } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
-import { writeJson } from '../wire/json-write';
-import { type JsonpCall, writeJsonp } from '../wire/jsonp';
+import { jsonPieces } from '../wire/json-write';
+import { jsonpPieces, type JsonpCall } from '../wire/jsonp';
+import { xmlPieces } from '../wire/xml-pieces';
 import { writeXml } from '../wire/xml-write';
 import { type Renderings } from './answer';
 import { type View } from './view';
 
-/** A body as it is sent. */
+/** What is sent: its body in pieces, each made when it is asked for. */
 export interface Rendered {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string;
+  readonly body: Iterable<string>;
 }
 
 /** Writes a result in the format of the view. */
 export function renderResult(renderings: Renderings, status: number, view: View): Rendered {
   const { format } = view;
   if (format === 'csv' && renderings.csv !== undefined) {
-    return { status, contentType: CONTENT_TYPES.csv, body: renderings.csv() };
+    return { status, contentType: CONTENT_TYPES.csv, body: [renderings.csv()] };
   }
   if (format === 'xml' && renderings.xml !== undefined) {
-    return { status, contentType: CONTENT_TYPES.xml, body: writeXml(renderings.xml(), view) };
+    return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };
   }
-  const result = writeJson(renderings.json(), view);
+  const result = jsonPieces(renderings.json(), view);
   if (view.jsonp !== undefined) return called(view.jsonp, { result });
   return { status, contentType: CONTENT_TYPES.json, body: result };
 }
@@ -35,14 +36,25 @@ export function renderErrors(
   namespace: string,
   view: View,
 ): Rendered {
-  const json = () => errorsAsJson(faults);
   if (view.jsonp !== undefined && faults.length > 0) {
     return called(view.jsonp, { statusCode: status, message: new Faults(faults).message });
   }
+  const json = () => errorsAsJson(faults);
   return renderResult({ json, xml: () => errorsAsXml(faults, namespace) }, status, view);
+}
+
+/** The same of a request that has failed: the list is short. */
+export function renderFailure(
+  faults: readonly Fault[],
+  status: number,
+  namespace: string,
+  view: View,
+): Rendered {
+  if (view.format !== 'xml') return renderErrors(faults, status, namespace, view);
+  return { status, contentType: CONTENT_TYPES.xml, body: [writeXml(errorsAsXml(faults, namespace), view)] };
 }
 
 /** A script with an error status would not run (`docs/decisions.md#a5`). */
 function called(name: string, call: JsonpCall): Rendered {
-  return { status: 200, contentType: CONTENT_TYPES.jsonp, body: writeJsonp(name, call) };
+  return { status: 200, contentType: CONTENT_TYPES.jsonp, body: jsonpPieces(name, call) };
 }

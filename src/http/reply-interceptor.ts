@@ -1,7 +1,8 @@
 import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { map, type Observable } from 'rxjs';
+import { concatMap, type Observable } from 'rxjs';
+import { mapInSlices } from '../kernel/slices';
 import { type Format } from '../wire/format';
 import { httpFaults } from '../wire/open-api';
 import { Answer } from './answer';
@@ -35,7 +36,9 @@ export class ReplyInterceptor implements NestInterceptor {
     return next
       .handle()
       .pipe(
-        map((value: unknown) => (value instanceof Answer ? this.write(value, view, service, reply) : value)),
+        concatMap(async (value: unknown) =>
+          value instanceof Answer ? this.write(value, view, service, reply) : value,
+        ),
       );
   }
 
@@ -52,12 +55,13 @@ export class ReplyInterceptor implements NestInterceptor {
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
   }
 
-  private write(answer: Answer, view: View, service: Service, reply: FastifyReply): string {
+  private async write(answer: Answer, view: View, service: Service, reply: FastifyReply): Promise<string> {
     const { headers = {}, position } = answer.details;
     const { status, contentType, body } = this.render(answer, view, service);
+    const pieces = await mapInSlices(body, (piece) => piece);
     reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
     if (position !== undefined) reply.header('X-Log-Position', position);
-    return body;
+    return pieces.join('');
   }
 
   private render({ renderings, details }: Answer, wanted: View, service: Service): Rendered {

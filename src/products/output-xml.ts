@@ -1,19 +1,15 @@
 import { type XmlElement } from '../wire/xml-write';
-import { type OutputOffer, type OutputPrice, type OutputProduct } from './output';
+import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
 import { formatPrice } from './price';
 
-/** How the answer's dates are given, and what its prices are in. */
-export interface XmlView {
-  readonly dates: 'epoch' | 'iso8601';
-  readonly currencyOf: (feedId: number) => string | undefined;
-}
+type Dates = OutputView['dates'];
 
 /** Root of a search's answer (Document 1, Product (search and bulk output), XML response shape). */
 export function toXmlResult(
   vendor: string,
   totalHits: number,
   products: readonly OutputProduct[],
-  view: XmlView,
+  dates: Dates,
 ): XmlElement {
   return {
     result: {
@@ -23,7 +19,7 @@ export function toXmlResult(
         'xmlns:ns2': `urn:com:${vendor}:pf:model:xml:common`,
       },
       productHeader: { totalHits },
-      products: { product: products.map((product) => toXmlProduct(product, view)) },
+      products: { product: products.map((product) => toXmlProduct(product, dates)) },
     },
   };
 }
@@ -46,7 +42,7 @@ const COMMON = [
 /** Those that clients look for on the offer too (`docs/decisions.md#p24`). */
 const ON_OFFER_TOO = ['programLogo', 'inStock', 'warranty'] as const;
 
-function toXmlProduct(product: OutputProduct, view: XmlView): XmlElement {
+function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
   return {
     $: { ...(language === undefined ? {} : { language }), groupingId: product.groupingId },
@@ -61,20 +57,19 @@ function toXmlProduct(product: OutputProduct, view: XmlView): XmlElement {
         }),
     ...prefixed(COMMON, product),
     ...prefixed(['ean', 'upc', 'isbn', 'mpn', 'sku'], identifiers),
-    offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, view)) },
+    offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) },
   };
 }
 
-function toXmlOffer(offer: OutputOffer, product: OutputProduct, { dates, currencyOf }: XmlView): XmlElement {
-  const dateFormat = dates === 'iso8601' ? 'iso8601' : 'epoch';
-  const currency = currencyOf(offer.feedId) ?? '';
+function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Dates): XmlElement {
+  const { minor, currency } = offer.price;
   return {
     $: { id: offer.id, sourceProductId: offer.sourceProductId, dateFormat, modifiedDate: offer.modified },
     feedId: offer.feedId,
     productUrl: offer.productUrl,
     ...present('programName', offer.programName),
     ...present('sourceProductUrl', offer.sourceProductUrl),
-    price: { $: { currency }, _: formatPrice(Math.round(offer.price * 100)) },
+    price: { $: { currency }, _: formatPrice(minor) },
     ...(offer.priceHistory === undefined
       ? {}
       : { priceHistory: { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) } }),
@@ -86,7 +81,7 @@ function toXmlOffer(offer: OutputOffer, product: OutputProduct, { dates, currenc
   };
 }
 
-function toXmlPrice({ price, date }: OutputPrice, dateFormat: string): XmlElement {
+function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
   return { $: { dateFormat, date, currency: price.currency }, _: price.value };
 }
 

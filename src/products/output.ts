@@ -44,7 +44,7 @@ export interface OutputProduct extends Pick<Product, 'name' | 'description' | 'p
   readonly groupingId: string;
 }
 
-/** Document 1, Offer object. */
+/** Document 1, Offer object; each format writes the price in its own way. */
 export interface OutputOffer {
   readonly id: string;
   readonly feedId: number;
@@ -52,8 +52,8 @@ export interface OutputOffer {
   readonly programName?: string;
   readonly productUrl: string;
   readonly sourceProductUrl?: string;
-  readonly price: number;
-  readonly priceHistory?: readonly OutputPrice[];
+  readonly price: OutputPrice;
+  readonly priceHistory?: readonly PastPrice[];
   readonly modified: OutputDate;
   readonly availability?: string;
   readonly deliveryTime?: string;
@@ -61,7 +61,13 @@ export interface OutputOffer {
   readonly shippingCost?: string;
 }
 
-export interface OutputPrice {
+/** `minor`: in minor units; `currency`: ISO 4217, empty when the feed is gone. */
+interface OutputPrice {
+  readonly minor: number;
+  readonly currency: string;
+}
+
+export interface PastPrice {
   readonly price: { readonly value: string; readonly currency: string };
   readonly date: OutputDate;
 }
@@ -133,7 +139,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     ...optional('programName', program?.name),
     productUrl,
     ...optional('sourceProductUrl', isTracked && view.sourceProductUrl ? product.productUrl : undefined),
-    price: price / 100,
+    price: { minor: price, currency },
     ...optional(
       'priceHistory',
       prices?.map(([minor, since]) => ({

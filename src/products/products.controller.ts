@@ -10,10 +10,11 @@ import { DeleteProducts, LoadProducts } from './commands';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type Loaded } from './load/loader';
-import { ownFeed, ProductQueries } from './queries';
+import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
+import { toJsonProduct } from './output-json';
 import { toXmlResult } from './output-xml';
-import { VISIBILITY, type Visibility } from './visibility';
+import { SHOWN, type Shown } from './shown';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -22,7 +23,8 @@ export class ProductsController {
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
     private readonly follower: FollowedDirectory,
-    @Inject(VISIBILITY) private readonly visibility: Visibility,
+    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
+    @Inject(SHOWN) private readonly shown: Shown,
   ) {}
 
   @Get()
@@ -30,9 +32,8 @@ export class ProductsController {
   async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
     const { totalHits, products, dates } = await this.queries.search(keys, caller);
     return new Answer({
-      json: () => ({ productHeader: { totalHits }, products }),
-      xml: () =>
-        toXmlResult(this.queries.vendor, totalHits, products, { dates, currencyOf: this.queries.currencyOf }),
+      json: () => ({ productHeader: { totalHits }, products: products.map(toJsonProduct) }),
+      xml: () => toXmlResult(this.settings.vendor, totalHits, products, dates),
     });
   }
 
@@ -55,8 +56,8 @@ export class ProductsController {
         body.chunks(),
       ),
     );
-    await this.visibility.shown(loaded);
-    return Answer.errors(faultsOf(loaded), { position: loaded.position });
+    await this.shown(loaded);
+    return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 
   @Delete()
@@ -72,13 +73,13 @@ export class ProductsController {
     const deleted = await this.commands.execute(
       new DeleteProducts(feedId, deleteAll === true ? 'all' : spId),
     );
-    await this.visibility.shown(deleted);
+    await this.shown(deleted);
     return Answer.errors([], { position: deleted.position });
   }
 }
 
 /** The refused products, each by itself; those beyond what is listed as a number. */
-function faultsOf({ faults, moreFaults }: Loaded): Fault[] {
+function refusalsOf({ faults, moreFaults }: Loaded): Fault[] {
   const listed = faults.map(
     ({ code, status, message, sourceProductId }) =>
       new Fault(code, status, message, sourceProductId === undefined ? {} : { sourceProductId }),

@@ -12,6 +12,7 @@ import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
 import { ReadStore } from '../kernel/read-store';
+import { mapInSlices } from '../kernel/slices';
 import { wordsOf } from '../wire/words';
 import { type Offer } from './offer';
 import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
@@ -45,17 +46,6 @@ export class ProductQueries {
     @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
   ) {}
 
-  get vendor(): string {
-    return this.settings.vendor;
-  }
-
-  /** ISO 4217. */
-  readonly currencyOf = (feedId: number): string | undefined => {
-    const { directory } = this.follower;
-    const feed = directory.feed(feedId);
-    return feed && directory.currencyOf(feed);
-  };
-
   /** Document 1, Search products. */
   async search(keys: SearchKeys, caller: Caller): Promise<SearchResult> {
     const { directory } = this.follower;
@@ -71,9 +61,7 @@ export class ProductQueries {
       dates,
       ...(prices === undefined ? {} : { prices }),
     };
-    const products = groups.flatMap(([first, ...others]) =>
-      first === undefined ? [] : [toOutput([first, ...others], view)],
-    );
+    const products = await mapInSlices(groups.filter(isSome), (group) => toOutput(group, view));
     return { totalHits: total, products, dates };
   }
 
@@ -97,6 +85,10 @@ export class ProductQueries {
     );
     return isAsked ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
   }
+}
+
+function isSome(group: readonly Offer[]): group is readonly [Offer, ...Offer[]] {
+  return group.length > 0;
 }
 
 /** A feed that the caller may ask for; raises `PF_392` for another. */

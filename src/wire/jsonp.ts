@@ -1,6 +1,6 @@
-/** What a JSONP function is called with: the JSON text of the result, or why there is none. */
+/** What a JSONP function is called with: the JSON text of the result in pieces, or why there is none. */
 export type JsonpCall =
-  { readonly result: string } | { readonly statusCode: number; readonly message: string };
+  { readonly result: Iterable<string> } | { readonly statusCode: number; readonly message: string };
 
 const MAX_NAME = 128;
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
@@ -22,14 +22,16 @@ export function isJsonpName(name: string): boolean {
   );
 }
 
-/** The script of a JSONP answer (Document 1, Conventions 5): `name(result, statusCode, message)`. */
-export function writeJsonp(name: string, call: JsonpCall): string {
-  const parts =
-    'result' in call
-      ? [call.result, 'undefined', 'undefined']
-      : ['undefined', String(call.statusCode), JSON.stringify(call.message)];
+/** The script of a JSONP answer (Document 1, Conventions 5), in pieces: `name(result, statusCode, message)`. */
+export function* jsonpPieces(name: string, call: JsonpCall): Generator<string> {
   // The comment keeps the name from being the first bytes of something that is no script.
-  return `/**/${name}(${parts.map(inScript).join(', ')});`;
+  yield `/**/${name}(`;
+  if ('result' in call) {
+    for (const piece of call.result) yield inScript(piece);
+    yield ', undefined, undefined);';
+  } else {
+    yield `undefined, ${call.statusCode}, ${inScript(JSON.stringify(call.message))});`;
+  }
 }
 
 /** JSON may have line separators in its strings, older scripts may not. */

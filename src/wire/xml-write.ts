@@ -10,7 +10,7 @@ export interface XmlElement {
 }
 
 /** What may stand several times under one name. */
-type XmlContent = XmlElement | string | number | boolean;
+export type XmlContent = XmlElement | string | number | boolean;
 
 const DECLARATION = { version: '1.0', encoding: 'UTF-8' };
 
@@ -37,6 +37,6 @@ function writable(content: XmlContent): object | string {
   return element;
 }
 
-function isList(child: XmlContent | readonly XmlContent[]): child is readonly XmlContent[] {
+export function isList(child: XmlContent | readonly XmlContent[]): child is readonly XmlContent[] {
   return Array.isArray(child);
 }

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { notesApp, TOKENS } from './notes-service';
+import { notesApp, rendering, TOKENS } from './notes-service';
 
 let app: NestFastifyApplication;
 let logged: string[];
@@ -73,6 +74,22 @@ describe('format of an answer (decisions A1)', () => {
       '>\n  <id>5</id>\n',
     );
     expect(codesOf((await get(`/1.0/notes;word=a;pretty=often?${token}`)).body)).toEqual(['N_2']);
+  });
+});
+
+describe('a long list', () => {
+  it.each(['json', 'xml'])('in %s holds nobody up while it is written', async (format) => {
+    const answered: string[] = [];
+    const begun = once(rendering, 'begun');
+    const long = get(`/1.0/notes/all.${format}?${token}`).then(({ body }) => {
+      answered.push('long');
+      return body;
+    });
+    await begun;
+    const short = get('/health/live').then(() => answered.push('short'));
+    expect((await long).length).toBeGreaterThan(7_000_000);
+    await short;
+    expect(answered).toEqual(['short', 'long']);
   });
 });
 

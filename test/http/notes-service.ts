@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { EventEmitter } from 'node:events';
 import { Controller, Delete, Get, Module, Param, Post } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
@@ -51,6 +52,9 @@ const listKeys = {
   format: { type: TEXT },
 } as const satisfies KeyTable;
 
+/** Tells when a list of all notes is being written. */
+export const rendering = new EventEmitter();
+
 @Controller('1.0/notes')
 class NotesController {
   @Get()
@@ -67,6 +71,19 @@ class NotesController {
       },
       format === 'csv' ? { format } : {},
     );
+  }
+
+  @Get('all')
+  all(): Answer {
+    const items = Array.from({ length: 20_000 }, (_, id) => ({ id, text: 'A note & another. '.repeat(20) }));
+    const begun = <T>(document: T): T => {
+      rendering.emit('begun');
+      return document;
+    };
+    return new Answer({
+      json: () => begun({ items }),
+      xml: () => begun({ notes: { items: { item: items } } }),
+    });
   }
 
   @Post()

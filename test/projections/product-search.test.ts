@@ -236,6 +236,7 @@ test.each(ORDERS)(
   'groups in order %s, each the cheapest first (decisions P8)',
   async (_, criteria, by, which) => {
     const asked = { ...EVERYTHING, ...criteria, maxPrice: 5, visibleOnly: true };
+    const window = { offset: 0, size: 30 };
     const matching = new Set((await search(asked)).ids);
     const groups = new Map<string, Offer[]>();
     for (const offer of offers.filter(({ id }) => matching.has(id))) {
@@ -246,10 +247,10 @@ test.each(ORDERS)(
       group.sort((a, b) => a.price - b.price || byId(a, b)),
     );
     expected.sort((a, b) => compare(keyOf(a), keyOf(b)) || byId(a[0]!, b[0]!));
-    const { total, groups: found } = await searchGroupedProducts(world.store, asked);
+    const { total, groups: found } = await searchGroupedProducts(world.store, { ...asked, window });
     expect(total).toBe(expected.length);
     expect(found.map((group) => group.map(({ id }) => id))).toEqual(
-      expected.map((group) => group.map(({ id }) => id)),
+      expected.slice(0, 30).map((group) => group.map(({ id }) => id)),
     );
 
     /** By price a group stands where its cheapest offer does, else where its newest, its best one does. */
@@ -275,6 +276,16 @@ test.each([
   ['nothing past limit', [3, 10, 15], { offset: 15, size: 0 }],
 ] as const)('a page is %s (decisions P3)', (_, [page, pageSize, limit], expected) => {
   expect(searchWindow(page, pageSize, limit)).toEqual(expected);
+});
+
+test.each([
+  [1000, 10],
+  [400, 25],
+])('groups of a page of %i have their %i cheapest offers (decisions X7)', async (size, most) => {
+  const all = await searchGroupedProducts(world.store, { ...EVERYTHING, window: { offset: 0, size: 10 } });
+  expect(Math.max(...all.groups.map(({ length }) => length))).toBeGreaterThan(25);
+  const { groups } = await searchGroupedProducts(world.store, { ...EVERYTHING, window: { offset: 0, size } });
+  expect(groups.slice(0, 10)).toEqual(all.groups.map((group) => group.slice(0, most)));
 });
 
 test('past the cap there is nothing but the true number (decisions P3)', async () => {

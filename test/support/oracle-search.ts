@@ -75,7 +75,7 @@ export interface Answered {
   readonly products: readonly (readonly string[])[];
 }
 
-/** What a search must answer (Document 1, Search products; decisions P3 to P8, P13), found by looking at every offer. */
+/** What a search must answer (Document 1, Search products; decisions P3 to P8, P13, X7), found by looking at every offer. */
 export function answerOf(
   asked: Asked,
   by: 'advertiser' | 'publisher',
@@ -96,11 +96,12 @@ export function answerOf(
   const { page = 1, pageSize = 100, limit = Infinity } = asked;
   const perPage = Math.min(pageSize, 1000);
   const from = (Math.max(page, 1) - 1) * perPage;
+  const size = Math.min(perPage, Math.min(1000, limit) - from);
   return {
     totalHits: sorted.length,
     products: sorted
       .filter((_, at) => at >= from && at < from + perPage && at < limit && at < 1000)
-      .map((group) => group.map(({ id }) => id)),
+      .map((group) => group.slice(0, Math.min(1000, Math.floor(10_000 / size))).map(({ id }) => id)),
   };
 }
 

@@ -1,8 +1,0 @@
-import { type Position } from '../kernel/event';
-
-/** Waits until queries show a write, if that is a small one (`docs/decisions.md#a7`). */
-export interface Visibility {
-  shown(write: { readonly position: Position; readonly changes: number }): Promise<void>;
-}
-
-export const VISIBILITY = Symbol('Visibility');

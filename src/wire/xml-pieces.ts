@@ -1,0 +1,112 @@
+import { withoutForbidden } from './characters';
+import { isList, type XmlContent, type XmlElement } from './xml-write';
+
+/**
+ * The text of `writeXml`, for long lists: several times as fast, and in pieces. What stands two levels below the root is
+ * one piece each.
+ */
+export function* xmlPieces(
+  document: XmlElement,
+  options: { readonly pretty?: boolean } = {},
+): Generator<string> {
+  const line = options.pretty === true ? '\n' : '';
+  yield '<?xml version="1.0" encoding="UTF-8"?>';
+  for (const [name, root] of Object.entries(document)) {
+    if (root === undefined || isList(root)) continue;
+    yield line;
+    yield* pieces(name, root, { line, levels: 2 });
+  }
+}
+
+/** `line`: what a line begins with, empty if all is to be one. */
+function* pieces(
+  name: string,
+  content: XmlContent,
+  { line, levels }: { readonly line: string; readonly levels: number },
+): Generator<string> {
+  if (levels === 0 || typeof content !== 'object' || !hasElements(content)) {
+    yield write(name, content, line);
+    return;
+  }
+  const inner = below(line);
+  yield `<${name}${attributesOf(content)}>`;
+  for (const [child, its] of Object.entries(content)) {
+    if (its === undefined || child === ATTRIBUTES) continue;
+    for (const one of isList(its) ? its : [its]) {
+      yield inner;
+      if (child === TEXT) yield escapedText(one);
+      else yield* pieces(child, one, { line: inner, levels: levels - 1 });
+    }
+  }
+  yield `${line}</${name}>`;
+}
+
+function hasElements(content: XmlElement): boolean {
+  return Object.entries(content).some(
+    ([name, child]) =>
+      name !== ATTRIBUTES && name !== TEXT && child !== undefined && !(isList(child) && child.length === 0),
+  );
+}
+
+function write(name: string, content: XmlContent, line: string): string {
+  const head = `<${name}${attributesOf(content)}`;
+  const body = typeof content === 'object' ? inside(content, line) : escapedText(content);
+  return body === '' ? `${head}/>` : `${head}>${body}</${name}>`;
+}
+
+/** Text alone stands between the tags, children stand on lines of their own. */
+function inside(content: XmlElement, line: string): string {
+  const inner = below(line);
+  let body = '';
+  let text: string | undefined;
+  for (const name of Object.keys(content)) {
+    const child = content[name];
+    if (child === undefined || name === ATTRIBUTES) continue;
+    if (name === TEXT) {
+      text = escapedText(child);
+      body += inner + text;
+    } else if (isList(child)) {
+      for (const item of child) body += inner + write(name, item, inner);
+    } else {
+      body += inner + write(name, child, inner);
+    }
+  }
+  if (text !== undefined && body.length === inner.length + text.length) return text;
+  return body === '' ? '' : body + line;
+}
+
+function below(line: string): string {
+  return line === '' ? '' : `${line}  `;
+}
+
+const TEXT = '_';
+const ATTRIBUTES = '$';
+
+function attributesOf(content: XmlContent): string {
+  const attributes = typeof content === 'object' ? content[ATTRIBUTES] : undefined;
+  if (typeof attributes !== 'object' || isList(attributes)) return '';
+  let text = '';
+  for (const name of Object.keys(attributes)) {
+    const value = attributes[name];
+    if (value !== undefined) text += ` ${name}="${escapedAttribute(value)}"`;
+  }
+  return text;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\t': '&#x9;',
+  '\n': '&#xA;',
+  '\r': '&#xD;',
+};
+
+function escapedText(content: unknown): string {
+  return withoutForbidden(String(content)).replace(/[&<>\r]/g, (character) => ESCAPES[character] ?? '');
+}
+
+function escapedAttribute(value: unknown): string {
+  return withoutForbidden(String(value)).replace(/[&<"\t\n\r]/g, (character) => ESCAPES[character] ?? '');
+}
