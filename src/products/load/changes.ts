@@ -61,20 +61,23 @@ export function applyChange(prints: Fingerprints, change: Change): number {
 
 /** The event of a change; `contentJson` is the product's content, for those that hold it. */
 export function toEvent(change: Change, at: string, contentJson: string): NewEvent {
-  const id = JSON.stringify(change.sourceProductId);
-  const event = { id: randomUUID(), type: change.type, meta: '{}' };
-  switch (change.type) {
+  const { type } = change;
+  const id = randomUUID();
+  const product = JSON.stringify(change.sourceProductId);
+  switch (type) {
     case 'ProductListed':
     case 'ProductRevised': {
       // The digest is kept beside the event, so that fingerprints are folded without reading the content.
       const meta = `{"content":"${change.content}"}`;
-      const data = `{"sourceProductId":${id},"price":${change.price},"at":"${at}"${CONTENT}${contentJson}}`;
-      return { ...event, meta, data };
+      const head = `{"sourceProductId":${product},"price":${change.price},"at":"${at}"`;
+      return { id, type, data: `${head}${CONTENT}${contentJson}}`, meta };
     }
-    case 'ProductRepriced':
-      return { ...event, data: `{"sourceProductId":${id},"price":${change.price},"at":"${at}"}` };
+    case 'ProductRepriced': {
+      const data = `{"sourceProductId":${product},"price":${change.price},"at":"${at}"}`;
+      return { id, type, data, meta: '{}' };
+    }
     case 'ProductDelisted':
-      return { ...event, data: `{"sourceProductId":${id},"at":"${at}"}` };
+      return { id, type, data: `{"sourceProductId":${product},"at":"${at}"}`, meta: '{}' };
   }
 }
 

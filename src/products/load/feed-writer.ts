@@ -3,29 +3,9 @@ import { appendSurely } from '../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { FEED, type FeedImport } from '../feed';
-import { applyChange, type Change, decidePosted, toChange, toEvent } from './changes';
-import { type Digest, type Fingerprints } from './fingerprints';
-
-/** Something to decide about a feed; decided anew when another writer was faster. */
-export type Item =
-  | {
-      readonly kind: 'posted';
-      readonly product: {
-        readonly sourceProductId: string;
-        readonly price: number;
-        readonly content: Digest;
-        readonly posted: Digest | undefined;
-      };
-      readonly textBytes: number;
-      /** The content as JSON text. */
-      readonly text: () => Buffer;
-    }
-  | { readonly kind: 'delisted'; readonly product: { readonly sourceProductId: string } };
-
-/** What has become of the products given so far. */
-export type Tally = {
-  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed']: FeedImport[Key];
-};
+import { type Decided, decide, fold, type Item, noTally, type Tally } from './batch';
+import { catchUp } from './catch-up';
+import { type Fingerprints } from './fingerprints';
 
 interface Batch {
   readonly items: readonly Item[];
@@ -33,27 +13,32 @@ interface Batch {
   readonly close: ((tally: Tally) => FeedImport) | undefined;
 }
 
-interface Decided {
-  /** What becomes of each item. */
-  readonly changes: readonly (Change | undefined)[];
-  readonly events: readonly NewEvent[];
-  readonly tally: Tally;
+/** A batch that has been appended. */
+interface Done {
+  readonly decided: Decided;
+  /** Of the stream, then. */
+  readonly revision: number;
 }
+
+/** Most bytes of the event that closes a load. */
+export const CLOSE_BYTES = 256 * 1024;
 
 /** Room for what stands beside a product's content in its event. */
 const OVERHEAD = 512;
 
 /**
  * Writes to one feed: decides by its fingerprints, appends in batches, folds what was appended. While a batch is
- * being appended the next is decided. A batch holds each product once, and so do all batches of one writer together.
+ * being appended the next is decided and the one before is folded. A batch holds each product once, and so do all
+ * batches of one writer together.
  */
 export class FeedWriter {
   /** Of the last append. */
   position: Position | undefined;
-  readonly tally: Tally = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
+  readonly tally = noTally();
   private items: Item[] = [];
   private bytes = 0;
-  private underWay: Promise<void> = Promise.resolve();
+  /** The batch before, when it has been appended. */
+  private underWay: Promise<Done | undefined> = Promise.resolve(undefined);
   /** How often another writer was faster. */
   private conflicts = 0;
   private readonly stream: string;
@@ -89,16 +74,11 @@ export class FeedWriter {
     this.tally.unchanged += 1;
   }
 
-  /** Appends what has been added. */
-  async settle(): Promise<void> {
-    await this.flush();
-    await this.underWay;
-  }
-
-  /** Appends what has been added, and with it the event that closes the load. */
-  async close(close?: (tally: Tally) => FeedImport): Promise<void> {
+  /** Appends what has been added, and with it the event that closes a load. */
+  async settle(close?: (tally: Tally) => FeedImport): Promise<void> {
     await this.flush(close);
-    await this.underWay;
+    this.fold(await this.underWay);
+    this.underWay = Promise.resolve(undefined);
   }
 
   private async flush(close?: Batch['close']): Promise<void> {
@@ -106,88 +86,56 @@ export class FeedWriter {
     this.items = [];
     this.bytes = 0;
     const { conflicts } = this;
-    const decided = this.decide(batch.items);
-    await this.underWay;
+    const decided = decide(this.prints, batch.items, this.at);
+    const before = await this.underWay;
     // Own appends change nothing that this batch was decided by, another's may.
-    this.underWay = this.append(batch, conflicts === this.conflicts ? decided : undefined);
+    const isCurrent = conflicts === this.conflicts;
+    this.underWay = this.append(
+      batch,
+      before?.revision ?? this.prints.revision,
+      isCurrent ? decided : undefined,
+    );
     // Told by whoever waits for it next.
     this.underWay.catch(() => undefined);
+    this.fold(before);
   }
 
-  private async append(batch: Batch, decided = this.decide(batch.items)): Promise<void> {
-    const { changes, tally } = decided;
-    const events =
-      batch.close === undefined
-        ? decided.events
-        : [...decided.events, closing(batch.close(plus(this.tally, tally)))];
+  private async append(
+    batch: Batch,
+    expected: number,
+    decided = decide(this.prints, batch.items, this.at),
+  ): Promise<Done> {
+    const tally = plus(this.tally, decided.tally);
+    const closing = batch.close === undefined ? [] : [importedEvent(batch.close(tally))];
+    const events = [...decided.events, ...closing];
     if (this.signal.aborted)
       throw new EngineUnavailable('the load was broken off: the server is being stopped');
+    let revision = expected;
     if (events.length > 0) {
       try {
-        const appended = await appendSurely(this.log, this.stream, this.prints.revision, events);
+        const appended = await appendSurely(this.log, this.stream, expected, events);
         this.position = appended.position;
-        this.prints.revision = appended.revision;
+        revision = appended.revision;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         this.conflicts += 1;
         await catchUp(this.log, this.stream, this.prints);
-        await this.append(batch);
-        return;
+        return await this.append(batch, this.prints.revision);
       }
     }
-    for (const [at, item] of batch.items.entries()) this.fold(item, changes[at]);
-    Object.assign(this.tally, plus(this.tally, tally));
+    Object.assign(this.tally, plus(this.tally, decided.tally));
+    return { decided, revision };
   }
 
-  private fold(item: Item, change: Change | undefined): void {
-    const product =
-      change === undefined
-        ? this.prints.find(item.product.sourceProductId)
-        : applyChange(this.prints, change);
-    if (item.kind !== 'posted' || item.product.posted === undefined) return;
-    this.prints.rememberPosted(product, item.product.posted);
-  }
-
-  private decide(items: readonly Item[]): Decided {
-    const tally: Tally = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
-    const changes: (Change | undefined)[] = [];
-    const events: NewEvent[] = [];
-    for (const item of items) {
-      const change =
-        item.kind === 'posted'
-          ? decidePosted(this.prints, item.product)
-          : this.decideDelisted(item.product.sourceProductId);
-      changes.push(change);
-      if (change === undefined) {
-        if (item.kind === 'posted') tally.unchanged += 1;
-        continue;
-      }
-      tally[COUNTED[change.type]] += 1;
-      const hasContent = item.kind === 'posted' && 'content' in change;
-      events.push(toEvent(change, this.at, hasContent ? item.text().toString() : ''));
-    }
-    return { changes, events, tally };
-  }
-
-  private decideDelisted(sourceProductId: string): Change | undefined {
-    const product = this.prints.find(sourceProductId);
-    return product >= 0 && this.prints.isListed(product)
-      ? { type: 'ProductDelisted', sourceProductId }
-      : undefined;
+  /** What is not folded because the load failed is read from the stream by whoever uses the fingerprints next. */
+  private fold(done: Done | undefined): void {
+    if (done === undefined) return;
+    fold(this.prints, done.decided);
+    this.prints.revision = done.revision;
   }
 }
 
-const COUNTED = {
-  ProductListed: 'new',
-  ProductRevised: 'revised',
-  ProductRepriced: 'repriced',
-  ProductDelisted: 'removed',
-} as const;
-
-/** Most bytes of the event that closes a load. */
-export const CLOSE_BYTES = 256 * 1024;
-
-function closing(data: FeedImport): NewEvent {
+function importedEvent(data: FeedImport): NewEvent {
   return { id: randomUUID(), type: 'FeedImported', data: JSON.stringify(data), meta: '{}' };
 }
 
@@ -199,16 +147,4 @@ function plus(a: Tally, b: Tally): Tally {
     unchanged: a.unchanged + b.unchanged,
     removed: a.removed + b.removed,
   };
-}
-
-/** Folds what a stream has after the fingerprints' revision, pausing between batches so that other feeds are served. */
-export async function catchUp(log: EventLog, stream: string, prints: Fingerprints): Promise<void> {
-  for await (const batch of log.readStream(stream, { from: prints.revision + 1 })) {
-    for (const event of batch) {
-      const change = toChange(event);
-      if (change !== undefined) applyChange(prints, change);
-      prints.revision = event.revision;
-    }
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FEED } from '../feed';
-import { catchUp } from './feed-writer';
+import { catchUp } from './catch-up';
 import { loadFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
 import { Turns } from './turns';

@@ -5,7 +5,8 @@ import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedImport } from '../feed';
 import { type BodyFormat } from '../../wire/format';
 import { type BodyReader } from './body';
-import { CLOSE_BYTES, FeedWriter, type Tally } from './feed-writer';
+import { type Tally } from './batch';
+import { CLOSE_BYTES, FeedWriter } from './feed-writer';
 import { type Feeds } from './feeds';
 import { type Fingerprints } from './fingerprints';
 import { JsonBody } from './json-body';
@@ -119,7 +120,7 @@ export class Loader {
       for (const sourceProductId of which === 'all' ? prints.listedIds() : new Set(which)) {
         await writer.add({ kind: 'delisted', product: { sourceProductId } });
       }
-      await writer.close();
+      await writer.settle();
       const position = writer.position ?? (await this.options.log.head());
       return { position, changes: writer.tally.removed };
     });
@@ -146,7 +147,7 @@ export class Loader {
     const writer = this.writerFor(request.feedId, prints);
     const { knowsCategory } = this;
     await storeReceived({ ...load, prints, writer, knowsCategory }, request.mode);
-    await writer.close((tally) => this.importOf(load, tally));
+    await writer.settle((tally) => this.importOf(load, tally));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
       faults: receiver.faults.map(({ code, status, message, details }) => ({
