@@ -46,13 +46,14 @@ export async function runProgram(
 export class Server {
   private constructor(
     private readonly child: ChildProcess,
+    /** Empty when it does not listen. */
     readonly url: string,
     /** What it has said on stdout so far. */
     readonly said: readonly string[],
     private readonly errors: readonly string[],
   ) {}
 
-  /** Starts the built program; resolves when it says that it listens. */
+  /** Starts the built program; resolves when it says that it listens, or runs. */
   static async start(
     dataDir: string,
     options: {
@@ -68,8 +69,8 @@ export class Server {
     const url = await new Promise<string>((resolve, reject) => {
       lines.on('line', (line) => {
         said.push(line);
-        const found = /^listening on (http:\S+)$/.exec(line)?.[1];
-        if (found !== undefined) resolve(found);
+        const found = /^listening on (http:\S+)$|^running /.exec(line);
+        if (found !== null) resolve(found[1] ?? '');
       });
       child.once('exit', (code) => reject(new Error(`the server ended with ${code}: ${errors.join('')}`)));
     });
@@ -137,11 +138,12 @@ export const NETWORK = {
 };
 
 /** A data folder that knows `NETWORK`. */
-export async function folderWithNetwork(): Promise<string> {
+export async function folderWithNetwork(environment: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await temporaryFolder();
   const file = join(folder, 'network.json');
   await writeFile(file, JSON.stringify(NETWORK));
-  const { code, stderr } = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+  const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder, ...environment });
+  const { code, stderr } = imported;
   if (code !== 0) throw new Error(`the network was not imported: ${stderr}`);
   return folder;
 }

@@ -1,0 +1,107 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { generateProducts } from '../../src/demo/generate';
+import { readFeed } from '../e2e/feed-log';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
+import { ownStore } from './server';
+
+const PRODUCTS = [...generateProducts({ count: 3000, categories: [{ id: '1' }] })];
+type Posted = (typeof PRODUCTS)[number];
+
+/** How soon another projector has taken over (issue: within 15 s). */
+const TAKE_OVER_MS = 15_000;
+
+describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTURE, Processes)', () => {
+  let esdb: EsdbServer;
+  let folder: string;
+  let environment: Readonly<Record<string, string>>;
+  let removeStore: () => Promise<void>;
+  const apis: Server[] = [];
+  const projectors: Server[] = [];
+
+  beforeAll(async () => {
+    esdb = await startEsdbServer();
+    const store = ownStore();
+    removeStore = store.remove;
+    environment = { EVENT_LOG: esdb.url, READ_STORE: store.url };
+    folder = await folderWithNetwork(environment);
+    for (const name of ['1', '2']) projectors.push(await started('projector', name));
+    for (const name of ['1', '2']) apis.push(await started('api', name));
+  });
+  afterAll(async () => {
+    for (const server of [...apis, ...projectors]) await server.end();
+    await removeStore();
+    await esdb.stop();
+    await removeFolder(folder);
+  });
+
+  async function started(role: 'api' | 'projector', name: string): Promise<Server> {
+    const dataDir = join(folder, `${role}-${name}`);
+    await mkdir(dataDir, { recursive: true });
+    return Server.start(dataDir, { args: ['--roles', role], environment });
+  }
+
+  async function post(at: number, products: readonly Posted[], keys = ''): Promise<string> {
+    const answer = await fetch(`${apis[at]?.url}/1.0/products;fid=22${keys}?token=${ADVERTISER}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify({ products }),
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.anything()]);
+    return answer.headers.get('x-log-position') ?? '';
+  }
+
+  /** How many products a publisher finds by a process, once everything up to a position can be. */
+  async function found(at: number, position: string): Promise<number> {
+    const deadline = AbortSignal.timeout(TAKE_OVER_MS);
+    for (;;) {
+      const answer = await fetch(`${apis[at]?.url}/1.0/products;fid=22;pageSize=1?token=${PUBLISHER}`, {
+        headers: { 'x-min-position': position },
+        signal: deadline,
+      });
+      const body = (await answer.json()) as { productHeader?: { totalHits: number } };
+      if (answer.status === 200) return body.productHeader?.totalHits ?? -1;
+      expect(answer.status).toBe(503);
+    }
+  }
+
+  const priced = (products: readonly Posted[], price: number): readonly Posted[] =>
+    products.map((product) => ({ ...product, price }));
+
+  it('find by one what was posted to the other', async () => {
+    const position = await post(0, PRODUCTS.slice(0, 100));
+    expect(await found(1, position)).toBe(100);
+  });
+
+  it('go on within 15 seconds after a projector was killed, whichever it was', async () => {
+    for (const [at, projector] of projectors.entries()) {
+      await projector.end('SIGKILL');
+      const position = await post(1, priced(PRODUCTS.slice(0, 50), 10 + at));
+      expect(await found(0, position)).toBe(100);
+      projectors[at] = await started('projector', String(at + 1));
+    }
+  });
+
+  it('load one feed at the same time without loss and without an event twice', async () => {
+    const positions = await Promise.all([post(0, PRODUCTS.slice(0, 1800)), post(1, PRODUCTS.slice(1200))]);
+    const { prices, doubled } = await readFeed(dirname(esdb.file));
+    expect(doubled).toEqual([]);
+    expect([...prices.keys()].sort()).toEqual(PRODUCTS.map(({ sourceProductId }) => sourceProductId).sort());
+    expect(await found(0, positions.sort().at(-1) ?? '')).toBe(PRODUCTS.length);
+  });
+
+  it('replace one feed at the same time one after the other: it is what one of them posted', async () => {
+    const [some, others] = [priced(PRODUCTS.slice(0, 1000), 1), priced(PRODUCTS.slice(500, 1200), 2)];
+    await Promise.all([post(0, some, ';mode=replace'), post(1, others, ';mode=replace')]);
+    const { prices, doubled } = await readFeed(dirname(esdb.file));
+    expect(doubled).toEqual([]);
+    const listed = JSON.stringify([...prices].sort());
+    const wanted = [some, others].map((posted) =>
+      JSON.stringify(
+        posted.map(({ sourceProductId, price }) => [sourceProductId, price * 100]).sort(),
+      ),
+    );
+    expect(wanted).toContain(listed);
+  });
+});
