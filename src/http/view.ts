@@ -39,7 +39,9 @@ export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): voi
 export function failureView(request: FastifyRequest, service: Service | undefined): View {
   const { target } = factsOf(request.raw);
   const format = failureFormat(request, service);
-  const pretty = target.matrix.some(({ name, value }) => name === 'pretty' && value === 'true');
+  const pretty = target.matrix.some(
+    ({ name, value }) => name === 'pretty' && value !== undefined && BOOLEAN.read(value),
+  );
   const jsonp = target.query.find(({ name }) => name === 'jsonp')?.value;
   const callable = jsonp !== undefined && format === 'json' && isJsonpName(jsonp);
   return { format, pretty, jsonp: callable ? jsonp : undefined };

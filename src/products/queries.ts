@@ -51,7 +51,7 @@ export class ProductQueries {
     const { directory } = this.follower;
     const criteria = criteriaOf(keys, directory, caller);
     const { total, groups } = await this.find(criteria, keys.groupOffersByProduct === true);
-    const dates = keys.dateOutputFormat?.toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch';
+    const dates = keys.dateOutputFormat ?? 'epoch';
     const prices = await this.pricesFor(groups.flat(), keys.priceHistory === true);
     const view: OutputView = {
       directory,

@@ -1,9 +1,24 @@
-import { BOOLEAN, DATE, INTEGER, NUMBER, oneOf, TEXT } from '../wire/key-types';
+import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
 import { CURRENCY, LANGUAGE } from '../wire/iso-keys';
 import { productFaults as fault } from './faults';
 
 const values = { type: TEXT, multiple: true } as const;
+
+/** A custom field: name, equals sign, value (`docs/decisions.md#x22`). */
+const CUSTOM_FIELD: KeyType<string> = {
+  accepts: 'a name, an equals sign and a value',
+  problem: 'unusable',
+  read: (text) => (text.indexOf('=') > 0 ? text : undefined),
+};
+
+/** Anything but `iso8601` means milliseconds (Document 1, Search products; `docs/decisions.md#a2`). */
+const DATE_FORMAT: KeyType<'iso8601' | 'epoch'> = {
+  accepts: 'iso8601 or epoch',
+  problem: 'unusable',
+  read: (text) => (text.trim().toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch'),
+  takesAll: true,
+};
 
 /** Document 1, Search products: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
@@ -26,14 +41,14 @@ export const searchKeys = {
   upc: values,
   isbn: values,
   language: { type: LANGUAGE },
-  field: { type: TEXT },
+  field: { type: CUSTOM_FIELD },
   orderBy: { type: oneOf('priceAsc', 'priceDesc', 'modificationDateAsc', 'modificationDateDesc') },
   page: { type: INTEGER },
   pageSize: { type: INTEGER },
   limit: { type: INTEGER },
   groupOffersByProduct: { type: BOOLEAN },
   priceHistory: { type: BOOLEAN },
-  dateOutputFormat: { type: TEXT },
+  dateOutputFormat: { type: DATE_FORMAT },
   availability: values,
   condition: values,
   model: values,

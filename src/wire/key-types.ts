@@ -20,6 +20,8 @@ export interface KeyType<T> {
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
   /** The value, undefined for an unusable text. */
   readonly read: (text: string) => T | undefined;
+  /** No text is unusable, not even one that cannot be decoded. */
+  readonly takesAll?: true;
 }
 
 export const TEXT: KeyType<string> = { accepts: 'a text', problem: 'unusable', read: (text) => text };

@@ -58,8 +58,9 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
     faults[problem](`${name}=${value}: accepted is ${accepts}`);
 
   const texts = sent.flatMap((key) => {
-    if (key.value === undefined) throw refuse('unusable', key.sent, 'a percent-encoded UTF-8 text');
-    return spec.multiple ? listed(key.value) : [key.value];
+    const text = key.value ?? (spec.type.takesAll ? key.sent : undefined);
+    if (text === undefined) throw refuse('unusable', key.sent, 'a percent-encoded UTF-8 text');
+    return spec.multiple ? listed(text) : [text];
   });
   if (spec.required && texts.length === 0) throw faults.missing(missing(name, target, named));
   if (texts.length > MAX_VALUES) throw refuse('unusable', '…', `a list of at most ${MAX_VALUES}`);
@@ -73,10 +74,10 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
       : refuse(spec.type.problem, text);
   });
   if (spec.multiple) return values;
-  const [first] = texts;
-  const other = texts.find((text) => text !== first);
-  if (other !== undefined) throw refuse('unusable', other, `one value, and ${String(first)} is given too`);
-  return values[0];
+  const [first] = values;
+  const other = texts.find((_, at) => values[at] !== first);
+  if (other !== undefined) throw refuse('unusable', other, `one value, and ${String(texts[0])} is given too`);
+  return first;
 }
 
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;

@@ -140,7 +140,7 @@ const OTHERS: readonly (readonly [key: string, what: string, test: () => Promise
         (await search(`;fid=${german};spId=lamp;dateOutputFormat=${format}`)).products[0]?.offers[0]
           ?.modified;
       expect(await modified('iso8601')).toBe('2026-03-01T00:00:00.000Z');
-      for (const format of ['epoch', 'nonsense', ''])
+      for (const format of ['epoch', 'nonsense', '%ff', 'a;dateOutputFormat=b', ''])
         expect(await modified(format)).toBe(Date.parse(DAYS[0]));
     },
   ],

@@ -1,7 +1,7 @@
 import { Fault } from '../../src/kernel/fault';
 import { readDate } from '../../src/wire/date';
 import { CURRENCY, LANGUAGE } from '../../src/wire/iso-keys';
-import { BOOLEAN, DATE, INTEGER, NUMBER, oneOf, TEXT } from '../../src/wire/key-types';
+import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../../src/wire/key-types';
 import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys';
 import { parseRequestTarget } from '../../src/wire/request-target';
 
@@ -15,12 +15,20 @@ const faults: KeyFaults = {
   unusable: named('unusable'),
 };
 
+const FORMAT: KeyType<string> = {
+  accepts: 'xml, or anything',
+  problem: 'unusable',
+  read: (text) => (text === 'xml' ? 'xml' : 'json'),
+  takesAll: true,
+};
+
 const table = {
   fid: { type: INTEGER, multiple: true },
   page: { type: INTEGER },
   price: { type: NUMBER },
   q: { type: TEXT, multiple: true },
   field: { type: TEXT },
+  format: { type: FORMAT },
   grouped: { type: BOOLEAN },
   since: { type: DATE },
   currency: { type: CURRENCY },
@@ -62,6 +70,17 @@ describe('keys of a request (decisions A2)', () => {
   it('that take one value take it with its commas', () => {
     expect(read('field=a=b,c').field).toBe('a=b,c');
     expect(read('page=1;page=1').page).toBe(1);
+    expect(read('grouped=true;grouped=TRUE').grouped).toBe(true);
+    expect(read('since=2026-04-17;since=2026-04-17T02:00+02:00').since).toBe(Date.UTC(2026, 3, 17));
+  });
+
+  it('may take any text, even one that cannot be decoded', () => {
+    expect(read('format=%ff').format).toBe('json');
+    expect(read('format=%ff;format=nonsense').format).toBe('json');
+    expect(read('format=xml').format).toBe('xml');
+    expect(faultOf(() => read('format=xml;format=%ff'))).toBe(
+      'unusable: format=%ff: accepted is one value, and xml is given too',
+    );
   });
 
   it('have aliases, and may stand after the question mark where the table says so (decisions A3)', () => {
