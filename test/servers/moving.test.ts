@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PROJECTIONS } from '../../projections/index';
+import { createDemo } from '../../src/ops/demo';
+import { copyLog } from '../../src/ops/copy-log';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { EVERYTHING } from '../../src/kernel/read-store';
+import { rebuildProjections } from '../../src/ops/rebuild';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { ownStore } from './server';
+
+/** All documents of a read model, by their ids. */
+async function documents({ store }: Engines, collection: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for await (const page of store.scan({ collection }, EVERYTHING))
+    for (const { id, body } of page) found.set(id, body);
+  return found;
+}
+
+describe('Moving from one machine to the servers', () => {
+  let folder: string;
+  let esdb: EsdbServer;
+  const store = ownStore();
+  const opened: Engines[] = [];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'affilog-moving-'));
+    esdb = await startEsdbServer();
+  });
+  afterAll(async () => {
+    for (const engines of opened) await engines.close();
+    await store.remove();
+    await esdb.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  async function open(eventLog: string, readStore: string): Promise<Engines> {
+    const engines = await openEngines({ dataDir: folder, eventLog, readStore, threads: false });
+    opened.push(engines);
+    return engines;
+  }
+
+  it('gives equal read models, once they are built from the copied log', async () => {
+    const here = await open('sqlite:', 'sqlite:');
+    const there = await open(esdb.url, store.url);
+    await createDemo(here.log, folder, 'http://127.0.0.1:3000');
+    await rebuildProjections(here, 'all', { force: true });
+    const copied = await copyLog(here.log, there.log);
+    expect(copied.before).toBe(0);
+    await rebuildProjections(there, 'all', { force: true });
+    for (const { collection } of PROJECTIONS) {
+      const expected = await documents(here, collection.name);
+      expect(expected.size).toBeGreaterThan(2500);
+      expect(await documents(there, collection.name)).toEqual(expected);
+    }
+  });
+});
