@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import {
+  ANY,
+  type AppendExpectedRevision,
+  binaryEvent,
+  type Credentials,
+  type EventData,
+  EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  type ResolvedEvent,
+  STREAM_EXISTS,
+} from '@eventstore/db-client';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+
+let server: EsdbServer;
+let client: EventStoreDBClient;
+let stream: string;
+
+beforeAll(async () => {
+  server = await startEsdbServer();
+  client = EventStoreDBClient.connectionString(server.url);
+});
+afterAll(async () => {
+  await client.dispose();
+  await server.stop();
+});
+beforeEach(() => {
+  stream = `tried${randomUUID().slice(0, 8)}-1`;
+});
+
+/** The client appends over one long call, but over one for each append where this one has credentials. */
+const WAYS: readonly [way: string, options: { credentials?: Credentials }][] = [
+  ['batch append', {}],
+  ['append', { credentials: { username: 'admin', password: 'changeit' } }],
+];
+
+describe.each(WAYS)('%s', (_, way) => {
+  const append = async (
+    expectedRevision: AppendExpectedRevision,
+    proposed: EventData[] = events(1),
+  ): Promise<bigint> => {
+    const options = { expectedRevision, ...way };
+    return (await client.appendToStream(stream, proposed, options)).nextExpectedRevision;
+  };
+
+  /** What became of a stream before it is appended to. */
+  const situations = {
+    missing: async () => undefined,
+    'with three events': async () => append(NO_STREAM, events(3)),
+    deleted: async () => {
+      await append(NO_STREAM, events(3));
+      await client.deleteStream(stream);
+    },
+    'ended for ever': async () => {
+      await append(NO_STREAM, events(3));
+      await client.tombstoneStream(stream);
+    },
+    'ended before it had events': async () => client.tombstoneStream(stream),
+    'with metadata alone': async () => client.setStreamMetadata(stream, { maxCount: 9 }),
+  } as const;
+
+  const wrong = { type: 'wrong-expected-version' };
+  const gone = { type: 'stream-deleted' };
+  test.each<[keyof typeof situations, AppendExpectedRevision, bigint | object]>([
+    ['missing', ANY, 0n],
+    ['missing', NO_STREAM, 0n],
+    ['missing', STREAM_EXISTS, { ...wrong, expectedVersion: STREAM_EXISTS, actualVersion: 'no_stream' }],
+    ['missing', 0n, { ...wrong, expectedVersion: 0n, actualVersion: 'no_stream' }],
+    ['with three events', ANY, 3n],
+    ['with three events', NO_STREAM, { ...wrong, expectedVersion: NO_STREAM, actualVersion: 2n }],
+    ['with three events', STREAM_EXISTS, 3n],
+    ['with three events', 0n, { ...wrong, expectedVersion: 0n, actualVersion: 2n }],
+    ['with three events', 2n, 3n],
+    ['with three events', 7n, { ...wrong, expectedVersion: 7n, actualVersion: 2n }],
+    ['with three events', 2n ** 63n, wrong],
+    ['deleted', ANY, 3n],
+    ['deleted', NO_STREAM, 3n],
+    ['deleted', STREAM_EXISTS, gone],
+    ['deleted', 0n, wrong],
+    ['deleted', 2n, 3n],
+    ['ended for ever', ANY, gone],
+    ['ended for ever', NO_STREAM, gone],
+    ['ended for ever', STREAM_EXISTS, gone],
+    ['ended for ever', 2n, gone],
+    ['ended before it had events', ANY, gone],
+    ['with metadata alone', ANY, 0n],
+    ['with metadata alone', NO_STREAM, 0n],
+    ['with metadata alone', STREAM_EXISTS, 0n],
+    ['with metadata alone', 0n, wrong],
+  ])('to a stream that is %s, expecting %p', async (situation, expected, outcome) => {
+    await situations[situation]();
+
+    if (typeof outcome === 'bigint') expect(await append(expected)).toBe(outcome);
+    else await expect(append(expected)).rejects.toMatchObject(outcome);
+  });
+
+  test.each<[string, AppendExpectedRevision]>([
+    ['at an exact revision, at any age', NO_STREAM],
+    ['expecting anything, for a while', ANY],
+  ])('the same events again, %s, are found there', async (_name, expected) => {
+    const first = events(3);
+    await append(expected, first);
+    await append(ANY, events(2));
+
+    expect(await append(expected, first)).toBe(2n);
+    expect(await append(expected, first.slice(0, 2))).toBe(1n);
+    await expect(append(expected, [...first, ...events(1)])).rejects.toMatchObject(wrong);
+    expect(await read()).toHaveLength(5);
+  });
+
+  test('of nothing checks what is expected', async () => {
+    await append(NO_STREAM, events(3));
+
+    expect(await append(2n, [])).toBe(2n);
+    expect(await append(ANY, [])).toBe(2n);
+    await expect(append(0n, [])).rejects.toMatchObject(wrong);
+  });
+
+  test('bytes and JSON of any kind, metadata of any kind and none, come back as they were', async () => {
+    const proposed = [
+      jsonEvent({ type: 'Happened', data: { a: 1, at: 'no time' }, metadata: { $at: 5 } }),
+      jsonEvent({ type: 'Happened', data: ['a'], metadata: { $octets: 'AAAA' } }),
+      jsonEvent({ type: 'Happened', data: 'text' }),
+      jsonEvent({ type: 'Happened', data: { $json: 'e30=' }, metadata: Buffer.from([0, 255]) }),
+      binaryEvent({ type: 'Happened', data: Buffer.from('{"a":1}'), metadata: {} }),
+      binaryEvent({ type: '.$ odd', data: Buffer.from([0, 1, 255]), metadata: Buffer.from('{ }') }),
+    ];
+    await append(NO_STREAM, proposed);
+
+    const recorded = await read();
+    expect(recorded.map(({ event }) => [event!.id, event!.type, event!.isJson])).toEqual(
+      proposed.map(({ id, type, contentType }) => [id, type, contentType === 'application/json']),
+    );
+    expect(recorded.map(({ event }) => toPlain(event!.data))).toEqual(
+      proposed.map(({ data }) => toPlain(data)),
+    );
+    expect(recorded.map(({ event }) => toPlain(event!.metadata))).toEqual([
+      ...proposed.slice(0, 5).map(({ metadata }) => toPlain(metadata)),
+      {},
+    ]);
+    for (const { event } of recorded)
+      expect(Math.abs(event!.created.getTime() - Date.now())).toBeLessThan(60_000);
+  });
+
+  test('over the limits is refused in a word of its own, and so is an event without a type', async () => {
+    const large = jsonEvent({ type: 'Happened', data: { text: 'x'.repeat(1_100_000) } });
+
+    const tooMuch = { type: 'maximum-append-size-exceeded', maxAppendSize: 1_032_192 };
+    await expect(append(NO_STREAM, [large])).rejects.toMatchObject(tooMuch);
+    await expect(append(NO_STREAM, events(501))).rejects.toMatchObject(tooMuch);
+    await expect(append(NO_STREAM, [jsonEvent({ type: '', data: {} })])).rejects.toMatchObject({
+      type: 'unknown',
+    });
+    await expect(read()).rejects.toMatchObject({ type: 'stream-not-found' });
+  });
+});
+
+test('an append in several messages is one append', async () => {
+  const text = 'x'.repeat(20_000);
+  const many = Array.from({ length: 20 }, (_, n) => jsonEvent({ type: 'Happened', data: { n, text } }));
+  const options = { expectedRevision: NO_STREAM, batchAppendSize: 50_000 } as const;
+
+  expect(await client.appendToStream(stream, many, options)).toMatchObject({ nextExpectedRevision: 19n });
+  expect(await read()).toHaveLength(20);
+});
+
+describe('a deleted stream', () => {
+  beforeEach(async () => {
+    await client.appendToStream(stream, events(3));
+    await client.setStreamMetadata(stream, { maxCount: 50 });
+    await client.deleteStream(stream, { expectedRevision: 2n });
+  });
+
+  test('is not there, until an append revives it: numbering goes on', async () => {
+    await expect(read()).rejects.toMatchObject({ type: 'stream-not-found', streamName: stream });
+    await client.appendToStream(stream, events(2), { expectedRevision: NO_STREAM });
+
+    expect((await read()).map(({ event }) => event!.revision)).toEqual([3n, 4n]);
+    expect((await client.getStreamMetadata(stream)).metadata).toEqual({ truncateBefore: 3 });
+  });
+
+  test('is deleted as it is expected only, and if there is something to delete', async () => {
+    const other = `${stream}0`;
+    await expect(client.deleteStream(other)).rejects.toMatchObject({
+      type: 'wrong-expected-version',
+      streamName: other,
+      expectedVersion: -2n,
+    });
+    await client.appendToStream(other, events(2));
+    await expect(client.deleteStream(other, { expectedRevision: 7n })).rejects.toMatchObject({
+      type: 'wrong-expected-version',
+      expectedVersion: 7n,
+      actualVersion: 1n,
+    });
+    await expect(client.tombstoneStream(other, { expectedRevision: NO_STREAM })).rejects.toMatchObject({
+      type: 'wrong-expected-version',
+    });
+  });
+});
+
+test('a stream that was ended for ever is neither read, nor deleted, nor given metadata', async () => {
+  const named = `${stream}-ü`;
+  await client.appendToStream(named, events(3));
+  const { position } = await client.tombstoneStream(named, { expectedRevision: 2n });
+
+  expect(position).toBeDefined();
+  const gone = { type: 'stream-deleted' };
+  await expect(read(named)).rejects.toMatchObject(gone);
+  await expect(client.deleteStream(named)).rejects.toMatchObject(gone);
+  await expect(client.tombstoneStream(named)).rejects.toMatchObject(gone);
+  await expect(client.setStreamMetadata(named, {})).rejects.toMatchObject(gone);
+});
+
+function events(count: number): EventData[] {
+  return Array.from({ length: count }, (_, n) => jsonEvent({ type: 'Happened', data: { n } }));
+}
+
+async function read(name = stream): Promise<readonly ResolvedEvent[]> {
+  const all: ResolvedEvent[] = [];
+  for await (const event of client.readStream(name)) all.push(event);
+  return all;
+}
+
+function toPlain(value: unknown): unknown {
+  return value instanceof Uint8Array ? [...value] : value;
+}
