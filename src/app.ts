@@ -12,7 +12,13 @@ import { httpAdapter } from './http/adapter';
 import { installHttp } from './http/install';
 import { type Position } from './kernel/event';
 import { ReadStore } from './kernel/read-store';
-import { HealthController, READINESS, type Readiness } from './ops/health.controller';
+import {
+  FAILURES,
+  type Failures,
+  HealthController,
+  READINESS,
+  type Readiness,
+} from './ops/health.controller';
 import { type ProductLoader } from './products/commands';
 import { productService, ProductsModule } from './products/products.module';
 import { SHOWN, type Shown } from './products/shown';
@@ -33,7 +39,10 @@ const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 
 @Module({})
 class AppModule {
-  static of({ config, store, follower, loader, readiness }: AppParts, shown: Shown): DynamicModule {
+  static of(
+    { config, store, follower, loader, readiness }: AppParts,
+    { shown, failures }: { readonly shown: Shown; readonly failures: Failures },
+  ): DynamicModule {
     return {
       module: AppModule,
       global: true,
@@ -44,6 +53,7 @@ class AppModule {
         { provide: FollowedDirectory, useValue: follower },
         { provide: SHOWN, useValue: shown },
         { provide: READINESS, useValue: readiness },
+        { provide: FAILURES, useValue: failures },
       ],
       exports: [ReadStore, FollowedDirectory, SHOWN],
     };
@@ -59,11 +69,16 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     // Without a change there is nothing to wait for.
     if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
   };
-  const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts, shown), httpAdapter(log), {
-    logger: false,
-    bodyParser: false,
-    abortOnError: false,
-  });
+  const failures = { unexpectedFailures: 0 };
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.of(parts, { shown, failures }),
+    httpAdapter(log),
+    {
+      logger: false,
+      bodyParser: false,
+      abortOnError: false,
+    },
+  );
   installHttp(app, {
     services: [productService],
     baseUrl: config.baseUrl,
@@ -72,6 +87,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     callerOf: (hash) => follower.directory.callerOf(hash),
     waitFor,
     now,
+    onUnexpected: () => (failures.unexpectedFailures += 1),
   });
   await app.init();
   await app.getHttpAdapter().getInstance().ready();

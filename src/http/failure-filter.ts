@@ -49,6 +49,7 @@ export class FailureFilter implements ExceptionFilter {
       return notResponding();
     }
     const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
+    this.options.onUnexpected();
     request.log.error({ err: error, path }, 'unexpected failure');
     return unexpected(`${unexpected().message} (request ${request.id})`);
   }

@@ -41,6 +41,8 @@ export interface HttpOptions {
   /** Waits until reads see this position, `milliseconds` at most; false if they do not by then. */
   readonly waitFor: (position: Position, milliseconds: number) => Promise<boolean>;
   readonly now: () => Date;
+  /** Told of each failure that nobody expected, a bug (`docs/decisions.md#a12`). */
+  readonly onUnexpected: () => void;
 }
 
 /** The service that a path belongs to, whether the path exists or not; some paths belong to none. */

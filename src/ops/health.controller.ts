@@ -6,10 +6,21 @@ export type Readiness = () => Promise<Readonly<Record<string, string>>>;
 
 export const READINESS = Symbol('Readiness');
 
+/** What has gone wrong in this process since it started. */
+export interface Failures {
+  /** Requests that have met a bug (`docs/decisions.md#a12`). */
+  readonly unexpectedFailures: number;
+}
+
+export const FAILURES = Symbol('Failures');
+
 /** For those who start, watch and stop processes; needs no token. */
 @Controller('/health')
 export class HealthController {
-  constructor(@Inject(READINESS) private readonly readiness: Readiness) {}
+  constructor(
+    @Inject(READINESS) private readonly readiness: Readiness,
+    @Inject(FAILURES) private readonly failures: Failures,
+  ) {}
 
   @Get('live')
   live(): object {
@@ -20,8 +31,8 @@ export class HealthController {
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const waiting = await this.readiness();
-    if (Object.keys(waiting).length === 0) return { status: 'ok' };
+    if (Object.keys(waiting).length === 0) return { status: 'ok', ...this.failures };
     reply.code(503).header('Retry-After', 1);
-    return { status: 'waiting', waiting };
+    return { status: 'waiting', waiting, ...this.failures };
   }
 }

@@ -13,6 +13,7 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 import { importNetwork } from '../../src/ops/import-network';
 import { makeLoader } from '../../src/ops/loader';
+import { readinessOf } from '../../src/ops/readiness';
 import { ownEngines } from './engines';
 
 /** A response as `inject` gives it. */
@@ -24,6 +25,8 @@ export interface TestAppOptions {
   /** What loads and rate limits take for the present. */
   readonly now?: () => Date;
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
+  /** The read models stand still until `project`. */
+  readonly paused?: boolean;
 }
 
 export interface TestRequest {
@@ -37,12 +40,14 @@ export class TestApp {
   private constructor(
     readonly engines: Engines,
     readonly http: NestFastifyApplication,
-    private readonly follower: FollowedDirectory,
+    readonly follower: FollowedDirectory,
     private readonly opened: (() => Promise<unknown>)[],
     private readonly now: () => Date,
+    private readonly runner: Runner,
   ) {}
 
-  static async start({ network, now = () => new Date(), settings = {} }: TestAppOptions): Promise<TestApp> {
+  static async start(options: TestAppOptions): Promise<TestApp> {
+    const { network, now = () => new Date(), settings = {}, paused = false } = options;
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
     const own = await ownEngines(dataDir);
     const config = readConfig({
@@ -57,7 +62,9 @@ export class TestApp {
     const loader = makeLoader(engines.log, follower, dataDir, now);
     const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
     const { store } = engines;
-    const readiness = async () => ({});
+    const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
+    await follower.reached(position);
+    const readiness = await readinessOf(engines, follower);
     const http = await createApp({ config, store, follower, loader, readiness, now });
     const app = new TestApp(
       engines,
@@ -73,11 +80,21 @@ export class TestApp {
         () => http.close(),
       ],
       now,
+      runner,
     );
-    await app.import(network);
-    await runner.start();
-    await app.settled();
+    if (!paused) await app.project();
     return app;
+  }
+
+  /** Lets the read models follow the log; resolves when they have caught up with it. */
+  async project(): Promise<void> {
+    await this.runner.start();
+    await this.settled();
+  }
+
+  /** Lets the read models stand still. */
+  async stopProjecting(): Promise<void> {
+    await this.runner.stop();
   }
 
   /** Imports a network file, as an operator does. */
