@@ -9,7 +9,7 @@ const values = { type: TEXT, multiple: true } as const;
 const CUSTOM_FIELD: KeyType<string> = {
   accepts: 'a name, an equals sign and a value',
   problem: 'unusable',
-  read: (text) => (text.indexOf('=') > 0 ? text : undefined),
+  read: (text) => (text.lastIndexOf('=') > 0 ? text : undefined),
 };
 
 /** Anything but `iso8601` means milliseconds (Document 1, Search products; `docs/decisions.md#a2`). */

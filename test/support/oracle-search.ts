@@ -7,6 +7,8 @@ export interface KnownOffer {
   /** Epoch ms. */
   readonly modified: number;
   readonly product: PostedProduct;
+  /** The platform categories that it is mapped to. */
+  readonly categories: readonly string[];
 }
 
 /** What is known of the network. */
@@ -83,7 +85,7 @@ export function answerOf(
   network: KnownNetwork,
 ): Answered {
   const found = offers
-    .filter((offer) => by === 'advertiser' || categoriesOf(offer, network).length > 0)
+    .filter((offer) => by === 'advertiser' || offer.categories.length > 0)
     .filter((offer) => isMeant(offer, asked, network));
   const groups = new Map<string, KnownOffer[]>();
   for (const offer of found) {
@@ -92,7 +94,9 @@ export function answerOf(
   }
   const sorted = [...groups.values()]
     .map((group) => group.sort((a, b) => a.product.price - b.product.price || (a.id < b.id ? -1 : 1)))
-    .sort((a, b) => compare(ranksOf(a, asked), ranksOf(b, asked)) || (a[0]!.id < b[0]!.id ? -1 : 1));
+    .map((group) => ({ group, ranks: ranksOf(group, asked) }))
+    .sort((a, b) => compare(a.ranks, b.ranks) || (a.group[0]!.id < b.group[0]!.id ? -1 : 1))
+    .map(({ group }) => group);
   const { page = 1, pageSize = 100, limit = Infinity } = asked;
   const perPage = Math.min(pageSize, 1000);
   const from = (Math.max(page, 1) - 1) * perPage;
@@ -126,7 +130,7 @@ function isMeant(offer: KnownOffer, asked: Asked, network: KnownNetwork): boolea
     oneOf(asked.tdId, offer.id) &&
     oneOf(
       asked.tdCategoryId?.map(String),
-      ...categoriesOf(offer, network).flatMap((id) => above(id, network)),
+      ...(asked.tdCategoryId === undefined ? [] : offer.categories.flatMap((id) => above(id, network))),
     ) &&
     CODE_KEYS.every((key) => oneOf(asked[key], product[key])) &&
     Object.entries(TEXT_KEYS).every(([key, valuesOf]) => {
@@ -143,8 +147,11 @@ function hasWords({ name, description }: PostedProduct, value: string): boolean 
   return cutWords(value).every((word) => words.includes(word));
 }
 
-/** The platform categories that an offer is mapped to. */
-function categoriesOf({ feedId, product }: KnownOffer, { categories, mappings }: KnownNetwork): string[] {
+/** The platform categories that an offer is mapped to (decisions P13). */
+export function categoriesOf(
+  { feedId, product }: Pick<KnownOffer, 'feedId' | 'product'>,
+  { categories, mappings }: KnownNetwork,
+): string[] {
   return product.categories.flatMap((posted) => {
     if (categories.some(({ id }) => id === posted.id)) return [posted.id!];
     const named = categories.filter(({ names }) =>

@@ -72,5 +72,5 @@ export function testRealProducts(
 ): void {
   const feeds = realFeeds();
   if (feeds === undefined) process.stderr.write(`left out, since there is no ${REAL_PRODUCTS}: ${name}\n`);
-  else test(name, async () => run(feeds));
+  else test(name, async () => run(feeds), 300_000);
 }
