@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-db';
+import { type NewEvent, NO_STREAM } from '../src/kernel/event';
+import { type EventLog } from '../src/kernel/event-log';
+import { BareClient, toProposed } from './bare/esdb-client';
+import { startEndpoint } from './esdb-endpoint';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { openLoaded } from './read-models';
+
+/** Events in an append, as many as the server puts there. */
+const BATCH = 499;
+
+/**
+ * Events appended to an EventStoreDB that is the project's own endpoint over an embedded log, in a thread of its own.
+ *
+ * Ours: the very events of a load of all products, through the adapter, one append after the other to one stream.
+ * Bare: the same, their data as objects already, through the official client alone.
+ */
+export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
+  const loaded = await openLoaded(bench, 'esdb-append');
+  const events = await eventsOf(loaded.engines.log, 'feed-1');
+  await loaded.engines.close();
+  const endpoint = await startEndpoint(join(bench.folder, 'esdb-append.sqlite'));
+  const log = await openEventStoreDb(endpoint.url);
+  const bare = new BareClient(endpoint.url);
+  try {
+    const figure = await compareRates(
+      { figure: 'esdb-append', goal: 0.8, count: events.length },
+      (round) => {
+        const batches = renewed(events);
+        return timed(() => appendAll(log, `ours-${round}`, batches));
+      },
+      (round) => {
+        const batches = renewed(events).map(toProposed);
+        return timed(() => bare.append(`bare-${round}`, batches));
+      },
+    );
+    return [{ ...figure, unit: 'events/s' }];
+  } finally {
+    await Promise.all([log.close(), bare.close()]);
+    await endpoint.stop();
+  }
+}
+
+async function appendAll(
+  log: EventLog,
+  stream: string,
+  batches: readonly (readonly NewEvent[])[],
+): Promise<void> {
+  let revision = NO_STREAM;
+  for (const batch of batches) ({ revision } = await log.append(stream, revision, batch));
+}
+
+async function eventsOf(log: EventLog, stream: string): Promise<readonly NewEvent[]> {
+  const events: NewEvent[] = [];
+  for await (const batch of log.readStream(stream))
+    events.push(...batch.map(({ type, data, meta }) => ({ id: '', type, data, meta })));
+  return events;
+}
+
+/** The events with ids of their own, in appends. */
+function renewed(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
+  const fresh = events.map((event) => ({ ...event, id: randomUUID() }));
+  const batches: NewEvent[][] = [];
+  for (let at = 0; at < fresh.length; at += BATCH) batches.push(fresh.slice(at, at + BATCH));
+  return batches;
+}

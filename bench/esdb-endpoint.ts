@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { openLog } from '../src/engines/embedded/log/open-log';
+import { serveEsdb } from '../src/engines/esdb-endpoint/serve-esdb';
+
+/** A log served as EventStoreDB by a thread of its own, which shares no classes with the clients. */
+export interface Endpoint {
+  readonly url: string;
+  stop(): Promise<unknown>;
+}
+
+/** Serves the log in a file, which is made when it is not there. */
+export async function startEndpoint(file: string): Promise<Endpoint> {
+  const worker = new Worker(__filename, { workerData: { esdb: file } });
+  const [url] = (await once(worker, 'message')) as unknown[];
+  return { url: String(url), stop: () => worker.terminate() };
+}
+
+async function serve(file: string): Promise<void> {
+  const { log } = await openLog(file, false);
+  const { url } = await serveEsdb(log, { host: '127.0.0.1', port: 0, readOnly: false });
+  parentPort?.postMessage(url);
+}
+
+const asked: unknown = workerData;
+if (!isMainThread && typeof asked === 'object' && asked !== null && 'esdb' in asked)
+  void serve(String(asked.esdb));

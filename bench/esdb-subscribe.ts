@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-db';
+import { START } from '../src/kernel/event';
+import { type EventLog } from '../src/kernel/event-log';
+import { BareClient } from './bare/esdb-client';
+import { startEndpoint } from './esdb-endpoint';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { openLoaded } from './read-models';
+
+/** The streams with the products' events. */
+const PREFIX = 'feed-';
+
+/**
+ * The events of a load of all products, followed from the log's start over an EventStoreDB that is the project's own
+ * endpoint over the very log, in a thread of its own.
+ *
+ * Ours: the adapter's subscription by a prefix, until the last of them has come.
+ * Bare: the same with the official client alone.
+ */
+export async function esdbSubscribe(bench: Bench): Promise<readonly Figure[]> {
+  const loaded = await openLoaded(bench, 'esdb-subscribe');
+  const count = await countOf(loaded.engines.log);
+  await loaded.engines.close();
+  const endpoint = await startEndpoint(join(loaded.dataDir, 'log.sqlite'));
+  const log = await openEventStoreDb(endpoint.url);
+  const bare = new BareClient(endpoint.url);
+  try {
+    const figure = await compareRates(
+      { figure: 'esdb-subscribe', goal: 0.8, count },
+      () => timed(() => follow(log, count)),
+      () => timed(() => bare.follow(PREFIX, count)),
+    );
+    return [{ ...figure, unit: 'events/s' }];
+  } finally {
+    await Promise.all([log.close(), bare.close()]);
+    await endpoint.stop();
+  }
+}
+
+async function follow(log: EventLog, count: number): Promise<void> {
+  let left = count;
+  for await (const { events } of log.subscribe({ after: START, prefixes: [PREFIX] })) {
+    left -= events.length;
+    if (left <= 0) return;
+  }
+}
+
+async function countOf(log: EventLog): Promise<number> {
+  let count = 0;
+  for await (const { events } of log.readAll({ after: START, prefixes: [PREFIX] })) count += events.length;
+  return count;
+}
