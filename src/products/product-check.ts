@@ -15,8 +15,14 @@ export interface CheckedProduct {
 /** A posted product that is refused by itself (`docs/decisions.md#p1`): everything that is wrong with it. */
 export interface RefusedProduct {
   readonly sourceProductId: string | undefined;
+  /** The first of them, as many as were wanted. */
   readonly faults: readonly Fault[];
+  /** How many there are beyond these. */
+  readonly moreFaults: number;
 }
+
+/** An id is named in every fault of its product, and in keys: it has at most so many bytes in UTF-8 (`docs/decisions.md#x22`). */
+const MAX_ID = 1000;
 
 type Posted = Readonly<Record<string, unknown>>;
 
@@ -46,13 +52,15 @@ const IDENTIFIERS = ['ean', 'sku', 'upc', 'isbn', 'mpn'] as const;
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as
  * text. Strings are kept to the letter (`docs/decisions.md#a11`); fields that the document does not name are left out.
  *
- * `knowsCategory` tells whether a platform category id exists (`docs/decisions.md#p13`).
+ * `knowsCategory` tells whether a platform category id exists (`docs/decisions.md#p13`); of what is wrong, `mostFaults` are
+ * told.
  */
 export function checkProduct(
   posted: Posted,
   knowsCategory: (id: string) => boolean,
+  mostFaults = 20,
 ): CheckedProduct | RefusedProduct {
-  const check = new Check(posted);
+  const check = new Check(posted, mostFaults);
   const name = check.requiredText('name');
   const description = check.requiredText('description');
   const productUrl = check.requiredUrl('productUrl', posted.productUrl);
@@ -76,8 +84,9 @@ export function checkProduct(
   if (inStock !== undefined) product.inStock = inStock;
   const fields = check.customFields();
   if (fields !== undefined) product.fields = fields;
-  const { sourceProductId, faults } = check;
-  if (faults.length > 0 || sourceProductId === undefined) return { sourceProductId, faults };
+  const { sourceProductId, faults, moreFaults } = check;
+  if (faults.length + moreFaults > 0 || sourceProductId === undefined)
+    return { sourceProductId, faults, moreFaults };
   return { sourceProductId, price, product };
 }
 
@@ -90,18 +99,31 @@ export function holdsForbiddenCharacter(value: unknown): boolean {
   );
 }
 
+/** A posted `sourceProductId`, if it is one that a product may have. */
+export function usableId(id: unknown): string | undefined {
+  if (Number.isSafeInteger(id)) return String(id);
+  if (typeof id !== 'string' || id === '') return undefined;
+  return 3 * id.length <= MAX_ID || Buffer.byteLength(id) <= MAX_ID ? id : undefined;
+}
+
 class Check {
   readonly faults: Fault[] = [];
+  moreFaults = 0;
   readonly sourceProductId: string | undefined;
   private readonly details: FaultDetails;
 
-  constructor(private readonly posted: Posted) {
+  constructor(
+    private readonly posted: Posted,
+    private readonly mostFaults: number,
+  ) {
     const id = posted.sourceProductId;
-    const isText = typeof id === 'string' || Number.isSafeInteger(id);
-    this.sourceProductId = isText && id !== '' ? String(id) : undefined;
+    this.sourceProductId = usableId(id);
     this.details = this.sourceProductId === undefined ? {} : { sourceProductId: this.sourceProductId };
     if (isUnset(id)) this.refuse(fault.valueNotSet, 'sourceProductId must be set');
-    else if (!isText) this.refuse(fault.illegalValue, wrong('sourceProductId', id, 'a string'));
+    else if (this.sourceProductId === undefined) {
+      const accepted = `a string of at most ${MAX_ID} bytes`;
+      this.refuse(fault.illegalValue, wrong('sourceProductId', id, accepted));
+    }
   }
 
   requiredText(field: 'name' | 'description'): string {
@@ -253,7 +275,8 @@ class Check {
     message: string,
     instead?: T,
   ): T {
-    this.faults.push(kind(message, this.details));
+    if (this.faults.length < this.mostFaults) this.faults.push(kind(message, this.details));
+    else this.moreFaults += 1;
     return instead as T;
   }
 }

@@ -194,6 +194,73 @@ describe('a posted body', () => {
     expect(xml.faults).toEqual([expect.stringMatching(/^PF_430 big .*256 KB/)]);
   });
 
+  test('is refused cheaply where a product has countless elements without a text (decisions P27)', async () => {
+    const added = (elements: string): string =>
+      XML.replace('</products>', `<product sourceProductId="big">${elements}</product></products>`);
+    const distinct = Array.from({ length: 50_000 }, (_, at) => `<e${at}/>`).join('');
+    for (const elements of [
+      `<categories>${'<category/>'.repeat(500_000)}</categories>`,
+      `<fields>${'<field/>'.repeat(500_000)}</fields>`,
+      '<name/>'.repeat(500_000),
+      distinct,
+      `<name>${'<b/>'.repeat(500_000)}</name>`,
+    ]) {
+      const { products, faults } = await read('xml', added(elements), 64 * 1024);
+      expect(products).toHaveLength(1);
+      expect(faults).toEqual([expect.stringMatching(/^PF_430 big .*256 KB/)]);
+    }
+  });
+
+  test('has no more than 20 faults told of a product, the others counted (decisions X23)', async () => {
+    const spool = new Spool(tmpdir());
+    const receiver = new Receiver({ spool, prints: undefined, knowsCategory: () => false });
+    const fields = Array.from({ length: 1000 }, () => ({}));
+    await receiver.take({ ...JSON_BODY.products[0], fields });
+    expect([receiver.refused, receiver.faults.length, receiver.moreFaults]).toEqual([1, 20, 980]);
+    for (let bad = 0; bad < 500; bad += 1) await receiver.take({ fields });
+    expect(receiver.faults).toHaveLength(10_000);
+    expect(receiver.refused).toBe(501);
+  });
+
+  test('has texts refused that have elements in them, not cut short (decisions X24)', async () => {
+    const { products, faults } = await read(
+      'xml',
+      XML.replace('shade>]]>', 'shade>]]> <b>new</b> here')
+        .replace('>red<', '>re<i/>d<')
+        .replace('>L1<', '><sub>L</sub><')
+        .replace('>4006381333931<', '>400638<b/>1333931<')
+        .replace('</cm:brand>', '</cm:brand><other>some <b>where</b> else</other>'),
+    );
+    expect(products).toEqual([]);
+    expect(faults.map((fault) => fault.replace(/^(PF_430) A-1 (\S+) .*/, '$1 $2'))).toEqual([
+      'PF_430 name',
+      'PF_430 model',
+      'PF_430 ean',
+      'PF_430 fields[0].value',
+    ]);
+  });
+
+  test('has texts taken around elements that nobody asked for (decisions X10)', async () => {
+    const { products, faults } = await read(
+      'xml',
+      XML.replace('</cm:brand>', '</cm:brand><other>some <b>where</b> else</other>'),
+    );
+    expect(faults).toEqual([]);
+    expect(products).toEqual((await read('xml', XML)).products);
+  });
+
+  test('is read on where what is too large has a character that XML does not allow (decisions X25)', async () => {
+    const [good] = JSON_BODY.products;
+    const large = `{"sourceProductId":"big","name":"\\u0000${'x'.repeat(300_000)}"}`;
+    const { products, faults } = await read(
+      'json',
+      `{"products":[${large},${JSON.stringify(good)}]}`,
+      60_000,
+    );
+    expect(products).toHaveLength(1);
+    expect(faults).toEqual([expect.stringMatching(/^PF_430 big .*256 KB/)]);
+  });
+
   test.each([
     ['{"sourceProductId":"a"', 'a'],
     ['{"x":{"sourceProductId":"b"},"sourceProductId" : "c\\n","y"', 'c\n'],

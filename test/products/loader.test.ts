@@ -173,6 +173,36 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(await events()).toEqual([]);
   });
 
+  test('keeps what it can of long faults in the event that closes it (decisions X2)', async () => {
+    const long = (at: number): object =>
+      product('漢'.repeat(320) + String(at), { name: '', description: '', price: 'x'.repeat(200) });
+    const good = Array.from({ length: 4 }, (_, at) =>
+      product(`p${at}`, { description: 'x'.repeat(190_000) }),
+    );
+    const refused = Array.from({ length: 400 }, (_, at) => long(at));
+    expect(await load([...good, ...refused])).toMatchObject({ changes: 4 });
+    const [{ faults }] = (await imports()) as [{ faults: readonly object[] }];
+    expect(faults.length).toBeGreaterThan(50);
+    expect(faults.length).toBeLessThan(1200);
+  });
+
+  test('that is broken off by a stop answers that it was, also when it had nothing to write (decisions A12)', async () => {
+    const products = Array.from({ length: 5000 }, (_, at) =>
+      product(`p${at}`, { description: 'x'.repeat(900) }),
+    );
+    await load(products);
+    const stopped = load(products).then(
+      () => 'stored',
+      (error: unknown) => (error as Error).name,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    await loader.close();
+    expect(['stored', 'EngineUnavailable']).toContain(await stopped);
+    await expect(load([product('a')])).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    loader = makeLoader();
+    expect(await load(products)).toMatchObject({ changes: 0 });
+  });
+
   test('goes on where another process has written meanwhile', async () => {
     await load([product('a')]);
     const other = makeLoader();

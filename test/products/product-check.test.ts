@@ -162,6 +162,20 @@ describe('a posted product (Document 1, Product posted by an advertiser)', () =>
     expect(new Set(faults.map(({ details }) => details.sourceProductId))).toEqual(new Set(['A-1']));
     expect(faults[2]?.message).toContain("'y'");
   });
+
+  test('has an id of at most 1,000 bytes; a longer one is not said again (decisions X23)', () => {
+    expect(checkProduct({ ...good, sourceProductId: 'ü'.repeat(500) }, knows)).toMatchObject({
+      sourceProductId: 'ü'.repeat(500),
+    });
+    for (const sourceProductId of ['ü'.repeat(501), 'x'.repeat(100_000)]) {
+      const refused = checkProduct({ ...good, sourceProductId }, knows);
+      expect(refused).toMatchObject({
+        sourceProductId: undefined,
+        faults: [{ code: 'PF_430', details: {} }],
+      });
+      expect(JSON.stringify(refused).length).toBeLessThan(1000);
+    }
+  });
 });
 
 describe('characters that XML does not allow (Document 1, Conventions 9)', () => {

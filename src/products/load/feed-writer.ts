@@ -69,6 +69,12 @@ export class FeedWriter {
     return flushed;
   }
 
+  /** Raises `EngineUnavailable` once loads are to be broken off. */
+  refuseAfterStop(): void {
+    if (this.signal.aborted)
+      throw new EngineUnavailable('the load was broken off: the server is being stopped');
+  }
+
   /** Counts a product that is known to be unchanged. */
   unchanged(): void {
     this.tally.unchanged += 1;
@@ -108,8 +114,7 @@ export class FeedWriter {
     const tally = plus(this.tally, decided.tally);
     const closing = batch.close === undefined ? [] : [importedEvent(batch.close(tally))];
     const events = [...decided.events, ...closing];
-    if (this.signal.aborted)
-      throw new EngineUnavailable('the load was broken off: the server is being stopped');
+    this.refuseAfterStop();
     let revision = expected;
     if (events.length > 0) {
       try {

@@ -68,7 +68,10 @@ const FAULTS_KEPT = 1000;
  * by side. Bodies that cannot be read raise `PF_210`, engines that do not answer `EngineUnavailable`.
  */
 export class Loader {
+  /** Those that bodies are being received for. */
   private readonly loads = new Map<string, Load>();
+  /** Those that are being stored. */
+  private readonly storing = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: LoaderOptions) {}
@@ -95,12 +98,10 @@ export class Loader {
   /** The body is complete: decides and appends. */
   async finish(id: string): Promise<Loaded> {
     const load = this.loadOf(id);
-    try {
-      load.reader.end();
-      return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
-    } finally {
-      await this.abort(id);
-    }
+    this.loads.delete(id);
+    const stored = this.storeWhole(load);
+    this.storing.add(stored);
+    return await stored.finally(() => this.storing.delete(stored));
   }
 
   /** Forgets a load whose body has broken off. */
@@ -130,6 +131,7 @@ export class Loader {
   async close(): Promise<void> {
     this.stopping.abort();
     for (const id of [...this.loads.keys()]) await this.abort(id);
+    await Promise.allSettled(this.storing);
     await this.options.feeds.close();
   }
 
@@ -141,12 +143,20 @@ export class Loader {
 
   private readonly knowsCategory = (id: string): boolean => this.options.directory.category(id) !== undefined;
 
+  private async storeWhole(load: Load): Promise<Loaded> {
+    try {
+      load.reader.end();
+      return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
+    } finally {
+      await load.spool.close();
+    }
+  }
+
   private async store(load: Load, prints: Fingerprints): Promise<Loaded> {
     const { request, receiver } = load;
     prints.forgetPostedBefore(this.options.directory.categories.removals);
     const writer = this.writerFor(request.feedId, prints);
-    const { knowsCategory } = this;
-    await storeReceived({ ...load, prints, writer, knowsCategory }, request.mode);
+    await storeReceived({ ...load, prints, writer }, request.mode);
     await writer.settle((tally) => this.importOf(load, tally));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
@@ -178,7 +188,7 @@ export class Loader {
       durationMs: now.getTime() - started,
       ...tally,
       refused: receiver.refused,
-      faults: faults.filter((fault) => (room -= JSON.stringify(fault).length) > 0),
+      faults: faults.filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault))) > 0),
     };
   }
 

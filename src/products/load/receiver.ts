@@ -1,7 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type Fault } from '../../kernel/fault';
 import { productFaults as fault } from '../faults';
-import { checkProduct, holdsForbiddenCharacter } from '../product-check';
+import {
+  type CheckedProduct,
+  checkProduct,
+  holdsForbiddenCharacter,
+  type RefusedProduct,
+  usableId,
+} from '../product-check';
 import { contentOf } from './changes';
 import { digestOf, type Fingerprints } from './fingerprints';
 import { IdTable } from './id-table';
@@ -10,8 +16,9 @@ import { type Spool } from './spool';
 /** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
 export const MAX_PRODUCT = 256 * 1024;
 
-/** Refused products that are told of one by one; more are counted. */
+/** Faults that are told one by one, of all products and of one; more are counted. */
 const MAX_FAULTS = 10_000;
+const MAX_FAULTS_OF_ONE = 20;
 
 export interface ReceiverOptions {
   readonly spool: Spool;
@@ -54,11 +61,8 @@ export class Receiver {
 
   /** Takes a product in the shape of JSON, from wherever. */
   take(product: Readonly<Record<string, unknown>>, posted?: string): Promise<void> | undefined {
-    const checked = checkProduct(product, this.options.knowsCategory);
-    if ('faults' in checked) {
-      this.refuse(checked.sourceProductId, checked.faults);
-      return undefined;
-    }
+    const checked = this.check(product);
+    if (checked === undefined) return undefined;
     const { sourceProductId, price } = checked;
     const { json, digest } = contentOf(checked.product);
     if (json.length > MAX_PRODUCT) {
@@ -72,12 +76,22 @@ export class Receiver {
     );
   }
 
+  /** A product that may be stored; one that may not is counted with what is wrong with it. */
+  check(product: Readonly<Record<string, unknown>>): CheckedProduct | undefined {
+    const room = Math.min(MAX_FAULTS_OF_ONE, MAX_FAULTS - this.faults.length);
+    const checked = checkProduct(product, this.options.knowsCategory, room);
+    if (!('faults' in checked)) return checked;
+    this.refuse(checked);
+    return undefined;
+  }
+
   /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
-  oversized(sourceProductId: string | undefined): void {
+  oversized(posted: string | undefined): void {
+    const sourceProductId = usableId(posted);
     const message = `a product may have ${MAX_PRODUCT / 1024} KB at most, as JSON`;
-    this.refuse(sourceProductId, [
-      fault.illegalValue(message, sourceProductId === undefined ? {} : { sourceProductId }),
-    ]);
+    const isListed = this.faults.length < MAX_FAULTS;
+    const faults = [fault.illegalValue(message, sourceProductId === undefined ? {} : { sourceProductId })];
+    this.refuse({ sourceProductId, faults: isListed ? faults : [], moreFaults: isListed ? 0 : 1 });
   }
 
   /** True if the usable product taken as the `sequence`-th (from 1) is the last one of its id, whose number this is. */
@@ -108,12 +122,10 @@ export class Receiver {
     return id;
   }
 
-  /** Counts a product that cannot be stored and what is wrong with it. */
-  refuse(sourceProductId: string | undefined, faults: readonly Fault[]): void {
+  private refuse({ sourceProductId, faults, moreFaults }: RefusedProduct): void {
     this.refused += 1;
-    const room = Math.max(0, MAX_FAULTS - this.faults.length);
-    this.faults.push(...faults.slice(0, room));
-    this.moreFaults += Math.max(0, faults.length - room);
+    this.faults.push(...faults);
+    this.moreFaults += moreFaults;
     if (sourceProductId !== undefined) this.number(sourceProductId);
   }
 }

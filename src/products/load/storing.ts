@@ -1,4 +1,3 @@
-import { checkProduct } from '../product-check';
 import { type FeedImport } from '../feed';
 import { contentOf } from './changes';
 import { type FeedWriter } from './feed-writer';
@@ -13,13 +12,13 @@ export interface Storing {
   /** Current as of the end of the feed's stream. */
   readonly prints: Fingerprints;
   readonly writer: FeedWriter;
-  readonly knowsCategory: (id: string) => boolean;
 }
 
 /** Decides what each product of a body means for the feed, and appends it; a replacement delists the others. */
 export async function storeReceived(storing: Storing, mode: FeedImport['mode']): Promise<void> {
   let sequence = 0;
   for await (const some of storing.spool.read()) {
+    storing.writer.refuseAfterStop();
     for (const held of some) {
       sequence += 1;
       if (!storing.receiver.isLast(held.head.number, sequence)) continue;
@@ -47,13 +46,10 @@ function isStill({ sourceProductId, posted }: Known, prints: Fingerprints): bool
 function storeAgain(
   { posted }: Known,
   bytes: Buffer,
-  { receiver, writer, knowsCategory }: Storing,
+  { receiver, writer }: Storing,
 ): Promise<void> | undefined {
-  const checked = checkProduct(parseProduct(bytes), knowsCategory);
-  if ('faults' in checked) {
-    receiver.refuse(checked.sourceProductId, checked.faults);
-    return undefined;
-  }
+  const checked = receiver.check(parseProduct(bytes));
+  if (checked === undefined) return undefined;
   const { json, digest: content } = contentOf(checked.product);
   const { sourceProductId, price } = checked;
   const text = Buffer.from(json);

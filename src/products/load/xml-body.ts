@@ -3,6 +3,15 @@ import { productFaults as fault } from '../faults';
 import { asFault, type BodyReader } from './body';
 import { MAX_PRODUCT, type Receiver } from './receiver';
 
+/** Elements that hold others; all the rest hold text. */
+const LISTS: ReadonlySet<string> = new Set(['categories', 'fields', 'identifiers']);
+
+/** What stands in the place of a text that has elements in it: no text, so that the check refuses it. */
+const MIXED = { text: 'with elements in it' };
+
+/** What an element takes beside its name and its texts, as JSON: at least so many characters. */
+const ELEMENT = 3;
+
 /** Elements whose white space around is no part of their value: numbers. */
 const NUMBERS: ReadonlySet<string> = new Set(['price', 'inStock', 'ean']);
 
@@ -16,7 +25,7 @@ export class XmlBody implements BodyReader {
   private readonly reader: XmlReader;
   private depth = 0;
   private product: Growing = {};
-  /** Characters that the present product has taken. */
+  /** Characters that the present product has taken, as JSON. */
   private taken = 0;
   /** Name of the child of `product` that is open. */
   private child = '';
@@ -24,6 +33,8 @@ export class XmlBody implements BodyReader {
   private part: Growing | undefined;
   private partName = '';
   private text = '';
+  /** Whether there is an element in the text. */
+  private isMixed = false;
   private pending: Promise<void> | undefined;
 
   constructor(private readonly receiver: Receiver) {
@@ -47,7 +58,8 @@ export class XmlBody implements BodyReader {
 
   private open(name: string, attributes: XmlAttributes): void {
     this.depth += 1;
-    this.text = '';
+    if (this.depth > 2) this.taken += ELEMENT;
+    if (this.isOver()) return;
     switch (this.depth) {
       case 1:
         if (name !== 'products')
@@ -64,14 +76,18 @@ export class XmlBody implements BodyReader {
         this.openChild(name, attributes);
         return;
       case 4:
-        this.openPart(name, attributes);
+        if (LISTS.has(this.child)) this.openPart(name, attributes);
+        else this.isMixed = true;
         return;
       default:
+        this.isMixed = true;
     }
   }
 
   private openChild(name: string, { width, height }: XmlAttributes): void {
     this.child = name;
+    this.taken += name.length;
+    this.openText();
     if (name === 'productImage') this.product.productImage = { width, height };
     else if (name === 'categories' || name === 'fields') this.product[name] ??= [];
     else if (name === 'identifiers') this.product.identifiers ??= {};
@@ -80,6 +96,7 @@ export class XmlBody implements BodyReader {
   private openPart(name: string, attributes: XmlAttributes): void {
     this.partName = name;
     this.part = undefined;
+    this.openText();
     if (this.child === 'categories' && name === 'category') {
       const { id, name: own, tdCategoryName } = attributes;
       this.part = { id: this.kept(id), name: this.kept(own), tdCategoryName: this.kept(tdCategoryName) };
@@ -89,45 +106,45 @@ export class XmlBody implements BodyReader {
     if (this.part !== undefined) (this.product[this.child] as Growing[]).push(this.part);
   }
 
+  private openText(): void {
+    this.text = '';
+    this.isMixed = false;
+  }
+
   private take(piece: string): void {
     if (this.depth === 3 || this.depth === 4) this.text += this.kept(piece) ?? '';
   }
 
   private close(): void {
-    if (this.depth === 4) this.closePart();
+    if (this.depth === 2) this.closeProduct();
+    else if (this.isOver()) this.text = '';
     else if (this.depth === 3) this.closeChild();
-    else if (this.depth === 2) this.closeProduct();
+    else if (this.depth === 4 && LISTS.has(this.child)) this.closePart();
     this.depth -= 1;
   }
 
   private closePart(): void {
-    if (this.child === 'fields' && this.part !== undefined) this.part.value = this.text;
+    if (this.child === 'fields' && this.part !== undefined) this.part.value = this.value('value');
     if (this.child === 'identifiers')
       (this.product.identifiers as Growing)[this.partName] = this.value(this.partName);
-    this.text = '';
+    this.openText();
   }
 
   private closeChild(): void {
     const name = this.child;
-    if (name === 'productImage') (this.product.productImage as Growing).url = this.text;
-    else if (
-      name !== 'categories' &&
-      name !== 'fields' &&
-      name !== 'identifiers' &&
-      name !== 'sourceProductId'
-    ) {
-      this.product[name] = this.value(name);
-    }
+    if (name === 'productImage') (this.product.productImage as Growing).url = this.value(name);
+    else if (!LISTS.has(name) && name !== 'sourceProductId') this.product[name] = this.value(name);
   }
 
   private closeProduct(): void {
-    const id = this.product.sourceProductId as string | undefined;
-    if (this.taken > MAX_PRODUCT) this.receiver.oversized(id === '' ? undefined : id);
+    if (this.isOver()) this.receiver.oversized(this.product.sourceProductId as string | undefined);
     else this.pending = this.receiver.take(this.product) ?? this.pending;
     this.product = {};
+    this.taken = 0;
   }
 
-  private value(name: string): string {
+  private value(name: string): string | typeof MIXED {
+    if (this.isMixed) return MIXED;
     return NUMBERS.has(name) ? this.text.trim() : this.text;
   }
 
@@ -135,7 +152,11 @@ export class XmlBody implements BodyReader {
   private kept(text: string | undefined): string | undefined {
     if (text === undefined) return undefined;
     this.taken += text.length;
-    return this.taken > MAX_PRODUCT && this.depth > 2 ? '' : text;
+    return this.isOver() && this.depth > 2 ? '' : text;
+  }
+
+  private isOver(): boolean {
+    return this.taken > MAX_PRODUCT;
   }
 }
 
