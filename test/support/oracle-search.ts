@@ -113,33 +113,41 @@ export function answerOf(
 
 function isMeant(offer: KnownOffer, asked: Asked, network: KnownNetwork): boolean {
   const { product, modified, feedId } = offer;
+  if (!asked.fid.includes(feedId)) return false;
   const feed = network.feeds.find(({ id }) => id === feedId)!;
-  const within = (value: number | undefined, min = -Infinity, max = Infinity) =>
-    (min === -Infinity && max === Infinity) || (value !== undefined && value >= min && value <= max);
-  const oneOf = (wanted: readonly unknown[] | undefined, ...values: unknown[]) =>
-    wanted === undefined || values.some((value) => value !== undefined && wanted.includes(value));
   return (
-    asked.fid.includes(feedId) &&
     (asked.currency === undefined || asked.currency.toUpperCase() === feed.currency) &&
     (asked.language === undefined || asked.language.toLowerCase() === feed.language) &&
     (asked.q === undefined || asked.q.some((value) => hasWords(product, value))) &&
-    within(product.price, asked.minPrice, asked.maxPrice) &&
-    within(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
-    within(product.inStock, asked.minInStock, asked.maxInStock) &&
-    oneOf(asked.spId, product.sourceProductId) &&
-    oneOf(asked.tdId, offer.id) &&
-    oneOf(
-      asked.tdCategoryId?.map(String),
-      ...(asked.tdCategoryId === undefined ? [] : offer.categories.flatMap((id) => above(id, network))),
-    ) &&
-    CODE_KEYS.every((key) => oneOf(asked[key], product[key])) &&
-    Object.entries(TEXT_KEYS).every(([key, valuesOf]) => {
-      const wanted = asked[key as TextKey]?.map(withoutCase);
+    isWithin(product.price, asked.minPrice, asked.maxPrice) &&
+    isWithin(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
+    isWithin(product.inStock, asked.minInStock, asked.maxInStock) &&
+    isOneOf(product.sourceProductId, asked.spId) &&
+    isOneOf(offer.id, asked.tdId) &&
+    (asked.tdCategoryId === undefined ||
+      offer.categories
+        .flatMap((id) => above(id, network))
+        .some((id) => isOneOf(Number(id), asked.tdCategoryId))) &&
+    CODE_KEYS.every((key) => isOneOf(product[key], asked[key])) &&
+    TEXTS.every((key) => {
+      const wanted = asked[key]?.map(withoutCase);
       return (
-        wanted === undefined || valuesOf(product).some((value) => wanted.includes(withoutCase(value ?? '')))
+        wanted === undefined ||
+        TEXT_KEYS[key](product).some((value) => wanted.includes(withoutCase(value ?? '')))
       );
     })
   );
+}
+
+const TEXTS = Object.keys(TEXT_KEYS) as readonly TextKey[];
+
+function isWithin(value: number | undefined, min?: number, max?: number): boolean {
+  if (min === undefined && max === undefined) return true;
+  return value !== undefined && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
+}
+
+function isOneOf<Value>(value: Value | undefined, wanted: readonly Value[] | undefined): boolean {
+  return wanted === undefined || (value !== undefined && wanted.includes(value));
 }
 
 function hasWords({ name, description }: PostedProduct, value: string): boolean {
