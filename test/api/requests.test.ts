@@ -56,6 +56,51 @@ describe('reading what one has written (decisions A7)', () => {
   });
 });
 
+describe('posts while the read models are behind (decisions X8)', () => {
+  let behind: TestApp;
+  const posted = (count: number) =>
+    behind.post(OWN, {
+      token,
+      body: JSON.stringify({
+        products: Array.from({ length: count }, (_, at) => product(`${count}-${at}`)),
+      }),
+    });
+  beforeEach(async () => {
+    behind = await TestApp.start({ network: NETWORK, paused: true });
+  });
+  afterEach(() => behind.close());
+
+  it('of more than 1,000 changes are answered when they are stored, with their position', async () => {
+    const answered: string[] = [];
+    const small = posted(1000).then(() => answered.push('small'));
+    const large = await posted(1001);
+    answered.push('large');
+    expect([outcome(large), large.headers['x-log-position']]).toEqual([
+      '200',
+      await behind.engines.log.head(),
+    ]);
+    await behind.project();
+    await small;
+    expect(answered).toEqual(['large', 'small']);
+  });
+
+  it('of fewer are answered two seconds after that at the latest, with their position', async () => {
+    const began = performance.now();
+    const answer = await posted(1);
+    expect(performance.now() - began).toBeGreaterThan(1_900);
+    expect([outcome(answer), answer.headers['x-log-position']]).toEqual([
+      '200',
+      await behind.engines.log.head(),
+    ]);
+  });
+
+  it('that change nothing are answered at once', async () => {
+    const began = performance.now();
+    expect(outcome(await behind.delete(`${OWN};spId=nobody`, { token }))).toBe('200');
+    expect(performance.now() - began).toBeLessThan(1_900);
+  });
+});
+
 describe('requests of other origins (Document 1, Conventions 7)', () => {
   const origin = 'https://shop.example';
 
