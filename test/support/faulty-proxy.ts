@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
 
 /** What a connection through the proxy meets. */
-export interface Faults {
+interface Faults {
   /** Each connection is cut when it has carried so many bytes, both ways together. */
   cutAfter: number;
   /** What the server sends is held back, and with it all that comes after it over the same connection. */

@@ -16,27 +16,38 @@ export interface Followed {
   readonly caughtUp: boolean;
 }
 
-/** All events after a position that pass, then those to come. A filtered one is told how far it has come. */
+/**
+ * All events after a position that pass, then those to come. A filtered one is told how far it has come when it has
+ * caught up, and whenever about `interval` events have been looked through since.
+ */
 export async function* followAll(
   log: EventLog,
   from: string | undefined,
   sieve: Sieve,
-  filtered: boolean,
+  interval: number | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Followed> {
   const after = from ?? (await log.head());
   const { prefixes } = sieve;
   let told = after;
   let live = false;
+  let looked = 0;
   for await (const batch of log.subscribe({ after, signal, ...(prefixes && { prefixes }) })) {
     const events = sieve.passing(batch.events.map(toShown));
-    const seen = events.at(-1)?.position ?? told;
-    const checkpoint = filtered && batch.position > seen ? batch.position : undefined;
-    yield { events, checkpoint, caughtUp: batch.caughtUp && !live };
-    told = checkpoint ?? seen;
+    const caughtUp = batch.caughtUp && !live;
+    // How many events of other streams the log has passed over is not known: of the past it is many.
+    looked += live ? Math.max(1, batch.events.length) : PAST;
+    told = events.at(-1)?.position ?? told;
+    const due = interval !== undefined && (caughtUp || looked >= interval) && batch.position > told;
+    if (due) told = batch.position;
+    if (due || caughtUp) looked = 0;
+    yield { events, checkpoint: due ? batch.position : undefined, caughtUp };
     live = batch.caughtUp;
   }
 }
+
+/** Events that a batch of the past is taken for. */
+const PAST = 1_000;
 
 /** The events of a stream from a revision on, then those to come, until the stream is ended for ever. */
 export async function* followStream(

@@ -86,7 +86,11 @@ async function read(
 }
 
 /** What is there, then what comes. */
-function follow(log: EventLog, { from, filter }: ReadOptions, signal: AbortSignal): AsyncIterable<Followed> {
+function follow(
+  log: EventLog,
+  { from, filter, interval }: ReadOptions,
+  signal: AbortSignal,
+): AsyncIterable<Followed> {
   if (from.stream !== undefined) return followStream(log, from.stream, from.revision, signal);
-  return followAll(log, from.position, new Sieve(filter), filter !== undefined, signal);
+  return followAll(log, from.position, new Sieve(filter), filter && interval, signal);
 }

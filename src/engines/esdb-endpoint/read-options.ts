@@ -7,7 +7,7 @@ import { Refusal } from './refusal';
 import { type IdEncoding } from './uuid';
 
 /** Where to begin. */
-export type From =
+type From =
   | {
       readonly stream: string;
       /** Revision of the first event wanted; undefined for the stream's end. */
@@ -27,6 +27,8 @@ export interface ReadOptions {
   /** Most events to be read; undefined for a subscription. */
   readonly count: number | undefined;
   readonly filter: Filter | undefined;
+  /** Events that a filtered subscription looks through until it tells how far it has come. */
+  readonly interval: number;
   readonly resolveLinks: boolean;
   readonly ids: IdEncoding;
 }
@@ -48,6 +50,7 @@ export function readOptions(request: ReadReq): ReadOptions {
     backwards,
     count: subscription ? undefined : Number(options.getCount()),
     filter,
+    interval: intervalOf(options.getFilter()),
     resolveLinks: options.getResolveLinks(),
     ids: uuids.hasString() ? 'text' : 'numbers',
   };
@@ -88,6 +91,15 @@ function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | u
     by: source === '' ? expression.getPrefixList() : expressionOf(source),
   };
 }
+
+/** Told in two numbers of which one may be left to the server. */
+function intervalOf(filter: ReadReq.Options.FilterOptions | undefined): number {
+  const window = filter?.hasMax() === true ? filter.getMax() : WINDOW;
+  return Math.max(1, window * (filter?.getCheckpointintervalmultiplier() ?? 1));
+}
+
+/** Events that the official server looks through at a time. */
+const WINDOW = 32;
 
 function invalid(message: string): Refusal {
   return new Refusal({ kind: 'invalid', message });

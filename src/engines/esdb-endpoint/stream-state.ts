@@ -4,7 +4,7 @@ import { metastreamOf, originalOf, storedName } from './names';
 import { TOMBSTONE } from './stored-event';
 
 /** What metadata say about which events of a stream are still shown. */
-export interface Retention {
+interface Retention {
   /** Events before this revision are not shown; Infinity once the stream is deleted. */
   readonly truncateBefore: number;
   /** Only so many of the last events are shown. */

@@ -3,7 +3,7 @@ import { Appender } from './appender';
 import { anotherClientFor, clientFor, ReadingClient } from './connection';
 import { EventStoreLog } from './event-store-log';
 
-export interface Timing {
+interface Timing {
   /** For how long nothing may come of what is asked for, until the connection is thought broken (ms). */
   readonly silence: number;
   /** For how long a server that fails is tried, until `EngineUnavailable` is raised (ms). */
