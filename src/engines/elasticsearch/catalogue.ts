@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
-import { type Connection, PATIENCE } from './connection';
+import { type Connection, type Request } from './connection';
 import { type Control } from './control';
 import { NoSuchIndex, Refused } from './failure';
 import { FILLED, Layout } from './layout';
@@ -107,7 +107,8 @@ export class Catalogue {
     const known = this.known.get(alias);
     if (known !== undefined && performance.now() < known.until) return known;
     try {
-      const [state] = Object.values(await this.indices(alias));
+      const patience = this.connection.patience[known?.isFinished === false ? 'fill' : 'read'];
+      const [state] = Object.values(await this.indices(alias, patience));
       if (state === undefined) throw new NoSuchIndex('there is no such index');
       const isFinished = state.settings?.index?.refresh_interval !== FILLED;
       const isSettled = isFinished && target.generation !== undefined;
@@ -138,8 +139,14 @@ export class Catalogue {
   }
 
   /** Those that have this name, or an alias of this name. */
-  private async indices(index: string): Promise<Record<string, estypes.IndicesIndexState>> {
-    return await this.ask((client, options) => client.indices.get({ index, filter_path: SHOWN }, options));
+  private async indices(
+    index: string,
+    patience = this.connection.patience.read,
+  ): Promise<Record<string, estypes.IndicesIndexState>> {
+    return await this.connection.ask(
+      (client, options) => client.indices.get({ index, filter_path: SHOWN }, options),
+      patience,
+    );
   }
 
   /** Removes what was dropped long enough ago. */
@@ -160,7 +167,10 @@ export class Catalogue {
     await this.ask((client, options) => client.indices.updateAliases({ actions }, options));
   }
 
-  private ask: Connection['ask'] = (request) => this.connection.ask(request, PATIENCE.write);
+  /** For what changes something. */
+  private async ask<Answer>(request: Request<Answer>): Promise<Answer> {
+    return await this.connection.ask(request, this.connection.patience.write);
+  }
 }
 
 function specOf({ mappings }: estypes.IndicesIndexState): CollectionSpec {

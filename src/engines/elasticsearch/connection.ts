@@ -5,14 +5,14 @@ import { EngineUnavailable } from '../../kernel/event-log';
 import { toFailure } from './failure';
 
 /** How long (ms) trouble is waited out before it is raised. */
-export const PATIENCE = {
+export interface Patience {
   /** Somebody waits for the answer. */
-  read: 1_000,
+  readonly read: number;
   /** Whoever writes begins again by himself, a little later. */
-  write: 4_000,
+  readonly write: number;
   /** What fills a generation would have to begin from the start of the log. */
-  fill: 120_000,
-} as const;
+  readonly fill: number;
+}
 
 /** How soon a failed request is repeated: twice as long each time. */
 const REPEAT_MS = { least: 50, most: 2_000 } as const;
@@ -24,26 +24,26 @@ export type Request<Answer> = (client: Client, options: TransportRequestOptions)
 export class Connection {
   private readonly closing = new AbortController();
 
-  constructor(private readonly client: Client) {
+  constructor(
+    private readonly client: Client,
+    readonly patience: Patience,
+  ) {
     setMaxListeners(0, this.closing.signal);
   }
 
   /** Raises `EngineUnavailable` when patience ends or the store is closed, `NoSuchIndex`, `Refused`. */
-  async ask<Answer>(request: Request<Answer>, patience: number = PATIENCE.read): Promise<Answer> {
+  async ask<Answer>(request: Request<Answer>, patience = this.patience.read): Promise<Answer> {
     const deadline = performance.now() + patience;
     for (let wait: number = REPEAT_MS.least; ; wait = Math.min(2 * wait, REPEAT_MS.most)) {
       try {
         return await this.once(request);
       } catch (error) {
-        if (!(error instanceof EngineUnavailable) || performance.now() + wait > deadline) throw error;
+        const isWorthwhile = error instanceof EngineUnavailable && performance.now() + wait <= deadline;
+        if (!isWorthwhile || this.closing.signal.aborted) throw error;
       }
-      await this.pause(wait);
+      // Closing cuts it short: the request is then refused.
+      await pause(wait, undefined, { signal: this.closing.signal }).catch(() => undefined);
     }
-  }
-
-  /** Waits (ms), unless the store is closed. */
-  async pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.closing.signal }).catch(() => undefined);
   }
 
   /** Ends what is under way. */

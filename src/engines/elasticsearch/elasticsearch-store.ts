@@ -12,7 +12,7 @@ import {
   type Write,
 } from '../../kernel/read-store';
 import { type Catalogue } from './catalogue';
-import { type Connection, PATIENCE } from './connection';
+import { type Connection } from './connection';
 import { type Control } from './control';
 import { countBy } from './count-by';
 import { get, positionOf } from './get';
@@ -56,7 +56,7 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
-    await this.at(target, (place) => writeBatch(place, writes, checkpoint), PATIENCE.write);
+    await this.at(target, (place) => writeBatch(place, writes, checkpoint), 'write');
   }
 
   async checkpoint(target: Target): Promise<Position> {
@@ -132,13 +132,14 @@ export class ElasticsearchStore extends ReadStore {
   private async at<Result>(
     target: Target,
     work: (place: Place) => Promise<Result>,
-    patience: number = PATIENCE.read,
+    kind: 'read' | 'write' = 'read',
   ): Promise<Result> {
     const { layout, isFinished } = await this.catalogue.find(target);
     const { connection } = this;
     const alias = this.names.of(target);
     try {
-      return await work({ connection, alias, layout, patience: isFinished ? patience : PATIENCE.fill });
+      const patience = connection.patience[isFinished ? kind : 'fill'];
+      return await work({ connection, alias, layout, patience });
     } catch (error) {
       throw this.catalogue.refusal(target, error);
     }

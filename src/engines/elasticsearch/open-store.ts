@@ -1,7 +1,7 @@
 import { Client } from '@elastic/elasticsearch';
 import { type ReadStore } from '../../kernel/read-store';
 import { Catalogue } from './catalogue';
-import { Connection } from './connection';
+import { Connection, type Patience } from './connection';
 import { Control } from './control';
 import { ElasticsearchStore } from './elasticsearch-store';
 import { Names } from './names';
@@ -9,6 +9,10 @@ import { Names } from './names';
 export interface ElasticsearchOptions {
   /** Sent in place of a user and password: the encoded form, as the server gives it out. */
   readonly apiKey?: string;
+  /** 1 s, 4 s and 2 minutes unless it says otherwise. */
+  readonly patience?: Partial<Patience>;
+  /** Ms after which a request that is not answered has failed (10,000). */
+  readonly silence?: number;
   /** Epoch ms. */
   readonly now?: () => number;
 }
@@ -20,7 +24,7 @@ export class UnusableAddress extends Error {
 
 /** What the names of all indices begin with unless the URL says otherwise. */
 const PREFIX = 'affilog';
-/** Ms after which a server that says nothing is given up. */
+const PATIENCE: Patience = { read: 1_000, write: 4_000, fill: 120_000 };
 const SILENCE_MS = 10_000;
 
 /**
@@ -30,16 +34,16 @@ const SILENCE_MS = 10_000;
  */
 export function openElasticsearch(url: string, options: ElasticsearchOptions = {}): ReadStore {
   const { node, prefix, username, password } = addressOf(url);
-  const { apiKey, now = Date.now } = options;
+  const { apiKey, patience, silence = SILENCE_MS, now = Date.now } = options;
   const auth = apiKey !== undefined ? { apiKey } : username !== '' ? { username, password } : undefined;
   const client = new Client({
     node,
     ...(auth === undefined ? {} : { auth }),
     maxRetries: 0,
-    requestTimeout: SILENCE_MS,
+    requestTimeout: silence,
     agent: { connections: 32 },
   });
-  const connection = new Connection(client);
+  const connection = new Connection(client, { ...PATIENCE, ...patience });
   const names = new Names(prefix);
   const control = new Control(connection, names.control);
   return new ElasticsearchStore(connection, names, control, new Catalogue(connection, names, control, now));

@@ -1,0 +1,297 @@
+import { Client } from '@elastic/elasticsearch';
+import { EventEmitter, once } from 'node:events';
+import { inspect } from 'node:util';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { EVERYTHING, type ReadStore, type Write } from '../../src/kernel/read-store';
+import { PROJECTIONS } from '../../projections';
+import { listParked } from '../../projections/parked';
+import { waitForPosition } from '../../projections/wait';
+import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
+import { at, live, put } from '../contracts/read-store/subject';
+import { listed } from '../projections/telling';
+import { World } from '../projections/world';
+import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
+import { ownStore, serverUrl } from './server';
+
+const target = { collection: OFFERS.name };
+const documents = generatedDocuments(60);
+const puts = (version: number): Write[] =>
+  documents.map((document) => ({ put: { ...document, body: String(version) }, version: at(version) }));
+
+let proxy: FaultyElasticsearch;
+let url: string;
+let remove: () => Promise<void>;
+let store: ReadStore;
+const server = new Client({ node: serverUrl() });
+
+beforeEach(async () => {
+  proxy = await FaultyElasticsearch.start(new URL('/', serverUrl()).origin);
+  const own = ownStore();
+  url = new URL(new URL(own.url).pathname, proxy.url).href;
+  remove = own.remove;
+  store = openElasticsearch(url);
+});
+afterEach(async () => {
+  proxy.fault = () => undefined;
+  await store.close();
+  await proxy.stop();
+  await remove();
+});
+afterAll(() => server.close());
+
+/** The fault for so many requests to a path; then none. */
+function times(count: number, path: string, fault: Parameters<typeof faultOf>[0]): () => number {
+  let left = count;
+  proxy.fault = (asked) => {
+    if (!asked.path.includes(path) || left === 0) return undefined;
+    left -= 1;
+    return faultOf(fault);
+  };
+  return () => left;
+}
+function faultOf(fault: ReturnType<FaultyElasticsearch['fault']>) {
+  return fault;
+}
+
+async function everything(): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  await store.refresh(target);
+  for await (const batch of store.scan(target, EVERYTHING))
+    for (const { id, body } of batch) found.set(id, body);
+  return found;
+}
+const written = (version: number) => new Map(documents.map(({ id }) => [id, String(version)]));
+
+test.each([
+  ['that are refused one by one', { busy: (place: number) => place % 3 !== 0 }, 4],
+  ['of which a request is refused as a whole', { status: 429, error: 'es_rejected_execution_exception' }, 3],
+  ['whose connection is cut', 'cut', 3],
+  ['whose answer is lost', 'lost', 3],
+  ['while a node behind a proxy is gone', { status: 503 }, 3],
+] as const)('writes %s are repeated until all are there', async (_, fault, count) => {
+  await live(store, OFFERS);
+  await store.write(target, puts(1), at(1));
+  const left = times(count, '_bulk', fault);
+  const writes = puts(2).map((write, n): Write =>
+    n % 5 === 0 ? { remove: documents[n]!.id, version: at(2) } : write,
+  );
+  await store.write(target, writes, at(2));
+  expect(left()).toBe(0);
+  expect(await store.checkpoint(target)).toBe(at(2));
+  expect(await everything()).toEqual(new Map([...written(2)].filter((_, n) => n % 5 !== 0)));
+});
+
+test('the checkpoint is written when all documents are, never before', async () => {
+  await live(store, OFFERS);
+  times(3, '_bulk', { busy: (place) => place > 10 });
+  await store.write(target, puts(1), at(1));
+  const bulks = proxy.asked.filter(({ path }) => path.includes('_bulk'));
+  expect(bulks.map(({ body }) => body.includes('"_id":"checkpoint"'))).toEqual([
+    ...Array.from({ length: bulks.length - 1 }, () => false),
+    true,
+  ]);
+
+  const hasty = openElasticsearch(url, { patience: { write: 100 } });
+  proxy.fault = ({ path }) => (path.includes('_bulk') ? { busy: (place) => place === 0 } : undefined);
+  await expect(hasty.write(target, puts(2), at(2))).rejects.toThrow(EngineUnavailable);
+  await hasty.close();
+  expect(await store.checkpoint(target)).toBe(at(1));
+});
+
+test('a document that the server refuses fails loudly, and the checkpoint stays where it is', async () => {
+  await live(store, OFFERS);
+  times(1, '_bulk', { status: 400, error: 'document_parsing_exception' });
+  const failure = await store.write(target, puts(1), at(1)).catch((error: unknown) => error);
+  expect(failure).not.toBeInstanceOf(EngineUnavailable);
+  expect(String(failure)).toContain('document_parsing_exception');
+  expect(await store.checkpoint(target)).toBe(at(0));
+});
+
+test('a server that is gone is named without its address, and work goes on when it is back', async () => {
+  const secret = openElasticsearch(url.replace('//', '//somebody:secret@'), {
+    patience: { read: 0, write: 200 },
+  });
+  await live(store, OFFERS);
+  await secret.write(target, puts(1), at(1));
+  await proxy.stop();
+  for (const work of [
+    () => secret.write(target, puts(2), at(2)),
+    () => secret.get(target, ['a']),
+    () => secret.lease('projector', 'a', 0, 1_000),
+  ]) {
+    const failure = await work().catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      name: 'EngineUnavailable',
+      message: expect.stringContaining('cannot be reached (ECONN'),
+    });
+    expect(inspect(failure, { depth: 10, showHidden: true })).not.toMatch(/127\.0\.0\.1|secret|somebody/);
+  }
+  await proxy.resume();
+  await secret.write(target, puts(2), at(2));
+  expect(await everything()).toEqual(written(2));
+  await secret.close();
+});
+
+test('a write waits for a server that comes back in time', async () => {
+  await live(store, OFFERS);
+  await proxy.stop();
+  const writing = store.write(target, puts(1), at(1));
+  await new Promise(setImmediate);
+  await proxy.resume();
+  await writing;
+  expect(await everything()).toEqual(written(1));
+});
+
+test.each([
+  ['silent', 'silence', 'does not answer in time'],
+  ['overloaded', { status: 429 }, 'overloaded'],
+  ['broken', { status: 500, error: 'io_exception' }, 'io_exception'],
+  ['closed to us', { status: 403, error: 'security_exception' }, 'access is denied'],
+] as const)('searches in a server that is %s end soon, and say why', async (_, fault, why) => {
+  await live(store, OFFERS);
+  await put(store, target, documents);
+  const hasty = openElasticsearch(url, { patience: { read: 100 }, silence: 200 });
+  await hasty.count(target, EVERYTHING);
+  proxy.fault = () => fault;
+  const page = { filter: EVERYTHING, order: [], offset: 0, size: 10 };
+  for (const query of [
+    () => hasty.search(target, page),
+    () => hasty.searchGroups(target, { ...page, groupBy: 'groupId', within: [], members: 1 }),
+    () => hasty.count(target, EVERYTHING),
+    () => hasty.scan(target, EVERYTHING)[Symbol.asyncIterator]().next(),
+  ])
+    await expect(query()).rejects.toMatchObject({
+      name: 'EngineUnavailable',
+      message: expect.stringContaining(why),
+    });
+  proxy.fault = () => undefined;
+  expect((await hasty.search(target, page)).total).toBe(documents.length);
+  await hasty.close();
+});
+
+test('a disk nearly full blocks writes and not searches; writes go on when it has room', async () => {
+  const { number } = await live(store, OFFERS);
+  await put(store, target, documents);
+  const index = `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}`;
+  const block = async (value: boolean | null) => {
+    await server.indices.putSettings({ index, settings: { 'blocks.read_only_allow_delete': value } });
+  };
+  const hasty = openElasticsearch(url, { patience: { write: 100 } });
+  await block(true);
+  await expect(hasty.write(target, puts(2), at(2))).rejects.toMatchObject({
+    name: 'EngineUnavailable',
+    message: expect.stringContaining('the disk is nearly full'),
+  });
+  expect(await store.count(target, EVERYTHING)).toBe(documents.length);
+  expect(await store.checkpoint(target)).toBe(at(1));
+  await block(null);
+  await hasty.write(target, puts(2), at(2));
+  expect(await everything()).toEqual(written(2));
+  await hasty.close();
+});
+
+test('what the server forgets of deletions does not let an older write undo a removal', async () => {
+  const { number } = await live(store, OFFERS);
+  const index = `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}`;
+  await server.indices.putSettings({ index, settings: { gc_deletes: '0ms' } });
+  await store.write(target, puts(1), at(1));
+  await store.write(
+    target,
+    documents.map(({ id }) => ({ remove: id, version: at(3) })),
+    at(3),
+  );
+  await server.indices.forcemerge({ index, max_num_segments: 1, flush: true });
+  await store.write(target, puts(2), at(2));
+  expect(await everything()).toEqual(new Map());
+  expect(await store.checkpoint(target)).toBe(at(3));
+});
+
+test('the runner goes on after a server that was busy, silent, full and gone: nothing is lost, nothing parked', async () => {
+  const world = await World.open();
+  const hasty = openElasticsearch(url, { patience: { read: 50, write: 50 }, silence: 500 });
+  const failures = new EventEmitter();
+  try {
+    const report = (failure: unknown) => failures.emit('failure', failure);
+    await world.runner({ report }, PROJECTIONS, { log: world.log, store: hasty }).start();
+    let told = 0;
+    for (const fault of [
+      { status: 429 },
+      'silence',
+      { status: 403, error: 'cluster_block_exception' },
+      { busy: () => true },
+      'cut',
+    ] as const) {
+      proxy.fault = ({ path }) => (path.includes('_bulk') ? fault : undefined);
+      const failed = once(failures, 'failure');
+      await world.happen(listed(`p${told++}`), listed(`p${told++}`));
+      expect(await failed).toEqual([expect.any(EngineUnavailable)]);
+      proxy.fault = () => undefined;
+    }
+    const position = await world.happen(listed(`p${told++}`));
+    expect(await waitForPosition(hasty, PROJECTIONS, position, 30_000)).toBe(true);
+    expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(told);
+    expect(await listParked(hasty)).toEqual([]);
+  } finally {
+    await world.end();
+    await hasty.close();
+  }
+});
+
+test('closing ends a write that waits', async () => {
+  await live(store, OFFERS);
+  const other = openElasticsearch(url, { patience: { write: 600_000 } });
+  const waits = new Promise<void>((resolve) => {
+    proxy.fault = ({ path }) => {
+      if (!path.includes('_bulk')) return undefined;
+      resolve();
+      return { status: 429 };
+    };
+  });
+  const writing = other.write(target, puts(1), at(1));
+  await waits;
+  const ended = expect(writing).rejects.toThrow(EngineUnavailable);
+  await other.close();
+  await ended;
+  await expect(other.count(target, EVERYTHING)).rejects.toThrow(EngineUnavailable);
+});
+
+test('two stores see what the other writes, swaps and drops; a scan of what is dropped ends well', async () => {
+  let time = 1_000_000;
+  const [one, other] = [0, 1].map(() => openElasticsearch(url, { now: () => time })) as [
+    ReadStore,
+    ReadStore,
+  ];
+  const first = await live(one, OFFERS);
+  await put(other, target, generatedDocuments(400));
+  expect(await one.count(target, EVERYTHING)).toBe(400);
+  const second = await other.create({ ...OFFERS, version: 2 });
+  expect(second.number).toBeGreaterThan(first.number);
+  await other.finish(second);
+
+  const scan = one.scan(target, EVERYTHING)[Symbol.asyncIterator]();
+  const { value } = (await scan.next()) as { value: readonly unknown[] };
+  await other.swap(second);
+  expect(await one.count(target, EVERYTHING)).toBe(0);
+  await one.drop(first);
+  expect(await other.generations(OFFERS.name)).toEqual([{ ...second, state: 'live' }]);
+  await expect(one.count({ ...target, generation: first.number }, EVERYTHING)).rejects.toMatchObject({
+    name: 'NoGeneration',
+  });
+  await expect(other.write({ ...target, generation: first.number }, puts(1), at(1))).rejects.toMatchObject({
+    name: 'NoGeneration',
+  });
+  let scanned = value.length;
+  for (let next = await scan.next(); next.done !== true; next = await scan.next())
+    scanned += next.value.length;
+  expect(scanned).toBe(400);
+
+  const indices = async () =>
+    Object.keys(await server.indices.get({ index: `${new URL(url).pathname.slice(1)}.${OFFERS.name}.*` }))
+      .length;
+  expect(await indices()).toBe(2);
+  time += 11 * 60_000;
+  await one.drop(await other.create(OFFERS));
+  expect(await indices()).toBe(2);
+  await Promise.all([one.close(), other.close()]);
+});
