@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fill } from '../projections/fill';
-import { directoryAt } from '../projections/log-pass';
+import { directoryAt } from '../src/directory/fold';
 import { prepareParked } from '../projections/parked';
 import { type Projection } from '../projections/projection';
 import { Layout } from '../src/engines/embedded/store/layout';

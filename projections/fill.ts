@@ -1,9 +1,10 @@
+import { directoryAt } from '../src/directory/fold';
 import { type Position, START } from '../src/kernel/event';
 import { type EventBatch, type EventLog } from '../src/kernel/event-log';
 import { type ReadStore } from '../src/kernel/read-store';
 import { Arrival } from './arrival';
 import { GenerationFold } from './generation-fold';
-import { directoryAt, LogPass } from './log-pass';
+import { LogPass } from './log-pass';
 import { type Projection } from './projection';
 
 /** Events folded at once into a generation that nobody reads yet: documents changed often are written seldom. */

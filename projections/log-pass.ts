@@ -1,22 +1,10 @@
-import { Directory } from '../src/directory/directory';
+import { type Directory } from '../src/directory/directory';
 import { DIRECTORY_PREFIXES } from '../src/directory/events';
-import { type Position, type RecordedEvent, START } from '../src/kernel/event';
+import { directoryAt } from '../src/directory/fold';
+import { type Position, type RecordedEvent } from '../src/kernel/event';
 import { type EventBatch, type EventLog } from '../src/kernel/event-log';
 import { Arrival } from './arrival';
 import { type GenerationFold } from './generation-fold';
-
-/** The directory as of a position. */
-export async function directoryAt(log: EventLog, position: Position): Promise<Directory> {
-  const directory = new Directory();
-  if (position === START) return directory;
-  for await (const { events } of log.readAll({ after: START, prefixes: DIRECTORY_PREFIXES })) {
-    for (const event of events) {
-      if (event.position > position) return directory;
-      directory.apply(event);
-    }
-  }
-  return directory;
-}
 
 /**
  * One way through the log for several projections, each at its own checkpoint: read and parsed once, folded by all.

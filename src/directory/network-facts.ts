@@ -27,7 +27,7 @@ export function networkOf({ organisations, programs, categories }: Directory): N
 }
 
 /** The events that make a network, but for the tokens that are still to be made up. */
-export function factsOf(network: Network, at: string): readonly Fact[] {
+export function networkFacts(network: Network, at: string): readonly Fact[] {
   return LISTS.flatMap((list) => list.made(network, at));
 }
 

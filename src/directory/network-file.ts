@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
+import { isWebUrl } from '../wire/web-url';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
 import { TOKEN, tokenHash } from './token';
 
@@ -44,10 +45,6 @@ const categoryId = z
 
 function code(pattern: RegExp, isKnown: (code: string) => boolean, what: string): z.ZodType<string> {
   return z.string(expects(what)).regex(pattern, expects(what)).refine(isKnown, expects(what));
-}
-
-function isWebUrl(text: string): boolean {
-  return /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text);
 }
 
 const organisation = z.strictObject({
@@ -195,7 +192,7 @@ export function shapeNetwork(json: unknown): ShapedNetwork {
   const places = new Map<object, string>();
   for (const list of LIST_NAMES)
     network[list].forEach((entry, index) => places.set(entry, sound[list]?.[index]?.place ?? '$'));
-  return { network, places, faults: issues.flatMap(faultsOf), faulty };
+  return { network, places, faults: issues.flatMap(toFaults), faulty };
 }
 
 function entriesOf(json: unknown, list: ListName): readonly unknown[] {
@@ -207,7 +204,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-function faultsOf(issue: z.core.$ZodIssue): readonly NetworkFault[] {
+function toFaults(issue: z.core.$ZodIssue): readonly NetworkFault[] {
   const { path, message } = issue;
   switch (issue.code) {
     case 'unrecognized_keys':

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { directoryDecider, type Fact, missingOf } from '../directory/decider';
 import { Directory } from '../directory/directory';
-import { DIRECTORY_PREFIXES } from '../directory/events';
+import { directoryAt } from '../directory/fold';
 import { readNetwork } from '../directory/network-check';
-import { factsOf, networkOf, removalsOf, tokenFact } from '../directory/network-facts';
+import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/network-facts';
 import { type Network } from '../directory/network-file';
 import { tokenHash } from '../directory/token';
 import { execute } from '../kernel/decider';
@@ -40,12 +40,12 @@ export interface Imported {
  */
 export async function importNetwork(log: EventLog, json: unknown, options: ImportOptions): Promise<Imported> {
   const { at, prune = false, onToken } = options;
-  const directory = await foldDirectory(log);
+  const directory = await directoryAt(log);
   const present = networkOf(directory);
   const network = readNetwork(json, prune ? networkOf(new Directory()) : present);
   const tokens = tokensFor(network, at);
   const facts = [
-    ...factsOf(network, at),
+    ...networkFacts(network, at),
     ...tokens.keys(),
     ...(prune ? removalsOf(present, network, at) : []),
   ];
@@ -65,13 +65,6 @@ export async function importNetwork(log: EventLog, json: unknown, options: Impor
     }
   });
   return { events, position };
-}
-
-async function foldDirectory(log: EventLog): Promise<Directory> {
-  const directory = new Directory();
-  for await (const { events } of log.readAll({ after: START, prefixes: DIRECTORY_PREFIXES }))
-    for (const event of events) directory.apply(event);
-  return directory;
 }
 
 /** A token for each entry that has none in the file; it is issued only if it has none in the network either. */

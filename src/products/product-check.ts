@@ -1,8 +1,8 @@
 import { forbiddenCharacter } from '../wire/characters';
+import { isWebUrl } from '../wire/web-url';
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { type Identifiers, type PostedCategory, type Product } from './feed';
 import { productFaults as fault } from './faults';
-import { isWebUrl } from './web-url';
 import { parsePrice } from './price';
 
 /** A posted product that may be stored: its content is what `ProductListed` holds, its price in minor units. */

@@ -6,7 +6,7 @@ import { type PostedProduct } from '../../src/demo/posted-product';
 import { demoFeed, demoPriceChanges } from '../../src/demo/products';
 import { Directory } from '../../src/directory/directory';
 import { readNetwork } from '../../src/directory/network-check';
-import { factsOf, networkOf } from '../../src/directory/network-facts';
+import { networkFacts, networkOf } from '../../src/directory/network-facts';
 import { mappedCategory } from '../../src/products/category-mapping';
 import { gtinOf } from '../../src/products/gtin';
 import { checkProduct } from '../../src/products/product-check';
@@ -14,7 +14,7 @@ import { checkProduct } from '../../src/products/product-check';
 const NOW = new Date('2026-11-21T12:00:00Z');
 const directory = new Directory();
 const network = readNetwork(demoNetwork(), networkOf(directory));
-for (const { event } of factsOf(network, NOW.toISOString())) directory.evolve(event);
+for (const { event } of networkFacts(network, NOW.toISOString())) directory.evolve(event);
 
 const feeds = FEEDS.map((feed) => ({ ...feed, products: demoFeed(feed.id) }));
 const products = feeds.flatMap((feed) => feed.products);

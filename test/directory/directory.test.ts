@@ -5,7 +5,7 @@ import { type Fact } from '../../src/directory/decider';
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
 import { readNetwork } from '../../src/directory/network-check';
-import { factsOf, networkOf } from '../../src/directory/network-facts';
+import { networkFacts, networkOf } from '../../src/directory/network-facts';
 import { type NetworkFile } from '../../src/directory/network-file';
 import { type Caller } from '../../src/directory/organisations';
 import { tokenHash } from '../../src/directory/token';
@@ -15,7 +15,7 @@ import { smallNetwork, tokenNamed } from '../support/small-network';
 const AT = '2026-01-05T08:00:00.000Z';
 
 function factsFor(file: NetworkFile): readonly Fact[] {
-  return factsOf(readNetwork(file, networkOf(new Directory())), AT);
+  return networkFacts(readNetwork(file, networkOf(new Directory())), AT);
 }
 
 function fold(facts: readonly Fact[]): Directory {
