@@ -64,6 +64,17 @@ export function judging({ log, reopen }: Subject): void {
     expect(await log().append(stream, 0, [two!])).toMatchObject({ revision: 1 });
   });
 
+  test('by its place: the same id in another stream, or further on in its own, is another event', async () => {
+    const [event] = newEvents(1);
+    await log().append(stream, NO_STREAM, [event!]);
+    const other = await log().append(`${stream}0`, NO_STREAM, [event!]);
+    const further = await log().append(stream, 0, [event!]);
+
+    expect(other.revision).toBe(0);
+    expect(further.revision).toBe(1);
+    expect(idsOf(await streamOf(log(), stream))).toEqual([event!.id, event!.id]);
+  });
+
   test('of nothing: it checks the revision, and tells where the log ends', async () => {
     expect(await log().append(stream, NO_STREAM, [])).toEqual({
       revision: NO_STREAM,

@@ -84,6 +84,21 @@ export function subscribing({ log }: Subject): void {
     expect(positions).toEqual(positions.toSorted());
   });
 
+  test('again from a position where nothing of it lies', async () => {
+    const prefixes = [`${category}-`];
+    const start = await log().head();
+    const others = await log().append(`${category}other-1`, NO_STREAM, newEvents(300));
+    const { position: after } = await gather(
+      log().subscribe({ after: start, prefixes }),
+      (_, batch) => batch.position >= others.position,
+    );
+    const events = await fill(log(), `${category}-1`, 3);
+    await log().append(`${category}other-1`, 299, newEvents(2));
+
+    const found = await gather(log().subscribe({ after: after!, prefixes }), ({ length }) => length >= 3);
+    expect(idsOf(found.events)).toEqual(idsOf(events));
+  });
+
   test('and says when it has caught up: at once, or after the past when there is one', async () => {
     const after = await log().head();
     const [nothing] = await take(log().subscribe({ after }), 1);
