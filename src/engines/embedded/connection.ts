@@ -7,7 +7,10 @@ import {
 import { EngineUnavailable } from '../../kernel/event-log';
 import { toUnavailable } from './unavailable';
 
-/** An open database with its prepared statements, each prepared once. */
+/** Statements kept prepared: the texts of queries vary with their shape, not with their values. */
+const MOST_STATEMENTS = 200;
+
+/** An open database with its prepared statements. */
 export interface Session {
   readonly database: DatabaseSyncInstance;
   readonly prepared: (sql: string) => StatementSyncInstance;
@@ -39,6 +42,11 @@ export class Connection {
     }
   }
 
+  /** Whether a transaction is under way. */
+  get isTransaction(): boolean {
+    return this.#session?.database.isTransaction === true;
+  }
+
   close(): void {
     this.#closed = true;
     this.#drop();
@@ -56,11 +64,12 @@ function sessionOf(database: DatabaseSyncInstance): Session {
   return {
     database,
     prepared(sql) {
-      let statement = statements.get(sql);
-      if (statement === undefined) {
-        statement = database.prepare(sql);
-        statements.set(sql, statement);
-      }
+      const known = statements.get(sql);
+      if (known !== undefined) return known;
+      const statement = database.prepare(sql);
+      const [oldest] = statements.keys();
+      if (statements.size >= MOST_STATEMENTS && oldest !== undefined) statements.delete(oldest);
+      statements.set(sql, statement);
       return statement;
     },
   };
