@@ -32,6 +32,7 @@ describe('the benchmark', () => {
       'reload-unchanged': 0.7,
       project: 0.6,
       rebuild: 0.6,
+      found: 1,
       memory: 1,
       'memory projecting': 1,
     });
