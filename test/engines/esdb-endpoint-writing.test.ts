@@ -165,6 +165,14 @@ test('an append in several messages is one append', async () => {
   expect(await read()).toHaveLength(20);
 });
 
+test('hundreds of appends at a time, to one stream and to many, are each made and answered', async () => {
+  const streams = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? stream : `${stream}${n}`));
+  const appended = await Promise.all(streams.map((name) => client.appendToStream(name, events(2))));
+
+  expect(appended.every(({ success }) => success)).toBe(true);
+  expect(await read()).toHaveLength(200);
+});
+
 describe('a deleted stream', () => {
   beforeEach(async () => {
     await client.appendToStream(stream, events(3));

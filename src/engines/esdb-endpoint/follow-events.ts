@@ -2,7 +2,7 @@ import { NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Sieve } from './filter';
 import { metastreamOf, storedName } from './names';
-import { readStream } from './read-events';
+import { BATCH, readStream } from './read-events';
 import { Refusal } from './refusal';
 import { type ShownEvent, TOMBSTONE, toShown } from './stored-event';
 import { lastOf } from './stream-state';
@@ -32,11 +32,16 @@ export async function* followAll(
   let told = after;
   let live = false;
   let looked = 0;
-  for await (const batch of log.subscribe({ after, signal, ...(prefixes && { prefixes }) })) {
+  for await (const batch of log.subscribe({
+    after,
+    signal,
+    batchSize: BATCH,
+    ...(prefixes && { prefixes }),
+  })) {
     const events = sieve.passing(batch.events.map(toShown));
     const caughtUp = batch.caughtUp && !live;
     // How many events of other streams the log has passed over is not known: of the past it is many.
-    looked += live ? Math.max(1, batch.events.length) : PAST;
+    looked += live ? Math.max(1, batch.events.length) : BATCH;
     told = events.at(-1)?.position ?? told;
     const due = interval !== undefined && (caughtUp || looked >= interval) && batch.position > told;
     if (due) told = batch.position;
@@ -45,9 +50,6 @@ export async function* followAll(
     live = batch.caughtUp;
   }
 }
-
-/** Events that a batch of the past is taken for. */
-const PAST = 1_000;
 
 /** The events of a stream from a revision on, then those to come, until the stream is ended for ever. */
 export async function* followStream(
@@ -66,7 +68,12 @@ export async function* followStream(
   let live = false;
   const own = storedName(stream);
   const about = storedName(metastreamOf(stream));
-  for await (const batch of log.subscribe({ after: head, prefixes: [own, about], signal })) {
+  for await (const batch of log.subscribe({
+    after: head,
+    prefixes: [own, about],
+    batchSize: BATCH,
+    signal,
+  })) {
     const fresh = batch.events.filter((event) => event.stream === own && event.revision >= next);
     yield { events: fresh.map(toShown), checkpoint: undefined, caughtUp: batch.caughtUp && !live };
     live = batch.caughtUp;

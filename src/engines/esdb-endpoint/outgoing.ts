@@ -8,7 +8,7 @@ export interface Sink<Message> {
 /** Writes messages to a call no faster than the client takes them. */
 export class Outgoing<Message> {
   readonly #abort = new AbortController();
-  #resume: (() => void) | undefined;
+  #full: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 
   /** `signal` ends it, as the client does when it goes. */
   constructor(
@@ -17,11 +17,11 @@ export class Outgoing<Message> {
   ) {
     const end = (): void => {
       this.#abort.abort();
-      this.#resume?.();
+      this.#resume();
     };
     signal.addEventListener('abort', end, { once: true });
     // One listener for the whole call: one for each wait costs half of the speed.
-    call.on('drain', () => this.#resume?.());
+    call.on('drain', () => this.#resume());
     for (const event of ['cancelled', 'close', 'error'] as const)
       call.on(event, () => {
         signal.removeEventListener('abort', end);
@@ -38,11 +38,19 @@ export class Outgoing<Message> {
   /** Gives a promise where the next message has to wait for it. */
   send(message: Message): Promise<void> | undefined {
     if (this.signal.aborted || this.call.write(message)) return undefined;
-    return new Promise((resolve) => {
-      this.#resume = () => {
-        this.#resume = undefined;
-        resolve();
-      };
-    });
+    this.#full ??= pending();
+    return this.#full.promise;
   }
+
+  #resume(): void {
+    const full = this.#full;
+    this.#full = undefined;
+    full?.resolve();
+  }
+}
+
+function pending(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
 }

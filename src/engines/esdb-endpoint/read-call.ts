@@ -12,7 +12,7 @@ import {
   notFoundMessage,
 } from './messages';
 import { Outgoing } from './outgoing';
-import { atMost, readAllBackwards, readAllForwards, readStream, resolved } from './read-events';
+import { atMost, BATCH, readAllBackwards, readAllForwards, readStream, resolved } from './read-events';
 import { type ReadOptions, readOptions } from './read-options';
 import { type ShownEvent } from './stored-event';
 
@@ -82,7 +82,8 @@ async function read(
   if (from.stream !== undefined)
     return readStream(log, from.stream, { from: from.revision, backwards, count });
   const readAll = backwards ? readAllBackwards : readAllForwards;
-  return atMost(count, readAll(log, from.position, new Sieve(filter)));
+  const batchSize = filter === undefined ? Math.min(BATCH, Math.max(1, count)) : BATCH;
+  return atMost(count, readAll(log, from.position, new Sieve(filter), batchSize));
 }
 
 /** What is there, then what comes. */

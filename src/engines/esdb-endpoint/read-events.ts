@@ -23,8 +23,8 @@ export interface StreamPart {
   readonly count: number;
 }
 
-/** Most events taken from the log at a time. */
-const BATCH = 1_000;
+/** Most events taken from the log at a time: while it is read, the thread does nothing else. */
+export const BATCH = 250;
 
 /** The events of a stream that are still to be seen; undefined if there is no such stream. Raises `Refusal`. */
 export async function readStream(
@@ -50,8 +50,9 @@ export async function* readAllBackwards(
   log: EventLog,
   before: string | undefined,
   sieve: Sieve,
+  batchSize: number,
 ): AsyncGenerator<readonly ShownEvent[]> {
-  for await (const batch of log.readAllBackwards({ ...(before !== undefined && { before }) }))
+  for await (const batch of log.readAllBackwards({ batchSize, ...(before !== undefined && { before }) }))
     yield sieve.passing(batch.map(toShown));
 }
 
@@ -60,11 +61,12 @@ export async function* readAllForwards(
   log: EventLog,
   position: string | undefined,
   sieve: Sieve,
+  batchSize: number,
 ): AsyncGenerator<readonly ShownEvent[]> {
   if (position === undefined) return;
   const after = await positionBefore(log, position);
   const { prefixes } = sieve;
-  for await (const { events } of log.readAll({ after, ...(prefixes && { prefixes }) }))
+  for await (const { events } of log.readAll({ after, batchSize, ...(prefixes && { prefixes }) }))
     yield sieve.passing(events.map(toShown));
 }
 
