@@ -3,9 +3,9 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { generateProducts } from '../../src/demo/generate';
 import { ADVERTISER, folderWithNetwork, removeFolder, Server } from '../support/server';
-import { readFeed } from './feed-log';
+import { logHasGrown, readFeed } from './feed-log';
 
-const PRODUCTS = [...generateProducts({ count: 10_000, categories: [{ id: '1' }] })];
+const PRODUCTS = [...generateProducts({ count: 20_000, categories: [{ id: '1' }] })];
 
 const BODY = JSON.stringify({ products: PRODUCTS });
 
@@ -87,6 +87,15 @@ describe('a stop while a feed loads (decisions A12; Document 1, Limits)', () => 
     await restart();
     expect(await answer).toEqual(BROKEN_OFF);
     expect((await readFeed(folder)).prices.size).toBe(0);
+    await expectComplete();
+  });
+
+  it('breaks it off while it is being stored; the same post completes it', async () => {
+    const answer = post(server.url, BODY);
+    await logHasGrown(folder, 0, Infinity);
+    await restart();
+    expect(await answer).toEqual(BROKEN_OFF);
+    expect((await readFeed(folder)).prices.size).toBeGreaterThan(0);
     await expectComplete();
   });
 });
