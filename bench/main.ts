@@ -2,6 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { esdbAppend } from './esdb-append';
+import { esdbSubscribe } from './esdb-subscribe';
+import { esProject } from './es-project';
+import { esSearch } from './es-search';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
@@ -20,10 +24,15 @@ const FIGURES = {
   rebuild,
   search,
   memory,
+  'esdb-append': esdbAppend,
+  'esdb-subscribe': esdbSubscribe,
+  'es-project': esProject,
+  'es-search': esSearch,
 } as const satisfies Readonly<Record<string, (bench: Bench) => Promise<readonly Figure[]>>>;
 
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
+       es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
 --count N  products to measure with (100,000; memory posts ten times as many)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
@@ -37,7 +46,7 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: { count: { type: 'string', default: '100000' }, json: { type: 'boolean', default: false } },
   });
-  const names = positionals.flatMap((name) => (name === 'all' ? Object.keys(FIGURES) : [name]));
+  const names = positionals.flatMap((name) => (name === 'all' ? allThereAre() : [name]));
   const count = Number(values.count);
   if (names.length === 0 || !names.every(isName) || !Number.isSafeInteger(count) || count < 1) {
     process.stderr.write(USAGE);
@@ -56,6 +65,14 @@ async function main(): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** All figures; those over an Elasticsearch only where one is named, which is said. */
+function allThereAre(): readonly string[] {
+  const names = Object.keys(FIGURES);
+  if ((process.env['TEST_READ_STORE'] ?? '') !== '') return names;
+  process.stderr.write('left out, as TEST_READ_STORE names no Elasticsearch: es-project, es-search\n');
+  return names.filter((name) => !name.startsWith('es-'));
 }
 
 function isName(name: string): name is Name {
