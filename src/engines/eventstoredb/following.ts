@@ -62,7 +62,7 @@ export class Following {
         if (!idle) patience.renew();
         const batch = this.#batch(collected, head, idle);
         if (batch !== undefined) yield batch;
-        else if (idle && !(await this.#wait(messages, collected))) return;
+        else if (idle && !(await this.#wait(messages, collected, head))) return;
       }
     } catch (error) {
       if (collected.events.length > 0) yield this.#tell(collected, false);
@@ -108,10 +108,12 @@ export class Following {
   }
 
   /** Waits for the next message; false when another call has to be made. */
-  async #wait(messages: Messages, { live, position }: Collected): Promise<boolean> {
+  async #wait(messages: Messages, { live, position }: Collected, head: Position): Promise<boolean> {
+    // Servers before 23.10 do not say that a subscription has caught up.
+    const waits = live || position >= head;
     const look = this.options.prefixes === undefined ? FOR_EVER : LOOK;
-    const next = live ? await messages.next(look) : await messages.next();
-    if (next === 'silence' && !live) throw new NoAnswer('nothing has come of a subscription');
+    const next = waits ? await messages.next(look) : await messages.next();
+    if (next === 'silence' && !waits) throw new NoAnswer('nothing has come of a subscription');
     if (next === 'silence') return (await this.calls.head()) <= position;
     return next === 'more';
   }
