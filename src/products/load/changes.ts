@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../../kernel/event';
+import { plainJson } from '../../wire/plain-json';
 import { type Product } from '../feed';
 import { type Digest, type Fingerprints, digestOf } from './fingerprints';
 
@@ -18,10 +19,13 @@ let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 
 /**
  * A product's content as its events hold it, in JSON: bytes that hold until the next call. Their digest tells whether
- * it has changed.
+ * it has changed. `isPlain`: it was posted as JSON without a backslash.
  */
-export function contentOf(product: Product): { readonly json: Buffer; readonly digest: Digest } {
-  const text = JSON.stringify(product);
+export function contentOf(
+  product: Product,
+  isPlain = false,
+): { readonly json: Buffer; readonly digest: Digest } {
+  const text = isPlain ? plainJson(product) : JSON.stringify(product);
   // A UTF-16 unit has three bytes at most.
   if (text.length * 3 > scratch.length) scratch = Buffer.allocUnsafeSlow(text.length * 6);
   const json = scratch.subarray(0, scratch.write(text));

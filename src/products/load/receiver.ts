@@ -9,7 +9,7 @@ import {
   usableId,
 } from '../product-check';
 import { contentOf } from './changes';
-import { digestOf, type Fingerprints } from './fingerprints';
+import { type Digest, digestOf, type Fingerprints } from './fingerprints';
 import { IdTable } from './id-table';
 import { type Spool } from './spool';
 
@@ -56,15 +56,19 @@ export class Receiver {
         bytes,
       );
     }
-    return this.take(parseProduct(bytes), posted);
+    return this.take(parseProduct(bytes), posted, !bytes.includes(BACKSLASH));
   }
 
-  /** Takes a product in the shape of JSON, from wherever. */
-  take(product: Readonly<Record<string, unknown>>, posted?: string): Promise<void> | undefined {
+  /** Takes a product in the shape of JSON, from wherever; `posted` is the digest of its bytes, `isPlain` as for `contentOf`. */
+  take(
+    product: Readonly<Record<string, unknown>>,
+    posted?: Digest,
+    isPlain?: boolean,
+  ): Promise<void> | undefined {
     const checked = this.check(product);
     if (checked === undefined) return undefined;
     const { sourceProductId, price } = checked;
-    const { json, digest } = contentOf(checked.product);
+    const { json, digest } = contentOf(checked.product, isPlain);
     if (json.length > MAX_PRODUCT) {
       this.oversized(sourceProductId);
       return undefined;
