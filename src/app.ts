@@ -6,7 +6,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
 import { waitForPosition } from '../projections/wait';
-import { type Config } from './config';
+import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
 import { httpAdapter } from './http/adapter';
 import { installHttp } from './http/install';
@@ -81,7 +81,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   );
   installHttp(app, {
     services: [productService],
-    baseUrl: config.baseUrl,
+    baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,
     callerOf: (hash) => follower.directory.callerOf(hash),
@@ -92,4 +92,9 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   await app.init();
   await app.getHttpAdapter().getInstance().ready();
   return app;
+}
+
+function portOf(app: NestFastifyApplication): number | undefined {
+  const address = app.getHttpServer().address();
+  return typeof address === 'object' ? address?.port : undefined;
 }

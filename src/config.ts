@@ -14,8 +14,8 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly vendor: string;
-  /** The URLs have no slash at the end. */
-  readonly baseUrl: string;
+  /** The URLs have no slash at the end; this one is absent if it is where the process listens. */
+  readonly baseUrl?: string;
   readonly trackerUrl: string;
   readonly clickUrl: string;
   /** Bytes. */
@@ -46,6 +46,11 @@ export function readConfig(
   const [issue] = error.issues;
   const name = SETTING_NAMES.find((setting) => setting === issue?.path[0]) ?? 'DATA_DIR';
   throw new InvalidSetting(`${flags[name] === undefined ? name : flagOf(name)}: ${issue?.message ?? ''}`);
+}
+
+/** What clients reach a process by that listens at `port` (`docs/decisions.md#a9`). */
+export function baseUrlAt({ baseUrl, host }: Config, port: number): string {
+  return baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -87,7 +92,6 @@ const SHAPES = z.object({
 } satisfies Readonly<Record<SettingName, z.ZodType>>);
 
 function toConfig(read: z.output<typeof SHAPES>): Config {
-  const host = read.HOST.includes(':') ? `[${read.HOST}]` : read.HOST;
   const limits = SYSTEMS.map((system) => [system, read[`RATE_LIMIT_${system}`]] as const);
   return {
     dataDir: read.DATA_DIR,
@@ -99,7 +103,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     host: read.HOST,
     port: read.PORT,
     vendor: read.VENDOR,
-    baseUrl: read.BASE_URL ?? `http://${host}:${read.PORT}`,
+    ...(read.BASE_URL === undefined ? {} : { baseUrl: read.BASE_URL }),
     trackerUrl: read.TRACKER_URL,
     clickUrl: read.CLICK_URL,
     maxBody: read.MAX_BODY,

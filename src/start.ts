@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
-import { type Config } from './config';
+import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
 import { createDemo } from './ops/demo';
@@ -32,7 +32,7 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     });
     opened.push(() => engines.close());
     const follower = await openDirectory(engines, opened);
-    const shown = demo ? await createDemo(engines.log, config.dataDir, config.baseUrl) : [];
+    const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
     const projecting = roles.includes('projector') ? project(engines, log, opened) : undefined;
     // Waited for below; until then a failure is nobody's.
     projecting?.catch(() => undefined);
@@ -42,7 +42,9 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     await projecting;
     const { esdbPort } = config;
     const replay = esdbPort === undefined ? [] : [await offerLog(engines, esdbPort, opened)];
-    return { ...(url === undefined ? {} : { url }), shown: [...shown, ...replay], stop };
+    const port = url === undefined ? config.port : Number(new URL(url).port || 80);
+    const shown = [...demoLines(baseUrlAt(config, port)), ...replay];
+    return { ...(url === undefined ? {} : { url }), shown, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -100,6 +102,5 @@ async function listen(
   });
   await projecting;
   await app.listen(config.port, config.host);
-  const url = await app.getUrl();
-  return url;
+  return app.getUrl();
 }

@@ -22,21 +22,15 @@ export interface DemoOperations {
   readonly load: (feedId: number, body: string, at: Date) => Promise<void>;
 }
 
-export interface DemoOptions {
-  readonly now: Date;
-  /** Of the example calls. */
-  readonly baseUrl: string;
-}
+/** Lines for whoever started the program, with calls to try at a base URL. */
+export type DemoLines = (baseUrl: string) => readonly string[];
 
 /**
  * Creates the demonstration where there is nothing yet: the network, its products, a year of changed prices. Returns
  * the lines to show, tokens among them, which nobody can tell later; none if there was something already.
  */
-export async function runDemo(
-  operations: DemoOperations,
-  { now, baseUrl }: DemoOptions,
-): Promise<readonly string[]> {
-  if (!(await operations.isEmpty())) return [];
+export async function runDemo(operations: DemoOperations, now: Date): Promise<DemoLines> {
+  if (!(await operations.isEmpty())) return () => [];
   const firstPosted = new Date(now.getTime() - FIRST_POSTED * 24 * 60 * 60 * 1000);
   const tokens = await operations.importNetwork(demoNetwork(), firstPosted);
   for (const { id } of FEEDS) await operations.load(id, bodyOf(demoFeed(id)), firstPosted);
@@ -44,7 +38,7 @@ export async function runDemo(
     await operations.load(feedId, bodyOf(products), at);
   }
   const { advertiser, publisher } = tokenOf(tokens);
-  return [
+  return (baseUrl) => [
     ...tokens.map(describe),
     '',
     '# For the examples of the README',

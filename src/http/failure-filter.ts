@@ -25,7 +25,7 @@ export class FailureFilter implements ExceptionFilter {
     const failure = this.failureOf(error, request, service);
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
-    const namespace = `${this.options.baseUrl}${service?.namespace ?? ''}`;
+    const namespace = `${this.options.baseUrl()}${service?.namespace ?? ''}`;
     const { status, contentType, body } = renderFailure(
       faults,
       failure.status,

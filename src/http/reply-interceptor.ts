@@ -69,6 +69,6 @@ export class ReplyInterceptor implements NestInterceptor {
     const view = { ...wanted, format };
     checkJsonp(view, service);
     if (!('faults' in renderings)) return renderResult(renderings, status, view);
-    return renderErrors(renderings.faults, status, `${this.options.baseUrl}${service.namespace}`, view);
+    return renderErrors(renderings.faults, status, `${this.options.baseUrl()}${service.namespace}`, view);
   }
 }

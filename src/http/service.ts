@@ -31,7 +31,7 @@ type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 export interface HttpOptions {
   readonly services: readonly Service[];
   /** What clients reach us by, without a slash at the end. */
-  readonly baseUrl: string;
+  readonly baseUrl: () => string;
   /** Bytes that a posted body may have. */
   readonly maxBody: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */

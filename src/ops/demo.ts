@@ -1,6 +1,6 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runDemo } from '../demo/run';
+import { type DemoLines, runDemo } from '../demo/run';
 import { followDirectory } from '../directory/follower';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
@@ -16,29 +16,25 @@ class IncompleteDemo extends Error {
  * Fills an empty log with the demonstration; returns what to show of it, nothing if there was something in it. Raises
  * `IncompleteDemo` when an earlier start was ended while it did so.
  */
-export async function createDemo(
-  log: EventLog,
-  dataDir: string,
-  baseUrl: string,
-): Promise<readonly string[]> {
+export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const underWay = join(dataDir, 'demo-under-way');
   if ((await log.head()) !== START) {
     const isWhole = await access(underWay).then(
       () => false,
       () => true,
     );
-    if (isWhole) return [];
+    if (isWhole) return () => [];
     throw new IncompleteDemo(
       'the demonstration was not finished when it was created: remove the data folder and start again',
     );
   }
   await writeFile(underWay, '');
-  const shown = await fillWithDemo(log, dataDir, baseUrl);
+  const shown = await fillWithDemo(log, dataDir);
   await rm(underWay);
   return shown;
 }
 
-async function fillWithDemo(log: EventLog, dataDir: string, baseUrl: string): Promise<readonly string[]> {
+async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
   let at = new Date();
@@ -62,7 +58,7 @@ async function fillWithDemo(log: EventLog, dataDir: string, baseUrl: string): Pr
             throw new Error(`a product of the demonstration was refused: ${faults[0].message}`);
         },
       },
-      { now: new Date(), baseUrl },
+      new Date(),
     );
   } finally {
     await loader.close();

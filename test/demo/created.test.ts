@@ -34,7 +34,7 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 
 describe('The demonstration in a log', () => {
   it('lists every product, makes a price event of each changed price, and is not added a second time', async () => {
-    const lines = await createDemo(log, folder, 'http://127.0.0.1:3000');
+    const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
     expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(6);
     const rounds = demoPriceChanges(new Date());
     expect(await eventsByType()).toEqual({
@@ -43,14 +43,12 @@ describe('The demonstration in a log', () => {
       FeedImported: FEEDS.length + rounds.length,
     });
     const head = await log.head();
-    expect(await createDemo(log, folder, 'http://127.0.0.1:3000')).toEqual([]);
+    expect((await createDemo(log, folder))('http://127.0.0.1:3000')).toEqual([]);
     expect(await log.head()).toBe(head);
   });
 
   it('is not taken for whole when its creation was ended before its tokens were shown', async () => {
     await writeFile(join(folder, 'demo-under-way'), '');
-    await expect(createDemo(log, folder, 'http://127.0.0.1:3000')).rejects.toThrow(
-      'remove the data folder and start again',
-    );
+    await expect(createDemo(log, folder)).rejects.toThrow('remove the data folder and start again');
   });
 });

@@ -3,7 +3,8 @@ import { type DemoOperations, runDemo } from '../../src/demo/run';
 import { demoNetwork } from '../../src/demo/network';
 import { ean13 } from '../../src/demo/ean';
 
-const OPTIONS = { now: new Date('2026-11-21T12:00:00Z'), baseUrl: 'http://127.0.0.1:3000' };
+const NOW = new Date('2026-11-21T12:00:00Z');
+const BASE_URL = 'http://127.0.0.1:3000';
 
 /** The demonstration run on an empty network, or one that has something; and what it has done. */
 async function run(isEmpty: boolean) {
@@ -18,7 +19,7 @@ async function run(isEmpty: boolean) {
       done.push({ what: `feed ${feedId}`, at, bytes: Buffer.byteLength(body) });
     },
   };
-  return { lines: await runDemo(operations, OPTIONS), done };
+  return { lines: (await runDemo(operations, NOW))(BASE_URL), done };
 }
 
 describe('Running the demonstration', () => {
@@ -49,7 +50,7 @@ describe('Running the demonstration', () => {
   });
 
   it('shows calls that a shell takes as they are', () => {
-    const calls = exampleCalls(OPTIONS.baseUrl, { advertiser: 'a', publisher: 'p' });
+    const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p' });
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
     expect(ean).toBe(ean13(ean.slice(0, 12)));

@@ -27,6 +27,11 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 
+  it('is reached by where it listens, unless a setting says otherwise (decisions A9)', async () => {
+    const answer = await fetch(`${server.url}/1.0/products.xml`);
+    expect(await answer.text()).toContain(`<Response xmlns="${server.url}/1.0/products">`);
+  });
+
   it('knows within a second of a network imported while it runs', async () => {
     expect(await statusFor(NEW_TOKEN)).toBe(403);
     const file = join(folder, 'more.json');

@@ -33,10 +33,7 @@ describe('the README', () => {
 
   beforeAll(async () => {
     folder = await temporaryFolder();
-    server = await Server.start(folder, {
-      args: ['--demo'],
-      environment: { BASE_URL: 'http://127.0.0.1:3000' },
-    });
+    server = await Server.start(folder, { args: ['--demo'] });
   }, 120_000);
 
   afterAll(async () => {
@@ -57,8 +54,14 @@ describe('the README', () => {
     for (const { command, answer } of shown) {
       const script = `${tokens ?? ''}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
       const { stdout } = await run('bash', ['-c', script]);
-      expect(timeless(stdout)).toBe(timeless(answer));
+      expect(timeless(stdout.replaceAll(server.url, 'http://127.0.0.1:3000'))).toBe(timeless(answer));
     }
+  });
+
+  test('is not all: the start shows calls to try at where it listens', async () => {
+    const calls = server.said.filter((line) => line.startsWith('curl '));
+    expect(calls.length).toBeGreaterThan(0);
+    for (const call of calls) expect(call).toContain(server.url);
   });
 
   test('is true of a second start: it finds the data and adds nothing', async () => {

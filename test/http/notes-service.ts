@@ -141,7 +141,7 @@ export async function notesApp(
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));
   installHttp(app, {
     services: [notes],
-    baseUrl: 'https://api.example',
+    baseUrl: () => 'https://api.example',
     maxBody: 500,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InvalidSetting, readConfig } from '../../src/config';
+import { baseUrlAt, InvalidSetting, readConfig } from '../../src/config';
 import { flagOf, SETTING_NAMES, settingsTable } from '../../src/settings';
 
 type Environment = Parameters<typeof readConfig>[0];
@@ -15,7 +15,6 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       host: '127.0.0.1',
       port: 3000,
       vendor: 'affilog',
-      baseUrl: 'http://127.0.0.1:3000',
       trackerUrl: 'https://pdt.affilog.example',
       clickUrl: 'https://clk.affilog.example',
       maxBody: 1024 ** 3,
@@ -27,9 +26,9 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
   it.each<[Environment, object]>([
     [
       { HOST: '0.0.0.0', PORT: '8080' },
-      { host: '0.0.0.0', port: 8080, baseUrl: 'http://0.0.0.0:8080' },
+      { host: '0.0.0.0', port: 8080 },
     ],
-    [{ HOST: '::1' }, { host: '::1', baseUrl: 'http://[::1]:3000' }],
+    [{ HOST: '::1' }, { host: '::1' }],
     [{ BASE_URL: 'https://api.net.example/v/' }, { baseUrl: 'https://api.net.example/v' }],
     [{ TRACKER_URL: 'http://t.example/' }, { trackerUrl: 'http://t.example' }],
     [{ MAX_BODY: '1048576' }, { maxBody: 1048576 }],
@@ -91,4 +90,12 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       expect(documented).toContain(`\`${flagOf(name)}\``);
     }
   });
+});
+
+it.each<[Environment, string]>([
+  [{}, 'http://127.0.0.1:4711'],
+  [{ HOST: '::1', PORT: '0' }, 'http://[::1]:4711'],
+  [{ BASE_URL: 'https://api.net.example/v/' }, 'https://api.net.example/v'],
+])('with %j what listens at port 4711 is reached by %s (decisions A9)', (environment, url) => {
+  expect(baseUrlAt(readConfig(environment), 4711)).toBe(url);
 });

@@ -43,7 +43,7 @@ describe('Moving from one machine to the servers', () => {
   it('gives equal read models, once they are built from the copied log', async () => {
     const here = await open('sqlite:', 'sqlite:');
     const there = await open(esdb.url, store.url);
-    await createDemo(here.log, folder, 'http://127.0.0.1:3000');
+    await createDemo(here.log, folder);
     await rebuildProjections(here, 'all', { force: true });
     const copied = await copyLog(here.log, there.log);
     expect(copied.before).toBe(0);
