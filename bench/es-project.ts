@@ -48,7 +48,8 @@ export async function esProject(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
-async function projected(log: EventLog, store: ReadStore): Promise<number> {
+/** Projects all of the log into new live generations; ms. */
+export async function projected(log: EventLog, store: ReadStore): Promise<number> {
   for (const { collection } of PROJECTIONS) {
     const generation = await store.create(collection);
     await store.finish(generation);

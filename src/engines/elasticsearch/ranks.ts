@@ -3,7 +3,7 @@ import { type Order } from '../../kernel/read-store';
 import { ID, type Kept, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';
 import { Score } from './score';
-import { type Snapshot } from './snapshot';
+import { type Paged, type Snapshot } from './snapshot';
 
 /** What a document is compared by: its values of the sort keys, and its id as bytes. */
 export interface Rank {
@@ -43,7 +43,7 @@ export class Ranks {
 
   /** Without the documents themselves. */
   keys(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<undefined>> {
-    return this.all<undefined>(snapshot, query, { _source: false, size: PAGE.keys });
+    return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
 
   whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<Kept>> {
@@ -53,7 +53,7 @@ export class Ranks {
   private async *all<Source extends Kept | undefined>(
     snapshot: Snapshot,
     query: ReturnType<typeof queryOf>,
-    options: { readonly _source?: false; readonly size: number },
+    options: Pick<Paged, '_source' | 'stored_fields' | 'size'>,
   ): AsyncGenerator<Ranked<Source>> {
     const pages = snapshot.pages<Source>({
       ...options,

@@ -1,0 +1,150 @@
+import { searchGroupedProducts, searchProducts, searchWindow } from '../projections/product-search';
+import { generateProducts } from '../src/demo/generate';
+import { type PostedProduct } from '../src/demo/posted-product';
+import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
+import { foldCase, wordsOf } from '../src/wire/words';
+import { BareBulk } from './bare/es-bulk';
+import { anywhere, type BareRequest, BareSearches, BY_PRICE, NEWEST } from './bare/es-search';
+import { projected } from './es-project';
+import { ownStore } from './es-server';
+import { type Bench, compareLatencies, type Figure, timed } from './harness';
+import { CATEGORIES } from './products';
+import { openLoaded } from './read-models';
+
+type Criteria = Parameters<typeof searchProducts>[1];
+type Keys = Omit<Criteria, 'feedIds' | 'visibleOnly' | 'window'>;
+
+/** One search, asked of the read model and of the server. */
+interface Asked {
+  readonly keys: Keys;
+  readonly bare: BareRequest;
+}
+
+/** The feed searched. */
+const FEED = 1;
+/** Searches of each kind that count, after some that do not. */
+const COUNTED = 100;
+const WARM_UP = 10;
+
+/** Ten kinds of search in one feed, the first page of 100 each: made after a product of it, so that they find something. */
+const KINDS: Readonly<Record<string, (product: PostedProduct) => Asked>> = {
+  'a word': ({ description }) => {
+    const word = wordOf(description, 5);
+    return { keys: { q: [word] }, bare: { filter: [anywhere(word)], sort: [...NEWEST], relevant: word } };
+  },
+  'a word, by price': ({ description }) => {
+    const word = wordOf(description, 7);
+    return {
+      keys: { q: [word], orderBy: 'priceAsc' },
+      bare: { filter: [anywhere(word)], sort: [...BY_PRICE] },
+    };
+  },
+  'two words, by price': ({ description }) => {
+    const words = [wordOf(description, 9), wordOf(description, 11)];
+    return {
+      keys: { q: [words.join(' ')], orderBy: 'priceAsc' },
+      bare: { filter: words.map(anywhere), sort: [...BY_PRICE] },
+    };
+  },
+  'a word and a brand': ({ description, brand = '' }) => {
+    const word = wordOf(description, 13);
+    return {
+      keys: { q: [word], brand: [brand], orderBy: 'priceAsc' },
+      bare: { filter: [anywhere(word), { term: { f_brand: foldCase(brand) } }], sort: [...BY_PRICE] },
+    };
+  },
+  'a category': ({ categories: [category] }) => ({
+    keys: { category: [category?.name ?? ''] },
+    bare: { filter: [{ term: { f_category: category?.name ?? '' } }], sort: [...NEWEST] },
+  }),
+  'a custom field, by price': ({ fields: [field] = [] }) => {
+    const value = `${field?.name ?? ''}=${field?.value ?? ''}`;
+    return {
+      keys: { field: [value], orderBy: 'priceAsc' },
+      bare: { filter: [{ term: { f_field: foldCase(value) } }], sort: [...BY_PRICE] },
+    };
+  },
+  'prices, by price': ({ price }) => {
+    const [least, most] = [Math.round(price * 100), Math.round((price + 10) * 100)];
+    return {
+      keys: { minPrice: least, maxPrice: most, orderBy: 'priceAsc' },
+      bare: { filter: [{ range: { f_price: { gte: least, lte: most } } }], sort: [...BY_PRICE] },
+    };
+  },
+  'all, newest first': () => ({ keys: {}, bare: { filter: [], sort: [...NEWEST] } }),
+  'an ean': ({ ean = '' }) => ({
+    keys: { ean: [ean] },
+    bare: { filter: [{ term: { f_ean: ean } }], sort: [...NEWEST] },
+  }),
+  'a word, grouped, by price': ({ description }) => {
+    const word = wordOf(description, 15);
+    return {
+      keys: { q: [word], orderBy: 'priceAsc' },
+      bare: { filter: [anywhere(word)], sort: [...BY_PRICE], isGrouped: true },
+    };
+  },
+};
+
+/**
+ * Searches, ten kinds of them, in a feed of all products in an Elasticsearch.
+ *
+ * Ours: the query of the read model, from its criteria to offers as they are answered with.
+ * Bare: the same search by the client alone. Groups are collapsed and counted by the server, which orders and counts
+ * them less exactly than is promised.
+ */
+export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
+  const { server, prefix, url } = ownStore();
+  const loaded = await openLoaded(bench, 'es-search');
+  const store = openElasticsearch(url);
+  const bare = new BareSearches(server, `${prefix}.products.live`);
+  const indices = new BareBulk(server);
+  const figures: Figure[] = [];
+  try {
+    await projected(loaded.engines.log, store);
+    for (const [kind, made] of Object.entries(KINDS)) {
+      const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
+      let searches = 0;
+      for (const product of someProducts(bench.count)) {
+        const { keys, bare: request } = made(product);
+        const criteria = { ...keys, feedIds: [FEED], visibleOnly: true, window: searchWindow() };
+        const searched = request.isGrouped === true ? searchGroupedProducts : searchProducts;
+        const feed = { term: { f_feedId: FEED } };
+        let found: { readonly total: number } = { total: NaN };
+        let total = NaN;
+        const ask = {
+          ours: async () => (found = await searched(store, criteria)),
+          bare: async () => (total = await bare.run({ ...request, filter: [feed, ...request.filter] })),
+        };
+        // Who asks second finds what the first one has warmed.
+        const sides = searches % 2 === 0 ? (['ours', 'bare'] as const) : (['bare', 'ours'] as const);
+        searches += 1;
+        for (const side of sides) {
+          const ms = await timed(ask[side]);
+          if (searches > WARM_UP) times[side].push(ms);
+        }
+        if (request.isGrouped !== true && total !== found.total)
+          throw new Error(`${kind}: ${found.total} hits, Elasticsearch finds ${total}`);
+      }
+      figures.push(...compareLatencies(`es-search ${kind}`, times.ours, times.bare));
+    }
+    return figures;
+  } finally {
+    await indices.remove(prefix);
+    await Promise.all([indices.close(), bare.close(), store.close(), loaded.engines.close()]);
+  }
+}
+
+function wordOf(text: string, at: number): string {
+  return wordsOf(text)[at] ?? '';
+}
+
+/** As many products as are searched for, from all over the feed. */
+function* someProducts(count: number): Generator<PostedProduct> {
+  const wanted = WARM_UP + Math.min(COUNTED, Math.ceil(count / 100));
+  const step = Math.max(1, Math.floor(count / wanted));
+  let at = 0;
+  for (const product of generateProducts({ count, categories: CATEGORIES })) {
+    if (at % step === 0 && at / step < wanted) yield product;
+    at += 1;
+  }
+}
