@@ -149,6 +149,17 @@ describe('Two processes that load one feed at the same time', () => {
     expect(runs.length).toBe(4);
   });
 
+  test('wait for no read store that does not answer', async () => {
+    const { log } = engines;
+    await engines.store.close();
+    const answers = await Promise.all(
+      [products(0, 600), products(600, 1200)].map((some) =>
+        load(newLoader(log, feedLeases(engines.store)), some),
+      ),
+    );
+    expect(answers.map(({ changes }) => changes)).toEqual([600, 600]);
+  });
+
   test('wait for none that has died longer than its lease lasts, nor when they are closed', async () => {
     await engines.store.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
     const waited = performance.now();
