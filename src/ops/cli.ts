@@ -38,6 +38,8 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
   UnknownProjection: 2,
+  UnusableAddress: 2,
+  UnusableUrl: 2,
   EngineUnavailable: 1,
   NetworkFaults: 1,
   NotJson: 1,

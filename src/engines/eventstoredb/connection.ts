@@ -1,8 +1,11 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 
-/** The URL names no EventStoreDB in a way that can be used. What it holds is not told: it may hold a password. */
+/** The URL names no EventStoreDB in a way that can be used. It is not told itself: it may hold a password. */
 export class UnusableUrl extends Error {
   override readonly name = 'UnusableUrl';
+  constructor(why: string) {
+    super(`The URL of the event log: ${why}`);
+  }
 }
 
 /** Up to the hosts, as the client library finds them. */
@@ -53,7 +56,8 @@ export function clientFor(url: string): EventStoreDBClient {
  * options are the same, so that the `n`th has a longer keep-alive time-out (ms). Raises `UnusableUrl`.
  */
 export function anotherClientFor(url: string, n: number): EventStoreDBClient {
-  return clientFor(`${url}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${KEEP_ALIVE + n}`);
+  const separator = url.replace(CREDENTIALS, '').includes('?') ? '&' : '?';
+  return clientFor(`${url}${separator}keepAliveTimeout=${KEEP_ALIVE + n}`);
 }
 
 /** What the client takes where the URL says nothing else. */
