@@ -70,7 +70,12 @@ const ROWS: readonly (readonly [expected: string, what: string, request: string,
   ],
   ['400 PF_392', 'a feed of another', `GET /1.0/products;fid=${FEEDS.italian}`, { token }],
   ['400 PF_392', 'a feed that there is not', 'GET /1.0/products;fid=99', { token }],
-  ['400 PF_392', 'a feed of another beside an own one', `GET ${OWN},${FEEDS.italian}`, { token }],
+  [
+    '400 PF_392',
+    'a feed of another beside an own one (decisions X13)',
+    `GET ${OWN},${FEEDS.italian}`,
+    { token },
+  ],
   ['400 PF_392', 'a post to a feed of another', `POST /1.0/products;fid=${FEEDS.italian}`, { token, body }],
   [
     '400 PF_392',

@@ -142,7 +142,7 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
     );
   });
 
-  it('has every field in its place', async () => {
+  it('has every field in its place (decisions X18)', async () => {
     const root = await parse(await xmlOf(`${german}${ALL_KEYS}`));
     const date = { dateFormat: 'iso8601' };
     expect(root).toEqual(

@@ -48,7 +48,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     await remove(`;fid=${swedish};deleteAll=true`);
   });
 
-  it('changes nothing when the same is posted again', async () => {
+  it('changes nothing when the same is posted again (decisions X4)', async () => {
     await post(german, [product('a')]);
     const { products: before } = await search(`;fid=${german};priceHistory=true`);
     now = new Date('2026-03-02T12:00:00Z');
@@ -57,7 +57,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     expect((await search(`;fid=${german};priceHistory=true`)).products).toEqual(before);
   });
 
-  it('is taken with every field, as XML no other than as JSON', async () => {
+  it('is taken with every field, as XML no other than as JSON (decisions X5)', async () => {
     await post(german, [FULL]);
     const [asJson] = (await search(`;fid=${german};dateOutputFormat=iso8601`)).products;
     await remove(`;fid=${german};deleteAll=true`);

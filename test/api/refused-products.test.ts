@@ -126,7 +126,7 @@ describe('a post that is partly bad (decisions P1)', () => {
   });
 });
 
-describe('a body that cannot be used stores nothing: PF_210 (decisions P1)', () => {
+describe('a body that cannot be used stores nothing: PF_210 (decisions P1, X1, X11)', () => {
   const good = JSON.stringify(product('unstored'));
   const xml = `<product sourceProductId="unstored"><name>N</name><description>D</description><productUrl>https://a.example/</productUrl><productImage>https://a.example/</productImage><price>1</price><categories><category id="1"/></categories></product>`;
 
@@ -138,6 +138,8 @@ describe('a body that cannot be used stores nothing: PF_210 (decisions P1)', () 
     ['products that is no list', `{"products":${good}}`],
     ['products that are null', '{"products":null}'],
     ['a product that is none', `{"products":[${good},7]}`],
+    ['a second key', `{"products":[${good}],"more":1}`],
+    ['products twice', `{"products":[${good}],"products":[]}`],
     ['broken off', `{"products":[${good}`],
     ['something behind', `{"products":[${good}]} x`],
     ['a comma too many', `{"products":[${good},]}`],

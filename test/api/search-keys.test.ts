@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe('a search key (Document 1, Search products; decisions P4, P5, P6)', () => {
+describe('a search key (Document 1, Search products; decisions P4, P5, P6, X12, X13)', () => {
   it.each(FINDS)('%s: ;%s finds %j', async (_, sent, found) => {
     const { ids, totalHits } = await search(`;fid=${german},${swedish};${sent}`);
     expect([ids.toSorted(), totalHits]).toEqual([found.toSorted(), found.length]);
@@ -134,7 +134,7 @@ const OTHERS: readonly (readonly [key: string, what: string, test: () => Promise
   ],
   [
     'dateOutputFormat',
-    'of iso8601 gives ISO dates, of anything else milliseconds (decisions A2)',
+    'of iso8601 gives ISO dates, of anything else milliseconds (decisions A2, X20)',
     async () => {
       const modified = async (format: string) =>
         (await search(`;fid=${german};spId=lamp;dateOutputFormat=${format}`)).products[0]?.offers[0]

@@ -98,7 +98,7 @@ describe('without an order (decisions P7)', () => {
     expect(await ordered(';orderBy=priceDesc')).toEqual(tied('new-a', 'new-b', 'new-c', 'old-a', 'old-b'));
   });
 
-  it('a new price is a modification, the same product posted again is none', async () => {
+  it('a new price is a modification, the same product posted again is none (decisions X15)', async () => {
     onDay(4);
     await post(german, [
       product('old-a', { name: 'Lamp', description: 'a desk' }),

@@ -144,6 +144,9 @@ describe('tokens (Document 1, Authentication; decisions A4)', () => {
   it('of the wrong kind are refused by the service', async () => {
     const answer = await post(`/1.0/notes;word=a?token=${TOKENS.publisher}`, JSON_UTF8);
     expect([answer.statusCode, codesOf(answer.body)]).toEqual([400, ['N_300']]);
+  });
+
+  it('may have their digits in either case (decisions X16)', async () => {
     const own = await get(`/1.0/notes;word=a?token=${TOKENS.publisher.toUpperCase()}`);
     expect(own.json()).toMatchObject({ organisation: 2 });
   });
@@ -314,7 +317,7 @@ describe('requests of other origins (Document 1, Conventions 7)', () => {
   });
 });
 
-describe('rate limits (decisions A6)', () => {
+describe('rate limits (decisions A6, X17)', () => {
   it('hold for each token and minute', async () => {
     let now = 90_000;
     const limited = await notesApp({ rateLimits: { PRODUCTS: 2 }, now: () => new Date(now) });

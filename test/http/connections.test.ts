@@ -163,7 +163,7 @@ describe('what is no HTTP', () => {
   });
 });
 
-describe('a body that comes too slowly', () => {
+describe('a body that comes too slowly (decisions X11)', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 

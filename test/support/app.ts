@@ -98,8 +98,8 @@ export class TestApp {
   }
 
   /** Imports a network file, as an operator does. */
-  async import(network: object): Promise<void> {
-    await importNetwork(this.engines.log, network, { at: this.now().toISOString() });
+  async import(network: object, { prune = false }: { readonly prune?: boolean } = {}): Promise<void> {
+    await importNetwork(this.engines.log, network, { at: this.now().toISOString(), prune });
     await this.follower.reached(await this.engines.log.head());
   }
 

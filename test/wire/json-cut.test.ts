@@ -90,7 +90,7 @@ describe('elements of a posted JSON list (Document 1, Product posted by an adver
     expect(cut([...body].map((byte) => Buffer.from([byte]))).elements).toEqual([{ a: '\\"' }, { b: 'ü' }]);
   });
 
-  it('are found after a byte order mark', () => {
+  it('are found after a byte order mark (decisions X1)', () => {
     expect(cut(whole('\ufeff{"products":[{"a":1}]}')).elements).toEqual([{ a: 1 }]);
   });
 

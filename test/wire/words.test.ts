@@ -60,7 +60,7 @@ describe('words of a text (decisions P4)', () => {
   });
 });
 
-describe('case folding (decisions P5)', () => {
+describe('case folding (decisions P5, X19)', () => {
   it('ignores case and keeps marks', () => {
     expect(foldCase('Größe ÉTÉ')).toBe(foldCase('GRÖSSE été'));
     expect(foldCase('été')).not.toBe(foldCase('ete'));
