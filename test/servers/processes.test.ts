@@ -98,9 +98,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     expect(doubled).toEqual([]);
     const listed = JSON.stringify([...prices].sort());
     const wanted = [some, others].map((posted) =>
-      JSON.stringify(
-        posted.map(({ sourceProductId, price }) => [sourceProductId, price * 100]).sort(),
-      ),
+      JSON.stringify(posted.map(({ sourceProductId, price }) => [sourceProductId, price * 100]).sort()),
     );
     expect(wanted).toContain(listed);
   });
