@@ -3,7 +3,8 @@ import { type Position } from '../src/kernel/event';
 import { NoGeneration, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from './projection';
 
-const POLL_MS = 5;
+/** How soon it looks again: a little later each time, since each look is a request where the store is a server. */
+const POLL_MS = { least: 5, most: 50 } as const;
 
 /**
  * Waits until queries over these projections show everything up to a position (`docs/decisions.md#a7`): false when
@@ -17,14 +18,14 @@ export async function waitForPosition(
 ): Promise<boolean> {
   const targets = projections.map(({ collection }) => ({ collection: collection.name }));
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
+  for (let wait: number = POLL_MS.least; ; wait = Math.min(1.25 * wait, POLL_MS.most)) {
     const checkpoints = await Promise.all(targets.map((target) => checkpointOf(store, target)));
     if (checkpoints.every((checkpoint) => checkpoint !== undefined && checkpoint >= position)) {
       await Promise.all(targets.map((target) => store.refresh(target)));
       return true;
     }
     if (performance.now() >= deadline) return false;
-    await pause(POLL_MS);
+    await pause(wait);
   }
 }
 
