@@ -209,7 +209,7 @@ test('what the server forgets of deletions does not let an older write undo a re
 
 test('the runner goes on after a server that was busy, silent, full and gone: nothing is lost, nothing parked', async () => {
   const world = await World.open();
-  const hasty = openElasticsearch(url, { patience: { read: 50, write: 50 }, silence: 500 });
+  const hasty = openElasticsearch(url, { patience: { read: 50, write: 50 }, silence: 3_000 });
   const failures = new EventEmitter();
   try {
     const report = (failure: unknown) => failures.emit('failure', failure);
@@ -294,4 +294,14 @@ test('two stores see what the other writes, swaps and drops; a scan of what is d
   await one.drop(await other.create(OFFERS));
   expect(await indices()).toBe(2);
   await Promise.all([one.close(), other.close()]);
+});
+
+test('should somebody remove the index of leases, it is made again, and no generation gets a number twice', async () => {
+  const first = await live(store, OFFERS);
+  await put(store, target, documents);
+  await server.indices.delete({ index: `${new URL(url).pathname.slice(1)}.control` });
+  await expect(store.lease('projector', 'a', 0, 1_000)).rejects.toThrow(EngineUnavailable);
+  expect(await store.lease('projector', 'a', 0, 1_000)).toMatchObject({ owner: 'a' });
+  expect((await store.create(OFFERS)).number).toBeGreaterThan(first.number);
+  expect(await store.count(target, EVERYTHING)).toBe(documents.length);
 });

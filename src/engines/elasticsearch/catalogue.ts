@@ -37,7 +37,7 @@ export class Catalogue {
   async create(spec: CollectionSpec): Promise<Generation> {
     const layout = new Layout(spec);
     await this.sweep();
-    const number = await this.control.nextNumber(spec.name);
+    const number = await this.nextNumber(spec.name);
     const index = this.names.index(spec.name, number);
     const aliases = { [this.names.generation(spec.name, number)]: {} };
     try {
@@ -92,7 +92,7 @@ export class Catalogue {
 
   async list(collection: string): Promise<readonly Generation[]> {
     const found = Object.entries(await this.indices(this.names.all(collection))).flatMap(([index, state]) => {
-      const number = Number(index.slice(index.lastIndexOf('.') + 1));
+      const number = numberOf(index);
       const aliases = state.aliases ?? {};
       if (!(this.names.generation(collection, number) in aliases)) return [];
       const { version } = specOf(state);
@@ -131,6 +131,15 @@ export class Catalogue {
         ? `no generation of ${collection} is live`
         : `${collection} has no generation ${generation}`,
     );
+  }
+
+  /** Greater than all there are, even if the index that counts them has been lost. */
+  private async nextNumber(collection: string): Promise<number> {
+    const taken = Object.keys(await this.indices(this.names.all(collection))).map(numberOf);
+    for (;;) {
+      const number = await this.control.nextNumber(collection);
+      if (taken.every((one) => one < number)) return number;
+    }
   }
 
   private stateOf(collection: string, aliases: Readonly<Record<string, unknown>>): Generation['state'] {
@@ -175,4 +184,8 @@ export class Catalogue {
 
 function specOf({ mappings }: estypes.IndicesIndexState): CollectionSpec {
   return mappings?._meta?.['spec'] as CollectionSpec;
+}
+
+function numberOf(index: string): number {
+  return Number(index.slice(index.lastIndexOf('.') + 1));
 }

@@ -1,7 +1,8 @@
 import { type estypes } from '@elastic/elasticsearch';
+import { EngineUnavailable } from '../../kernel/event-log';
 import { type Lease } from '../../kernel/read-store';
-import { type Connection } from './connection';
-import { Refused } from './failure';
+import { type Connection, type Request } from './connection';
+import { NoSuchIndex, Refused } from './failure';
 
 /** A lease as it is kept, and what its next change has to name. */
 interface Held {
@@ -21,7 +22,7 @@ export class Control {
   /** A number greater than all before: how often an entry has been written, which is never removed. */
   async nextNumber(collection: string): Promise<number> {
     await this.make();
-    const { _version: version } = await this.connection.ask((client, options) =>
+    const { _version: version } = await this.ask((client, options) =>
       client.index({ index: this.index, id: `generations of ${collection}`, document: {} }, options),
     );
     return version;
@@ -49,7 +50,7 @@ export class Control {
 
   private async read(name: string): Promise<Held | undefined> {
     try {
-      const { _source, _seq_no, _primary_term } = await this.connection.ask((client, options) =>
+      const { _source, _seq_no, _primary_term } = await this.ask((client, options) =>
         client.get<Lease>({ index: this.index, id: idOf(name) }, options),
       );
       if (_source === undefined || _seq_no === undefined || _primary_term === undefined) return undefined;
@@ -64,13 +65,24 @@ export class Control {
   private async replace(held: Held | undefined, lease: Lease): Promise<boolean> {
     const seen: Partial<estypes.IndexRequest> = held?.seen ?? { op_type: 'create' };
     try {
-      await this.connection.ask((client, options) =>
+      await this.ask((client, options) =>
         client.index({ index: this.index, id: idOf(lease.name), document: lease, ...seen }, options),
       );
       return true;
     } catch (error) {
       if (error instanceof Refused && error.status === 409) return false;
       throw error;
+    }
+  }
+
+  /** Should somebody have removed the index, it is made again next time. */
+  private async ask<Answer>(request: Request<Answer>): Promise<Answer> {
+    try {
+      return await this.connection.ask(request);
+    } catch (error) {
+      if (!(error instanceof NoSuchIndex)) throw error;
+      this.made = undefined;
+      throw new EngineUnavailable('the read store is not available: its index of leases has been removed');
     }
   }
 

@@ -57,6 +57,7 @@ export class Snapshot {
           client.search<Source>(
             {
               track_total_hits: false,
+              allow_partial_search_results: false,
               ...request,
               pit: { id: this.id, keep_alive: KEEP },
               ...(after === undefined ? {} : { search_after: after }),
