@@ -159,6 +159,19 @@ test('two logs at one URL share a connection, and the first to be closed leaves 
   expect(await log.append(stream, 0, newEvents(1))).toMatchObject({ revision: 1 });
 });
 
+test('a log that is closed leaves nothing under way', async () => {
+  await log.append(stream, NO_STREAM, newEvents(1));
+  const following = gather(log.subscribe({ after: START, prefixes: [stream] }));
+  proxy.faults.mute = true;
+  const appending = log.append(stream, 0, newEvents(1)).catch((error: unknown) => error);
+  const waiting = log.append(stream, 1, newEvents(1)).catch((error: unknown) => error);
+  await log.close();
+
+  expect(await appending).toBeInstanceOf(EngineUnavailable);
+  expect(await waiting).toBeInstanceOf(EngineUnavailable);
+  await expect(following).resolves.toBeDefined();
+});
+
 describe('a password in the URL is told to nobody', () => {
   const secret = 'p4ss:w?rd';
   const at = (rest: string): string => `esdb://admin:${secret}@127.0.0.1:9${rest}`;

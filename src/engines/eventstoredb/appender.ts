@@ -8,7 +8,7 @@ import { NO_STREAM, type NewEvent } from '../../kernel/event';
 import { type Appended, RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
 import { Patience } from './patience';
 import { toPosition } from './records';
-import { isFinal, isReconnecting, marksOf, NoAnswer } from './trouble';
+import { isFinal, isReconnecting, marksOf, NoAnswer, unavailable } from './trouble';
 
 /**
  * How long the server may take for an append (ms). It is told a time of day, so that a clock which is wrong by
@@ -62,6 +62,7 @@ export class Appender {
     }
   }
 
+  /** Appends under way fail; whether they were made is not known. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client.dispose();
@@ -71,6 +72,7 @@ export class Appender {
     const data = events.map(toData);
     const patience = new Patience(this.timing.patience);
     for (let time = this.timing.silence; ; time *= 2) {
+      if (this.#closed) throw unavailable(new Error('the log has been closed'));
       const client = this.#client;
       try {
         return await this.#tried(client, stream, expected, data, time);
@@ -92,6 +94,7 @@ export class Appender {
     if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#atWork += 1;
     try {
+      if (this.#closed) throw new NoAnswer('the log has been closed');
       const expectedRevision = expected === NO_STREAM ? MISSING : BigInt(expected);
       const appending = client.appendToStream(stream, data, { expectedRevision, deadline: DEADLINE });
       const { nextExpectedRevision, position } = await inTime(appending, time);
