@@ -53,7 +53,7 @@ describe('the benchmark', () => {
   it('prints a table for people', async () => {
     const args = [BENCH, 'reload-unchanged', '--count', '2000'];
     const env = { ...process.env, TEST_READ_STORE: '' };
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     const [heading, line, ...others] = stdout.trimEnd().split('\n');
     expect(heading).toMatch(/^figure +measured +bare +ratio +goal$/);
     expect(line).toMatch(
