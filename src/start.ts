@@ -41,7 +41,7 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
       : undefined;
     await projecting;
     const { esdbPort } = config;
-    const replay = esdbPort === undefined ? [] : [await offerLog(engines, esdbPort, opened)];
+    const replay = esdbPort === undefined ? [] : [await offerLog(engines, esdbPort, log, opened)];
     const port = url === undefined ? config.port : Number(new URL(url).port || 80);
     const shown = [...demoLines(baseUrlAt(config, port)), ...replay];
     return { ...(url === undefined ? {} : { url }), shown, stop };
@@ -75,8 +75,8 @@ async function project(engines: Engines, log: Logger, opened: Opened): Promise<v
 }
 
 /** The line that says where the log can be read. */
-async function offerLog(engines: Engines, port: number, opened: Opened): Promise<string> {
-  const endpoint = startLogEndpoint(engines, port);
+async function offerLog(engines: Engines, port: number, log: Logger, opened: Opened): Promise<string> {
+  const endpoint = startLogEndpoint(engines, port, (failure) => log.error(failure));
   opened.push(() => endpoint.close());
   return `the log can be read at ${await endpoint.open()}`;
 }

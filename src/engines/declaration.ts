@@ -10,6 +10,8 @@ import {
 export interface Field {
   readonly name: string;
   readonly type: FieldType;
+  /** Its place in the declaration, from 0. */
+  readonly index: number;
 }
 
 /** What a collection's declaration says of its fields, asked in the words of the port. All raise `UndeclaredField`. */
@@ -18,7 +20,9 @@ export class Declaration {
   readonly fields: ReadonlyMap<string, Field>;
 
   constructor({ fields, partition, sorts = [] }: CollectionSpec) {
-    this.fields = new Map(Object.entries(fields).map(([name, type]) => [name, { name, type }]));
+    this.fields = new Map(
+      Object.entries(fields).map(([name, type], index) => [name, { name, type, index }] as const),
+    );
     this.partition = partition;
     for (const name of [...sorts, ...(partition === undefined ? [] : [partition])])
       this.field(name, 'number');
@@ -45,7 +49,8 @@ export class Declaration {
   }
 }
 
-function isOf(type: FieldType, value: FieldValue): boolean {
+/** Whether a value is one that a field of this type may have. */
+export function isOf(type: FieldType, value: FieldValue): boolean {
   if (type === 'number') return Number.isSafeInteger(value);
   if (type === 'column') return typeof value === 'string';
   if (typeof value === 'object') return value.every((one) => typeof one === 'string');

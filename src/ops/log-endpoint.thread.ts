@@ -11,7 +11,9 @@ async function main({ ticket, tcpPort, port }: LogEndpointData): Promise<void> {
   let endpoint: EsdbEndpoint | undefined;
   const thread: LogEndpoint = {
     async open() {
-      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, readOnly: true });
+      const report = (error: unknown): void =>
+        port.postMessage({ report: error instanceof Error ? error.stack : String(error) });
+      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, readOnly: true, report });
       return endpoint.url;
     },
     async close() {

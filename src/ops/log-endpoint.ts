@@ -20,9 +20,13 @@ export interface LogEndpoint {
 
 /**
  * Offers the log to analysts, for reading, to programs of this machine alone: with any client of EventStoreDB. In a
- * thread of its own, since replaying a log is work. Needs compiled code.
+ * thread of its own, since replaying a log is work. `report` is told of bugs. Needs compiled code.
  */
-export function startLogEndpoint(engines: Engines, tcpPort: number): Remote<LogEndpoint> {
+export function startLogEndpoint(
+  engines: Engines,
+  tcpPort: number,
+  report: (failure: string) => void,
+): Remote<LogEndpoint> {
   const ticket = engines.ticket();
   const { port1, port2: port } = new MessageChannel();
   const workerData: LogEndpointData = { ticket, tcpPort, port };
@@ -31,5 +35,8 @@ export function startLogEndpoint(engines: Engines, tcpPort: number): Remote<LogE
     transferList: [port, ...ticket.ports],
   });
   thread.unref();
+  port1.on('message', (message: { readonly report?: string }) => {
+    if (message.report !== undefined) report(message.report);
+  });
   return callsOver<LogEndpoint>(port1);
 }

@@ -5,6 +5,7 @@ import {
   type FieldValue,
   UndeclaredField,
 } from '../../../kernel/read-store';
+import { Declaration, type Field, isOf } from '../../declaration';
 import { type SqlValue } from './store-file';
 import { encode, TOKENIZER } from './tokens';
 
@@ -42,9 +43,7 @@ export interface Row {
 /** The partition of everything where a collection has none. */
 const WHOLE = 0;
 
-interface Field {
-  readonly name: string;
-  readonly type: FieldType;
+interface CodedField extends Field {
   /** First character(s) of its tokens. */
   readonly code: string;
 }
@@ -54,32 +53,26 @@ export class Layout {
   readonly partition: string | undefined;
   readonly sorts: readonly string[];
   /** Fields that have a column in `keys`, in the order of the columns. */
-  readonly columns: readonly Field[];
-  private readonly fields: ReadonlyMap<string, Field>;
+  readonly columns: readonly CodedField[];
+  private readonly declaration: Declaration;
+  private readonly fields: readonly CodedField[];
 
   constructor(spec: CollectionSpec) {
-    const names = Object.entries(spec.fields);
-    const width = names.length <= 36 ? 1 : 2;
-    const fields = names.map(([name, type], index) => ({
-      name,
-      type,
-      code: index.toString(36).padStart(width, '0'),
-    }));
-    this.fields = new Map(fields.map((field) => [field.name, field]));
-    this.columns = fields.filter(({ type }) => type === 'number' || type === 'column');
+    this.declaration = new Declaration(spec);
+    this.fields = [...this.declaration.fields.values()].map((field) => this.coded(field));
+    this.columns = this.fields.filter(({ type }) => type === 'number' || type === 'column');
     this.partition = spec.partition;
     this.sorts = spec.sorts ?? [];
-    for (const name of [...this.sorts, ...(spec.partition === undefined ? [] : [spec.partition])])
-      this.field(name, 'number');
   }
 
   /** The declared field of this name, which has to be of one of these types. */
-  field(name: string, ...types: readonly FieldType[]): Field {
-    const field = this.fields.get(name);
-    if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);
-    if (!types.includes(field.type))
-      throw new UndeclaredField(`${name} is a ${field.type} field, not ${types.join(' or ')}`);
-    return field;
+  field(name: string, ...types: readonly FieldType[]): CodedField {
+    return this.coded(this.declaration.field(name, ...types));
+  }
+
+  private coded(field: Field): CodedField {
+    const width = this.declaration.fields.size <= 36 ? 1 : 2;
+    return { ...field, code: field.index.toString(36).padStart(width, '0') };
   }
 
   /** The tables, empty. */
@@ -108,8 +101,7 @@ export class Layout {
     const values: SqlValue[] = [];
     let tokens = '';
     let known = 0;
-    for (const field of this.fields.values()) {
-      const { name, type, code } = field;
+    for (const { name, type, code } of this.fields) {
       const value = fields[name];
       if (type === 'number' || type === 'column') values.push(isScalar(value) ? value : null);
       if (value === undefined) continue;
@@ -120,7 +112,8 @@ export class Layout {
       else tokens += ` ${code}${encode(String(value))}`;
     }
     const names = Object.keys(fields);
-    if (names.length > known) throw undeclared(names.find((name) => !this.fields.has(name)) ?? '', id);
+    if (names.length > known)
+      throw undeclared(names.find((name) => !this.declaration.fields.has(name)) ?? '', id);
     return { partition: this.partitionOf(fields, id), values, tokens };
   }
 
@@ -139,13 +132,6 @@ export function column(field: string): string {
 
 export function sortIndex(field: string): string {
   return `"by_${field.replaceAll('"', '""')}"`;
-}
-
-function isOf(type: FieldType, value: FieldValue): boolean {
-  if (type === 'number') return Number.isSafeInteger(value);
-  if (type === 'column') return typeof value === 'string';
-  if (typeof value === 'object') return value.every((one) => typeof one === 'string');
-  return type === 'keyword' && typeof value === 'string';
 }
 
 function isScalar(value: FieldValue | undefined): value is string | number {
