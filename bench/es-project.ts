@@ -1,13 +1,9 @@
 import { PROJECTIONS } from '../projections/index';
-import { Runner } from '../projections/runner';
-import { waitForPosition } from '../projections/wait';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
-import { type EventLog } from '../src/kernel/event-log';
-import { type ReadStore } from '../src/kernel/read-store';
 import { BareBulk } from './bare/es-bulk';
 import { ownStore } from './es-server';
 import { type Bench, compareRates, type Figure, timed } from './harness';
-import { openLoaded } from './read-models';
+import { openLoaded, projected } from './read-models';
 
 /**
  * Products of the log projected into live read models in an Elasticsearch, all that there are.
@@ -24,13 +20,13 @@ export async function esProject(bench: Bench): Promise<readonly Figure[]> {
   const store = openElasticsearch(url);
   const bare = new BareBulk(server);
   try {
-    await projected(log, store);
+    await projected({ log, store });
     const copies = await Promise.all(
       PROJECTIONS.map(({ collection: { name } }) => bare.copy(`${prefix}.${name}.live`)),
     );
     const figure = await compareRates(
       { figure: 'es-project', goal: 0.8, count: bench.count },
-      () => projected(log, store),
+      () => projected({ log, store }),
       async (round) => {
         let ms = 0;
         for (const [at, copy] of copies.entries()) {
@@ -45,24 +41,5 @@ export async function esProject(bench: Bench): Promise<readonly Figure[]> {
   } finally {
     await bare.remove(prefix);
     await Promise.all([bare.close(), store.close(), loaded.engines.close()]);
-  }
-}
-
-/** Projects all of the log into new live generations; ms. */
-export async function projected(log: EventLog, store: ReadStore): Promise<number> {
-  for (const { collection } of PROJECTIONS) {
-    const generation = await store.create(collection);
-    await store.finish(generation);
-    await store.swap(generation);
-  }
-  const head = await log.head();
-  const runner = new Runner(log, store, PROJECTIONS, { owner: 'bench', code: 'bench' });
-  try {
-    return await timed(async () => {
-      await runner.start();
-      await waitForPosition(store, PROJECTIONS, head, Infinity);
-    });
-  } finally {
-    await runner.stop();
   }
 }

@@ -5,11 +5,10 @@ import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { BareBulk } from './bare/es-bulk';
 import { anywhere, type BareRequest, BareSearches, BY_PRICE, NEWEST } from './bare/es-search';
-import { projected } from './es-project';
 import { ownStore } from './es-server';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
 import { CATEGORIES } from './products';
-import { openLoaded } from './read-models';
+import { openLoaded, projected } from './read-models';
 
 type Criteria = Parameters<typeof searchProducts>[1];
 type Keys = Omit<Criteria, 'feedIds' | 'visibleOnly' | 'window'>;
@@ -100,7 +99,7 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
   const indices = new BareBulk(server);
   const figures: Figure[] = [];
   try {
-    await projected(loaded.engines.log, store);
+    await projected({ log: loaded.engines.log, store });
     for (const [kind, made] of Object.entries(KINDS)) {
       const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
       let searches = 0;

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { PROJECTIONS } from '../projections/index';
-import { Runner } from '../projections/runner';
-import { waitForPosition } from '../projections/wait';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
-import { createLive, type Loaded, openLoaded, type Wanted, wantedOf } from './read-models';
+import { openLoaded, projected, type Wanted, wantedOf } from './read-models';
 
 /** Documents that both sides write in one transaction. */
 const BATCH = 1000;
@@ -25,27 +23,12 @@ export async function project(bench: Bench): Promise<readonly Figure[]> {
     for (const projection of PROJECTIONS) wanted.push(await wantedOf(loaded, projection));
     const figure = await compareRates(
       { figure: 'project', goal: 0.6, count: bench.count },
-      () => projected(loaded),
+      () => projected(loaded.engines),
       (round) => loadedBare(wanted, join(bench.folder, `project-${round}`)),
     );
     return [figure];
   } finally {
     await loaded.engines.close();
-  }
-}
-
-async function projected(loaded: Loaded): Promise<number> {
-  const { log, store } = loaded.engines;
-  for (const projection of PROJECTIONS) await createLive(loaded, projection);
-  const head = await log.head();
-  const runner = new Runner(log, store, PROJECTIONS, { owner: 'bench', code: 'bench' });
-  try {
-    return await timed(async () => {
-      await runner.start();
-      await waitForPosition(store, PROJECTIONS, head, Infinity);
-    });
-  } finally {
-    await runner.stop();
   }
 }
 

@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { fill } from '../projections/fill';
+import { PROJECTIONS } from '../projections/index';
 import { directoryAt } from '../src/directory/fold';
 import { prepareParked } from '../projections/parked';
 import { type Projection } from '../projections/projection';
+import { Runner } from '../projections/runner';
+import { waitForPosition } from '../projections/wait';
 import { Layout } from '../src/engines/embedded/store/layout';
 import { type Engines, openEngines } from '../src/engines/open';
-import { type Generation } from '../src/kernel/read-store';
+import { type CollectionSpec, type Generation, type ReadStore } from '../src/kernel/read-store';
 import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
-import { type Bench } from './harness';
+import { type Bench, timed } from './harness';
 import { Server } from './server';
 
 /** A data folder whose log has all products in feed 1, open in this process. */
@@ -29,10 +32,7 @@ export async function openLoaded(bench: Bench, name: string): Promise<Loaded> {
 }
 
 /** Puts a generation without a document in the place of the live one. */
-export async function createLive(
-  { engines: { store } }: Loaded,
-  { collection }: Projection,
-): Promise<Generation> {
+async function createLive(store: ReadStore, collection: CollectionSpec): Promise<Generation> {
   const generation = await store.create(collection);
   await store.finish(generation);
   await store.swap(generation);
@@ -65,10 +65,25 @@ export async function wantedOf(loaded: Loaded, projection: Projection): Promise<
   });
   return {
     rows: { keys, bodies, tokens },
-    schema: schemaOf(fileOf(loaded, await createLive(loaded, projection))),
+    schema: schemaOf(fileOf(loaded, await createLive(store, projection.collection))),
   };
 }
 
 function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string {
   return join(dataDir, 'read', `${collection}-g${number}.sqlite`);
+}
+
+/** Projects all of the log into new live generations; ms. */
+export async function projected({ log, store }: Pick<Engines, 'log' | 'store'>): Promise<number> {
+  for (const { collection } of PROJECTIONS) await createLive(store, collection);
+  const head = await log.head();
+  const runner = new Runner(log, store, PROJECTIONS, { owner: 'bench', code: 'bench' });
+  try {
+    return await timed(async () => {
+      await runner.start();
+      await waitForPosition(store, PROJECTIONS, head, Infinity);
+    });
+  } finally {
+    await runner.stop();
+  }
 }
