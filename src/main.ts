@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runCli } from './ops/cli';
+import { runCli } from './ops/cli/run-cli';
 
 /** Threads that are being closed do not keep a process alive: without this it would end before they have. */
 const ALIVE_MS = 60_000;

@@ -6,7 +6,7 @@ import { Directory } from '../../src/directory/directory';
 import { networkSchema } from '../../src/directory/network-file';
 import { tokenHash } from '../../src/directory/token';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { runCli } from '../../src/ops/cli';
+import { runCli } from '../../src/ops/cli/run-cli';
 import { type Start } from '../../src/ops/serve';
 import { settingsTable } from '../../src/settings';
 import { smallNetwork } from '../support/small-network';

@@ -1,0 +1,26 @@
+import { type Command } from 'commander';
+import { addSettings, isOfEngines, withEngines } from './settings';
+import { type Surroundings } from './surroundings';
+
+/** `affilog rebuild`. */
+export function addRebuild(affilog: Command, surroundings: Surroundings): void {
+  const { stdout, stderr, stopSignal } = surroundings;
+  const rebuilding = affilog
+    .command('rebuild')
+    .description('Build a read model anew from the log, beside the live one, and swap it in.')
+    .argument('<projection>', 'its name, or all')
+    .option('--force', 'Swap in spite of differences.')
+    .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
+      const { rebuildProjections } = await import('../rebuild.js');
+      const { progressOn } = await import('../progress.js');
+      await withEngines(command, surroundings, async (engines) => {
+        const display = await progressOn(stderr);
+        const onProgress = display.show.bind(display);
+        const options = { force, onProgress, signal: stopSignal() };
+        const rebuilt = await rebuildProjections(engines, name, options).finally(() => display.end());
+        for (const { generation, documents } of rebuilt)
+          stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
+      });
+    });
+  addSettings(rebuilding, isOfEngines);
+}

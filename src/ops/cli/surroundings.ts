@@ -1,0 +1,12 @@
+import { type Output } from '../progress';
+import { type Start } from '../serve';
+
+/** What a run of the program is given. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** From the call on, being asked to end aborts this instead of ending the process. */
+  readonly stopSignal: () => AbortSignal;
+  readonly start: Start;
+}
