@@ -1,0 +1,36 @@
+import { type RecordedEvent } from './event';
+import { type EventLog } from './event-log';
+
+/**
+ * The last event of a stream that a condition holds for, where it holds for all before that and for none after it. Few
+ * events are read, however long the stream is; fewest if it is near the end.
+ */
+export async function lastEventWhere(
+  log: EventLog,
+  stream: string,
+  holds: (event: RecordedEvent) => boolean,
+): Promise<RecordedEvent | undefined> {
+  const last = await eventAt(log, stream);
+  if (last === undefined || holds(last)) return last;
+  let over = last.revision;
+  let found: RecordedEvent | undefined;
+  for (let step = 1; over > 0 && found === undefined; step *= 2) {
+    const event = await eventAt(log, stream, Math.max(0, over - step));
+    if (event !== undefined && holds(event)) found = event;
+    else over = Math.max(0, over - step);
+  }
+  while (found !== undefined && over - found.revision > 1) {
+    const middle = Math.floor((found.revision + over) / 2);
+    const event = await eventAt(log, stream, middle);
+    if (event !== undefined && holds(event)) found = event;
+    else over = middle;
+  }
+  return found;
+}
+
+/** The event of this revision, by default the last one. */
+async function eventAt(log: EventLog, stream: string, from?: number): Promise<RecordedEvent | undefined> {
+  const options = { backwards: true, limit: 1, ...(from === undefined ? {} : { from }) };
+  for await (const [event] of log.readStream(stream, options)) return event;
+  return undefined;
+}

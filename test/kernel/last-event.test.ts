@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { randomUUID } from 'node:crypto';
+import { NO_STREAM } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { lastEventWhere } from '../../src/kernel/last-event';
+import { withLog } from '../support/temporary-log';
+
+async function append(log: EventLog, stream: string, expected: number, count: number): Promise<void> {
+  const events = Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    type: 'T',
+    data: '{}',
+    meta: '{}',
+  }));
+  await log.append(stream, expected, events);
+}
+
+describe('the last event of a stream that a condition holds for', () => {
+  test('is found wherever it is', async () => {
+    await withLog(async (log) => {
+      await append(log, 'other-1', NO_STREAM, 3);
+      await append(log, 'feed-1', NO_STREAM, 40);
+      await append(log, 'other-1', 2, 5);
+      await append(log, 'feed-1', 39, 23);
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: -1, max: 70 }), async (last) => {
+          const found = await lastEventWhere(log, 'feed-1', ({ revision }) => revision <= last);
+          expect(found?.revision ?? -1).toBe(Math.min(last, 62));
+        }),
+      );
+      expect(await lastEventWhere(log, 'feed-2', () => true)).toBeUndefined();
+    });
+  });
+
+  test('is found by looking at few', async () => {
+    await withLog(async (log) => {
+      for (let from = 0; from < 5000; from += 500)
+        await append(log, 'feed-1', from === 0 ? NO_STREAM : from - 1, 500);
+      for (const last of [4999, 4990, 2500, 0]) {
+        let looked = 0;
+        await lastEventWhere(log, 'feed-1', ({ revision }) => (looked += 1) > 0 && revision <= last);
+        expect(looked).toBeLessThan(30);
+      }
+    });
+  });
+});
