@@ -63,6 +63,11 @@ export function searchWindow(page = 1, pageSize = 100, limit = Infinity): Search
   return { offset, size: Math.min(perPage, end - offset) };
 }
 
+/** All that pages of a search can have. */
+export function wholeWindow(limit?: number): SearchWindow {
+  return searchWindow(1, SEARCH_CAP, limit);
+}
+
 /** Offers that match, in order, and the number of all of them. */
 export async function searchProducts(
   store: ReadStore,

@@ -10,7 +10,8 @@ import { type XmlElement } from '../wire/xml-write';
 export interface Renderings {
   readonly json: () => object;
   readonly xml?: () => XmlElement;
-  readonly csv?: () => string;
+  /** In pieces. */
+  readonly csv?: () => Iterable<string>;
 }
 
 export interface AnswerDetails {

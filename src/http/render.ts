@@ -19,7 +19,7 @@ export interface Rendered {
 export function renderResult(renderings: Renderings, status: number, view: View): Rendered {
   const { format } = view;
   if (format === 'csv' && renderings.csv !== undefined) {
-    return { status, contentType: CONTENT_TYPES.csv, body: [renderings.csv()] };
+    return { status, contentType: CONTENT_TYPES.csv, body: renderings.csv() };
   }
   if (format === 'xml' && renderings.xml !== undefined) {
     return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };

@@ -35,6 +35,13 @@ export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): voi
     throw keyFaults.unusable(`jsonp=${jsonp}: accepted for JSON only, this is ${format}`);
 }
 
+/** What the key `format` of a request names, of those that a failure can be told in; to CSV it is told in JSON. */
+const NAMED_FORMATS: ReadonlyMap<string | undefined, Format> = new Map([
+  ['json', 'json'],
+  ['xml', 'xml'],
+  ['csv', 'json'],
+]);
+
 /** How a failure is told, whatever else is wrong with the request (`docs/decisions.md#a1`). */
 export function failureView(request: FastifyRequest, service: Service | undefined): View {
   const { target } = factsOf(request.raw);
@@ -48,6 +55,13 @@ export function failureView(request: FastifyRequest, service: Service | undefine
 }
 
 function failureFormat(request: FastifyRequest, service: Service | undefined): Format {
+  const { matrix } = factsOf(request.raw).target;
+  const named = matrix
+    .find(({ name }) => name === 'format')
+    ?.value?.trim()
+    .toLowerCase();
+  const format = NAMED_FORMATS.get(named);
+  if (format !== undefined) return format;
   try {
     return formatOf(request, service?.byAccept ?? [], ['json', 'xml']);
   } catch {

@@ -3,15 +3,17 @@ import { CommandBus } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Posted, RequestKeys } from '../http/decorators';
+import { Caller, For, Offers, Posted, RequestKeys } from '../http/decorators';
 import { type PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
 import { DeleteProducts, LoadProducts } from './commands';
+import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type Loaded } from './load/loader';
 import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
+import { csvLayout, csvPieces } from './output-csv';
 import { toJsonProduct } from './output-json';
 import { toXmlResult } from './output-xml';
 import { SHOWN, type Shown } from './shown';
@@ -29,12 +31,19 @@ export class ProductsController {
 
   @Get()
   @For('advertiser', 'publisher')
+  @Offers('json', 'xml', 'csv')
   async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
-    const { totalHits, products, dates } = await this.queries.search(keys, caller);
-    return new Answer({
-      json: () => ({ productHeader: { totalHits }, products: products.map(toJsonProduct) }),
-      xml: () => toXmlResult(this.settings.vendor, totalHits, products, dates),
-    });
+    const style = csvStyleOf(keys);
+    const { totalHits, products, dates, customFields } = await this.queries.search(keys, caller);
+    const { format } = keys;
+    return new Answer(
+      {
+        json: () => ({ productHeader: { totalHits }, products: products.map(toJsonProduct) }),
+        xml: () => toXmlResult(this.settings.vendor, totalHits, products, dates),
+        csv: () => csvPieces(products, csvLayout({ ...style, dates, customFields })),
+      },
+      format === undefined ? {} : { format },
+    );
   }
 
   @Post()

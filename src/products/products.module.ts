@@ -12,7 +12,7 @@ export const productService: Service = {
   system: 'PRODUCTS',
   modules: ['products'],
   namespace: '/1.0/products',
-  byAccept: [],
+  byAccept: ['csv'],
   keyFaults,
   bodyFaults: {
     type: httpFaults.unsupportedType,

@@ -5,6 +5,7 @@ import {
   searchGroupedProducts,
   searchProducts,
   searchWindow,
+  wholeWindow,
 } from '../../projections/product-search';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
@@ -15,6 +16,7 @@ import { ReadStore } from '../kernel/read-store';
 import { mapInSlices } from '../kernel/slices';
 import { wordsOf } from '../wire/words';
 import { type Offer } from './offer';
+import { customFieldNames } from './output-csv';
 import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/key-types';
@@ -35,6 +37,8 @@ export interface SearchResult {
   readonly totalHits: number;
   readonly products: readonly OutputProduct[];
   readonly dates: OutputView['dates'];
+  /** Names of all custom fields of the whole result, asked for by `csvFlattenFields`. */
+  readonly customFields?: readonly string[];
 }
 
 /** What callers ask of products: the read models, joined with the directory. */
@@ -50,7 +54,8 @@ export class ProductQueries {
   async search(keys: SearchKeys, caller: Caller): Promise<SearchResult> {
     const { directory } = this.follower;
     const criteria = criteriaOf(keys, directory, caller);
-    const { total, groups } = await this.find(criteria, keys.groupOffersByProduct === true);
+    const isGrouped = keys.groupOffersByProduct === true;
+    const { total, groups } = await this.find(criteria, isGrouped);
     const dates = keys.dateOutputFormat ?? 'epoch';
     const prices = await this.pricesFor(groups.flat(), keys.priceHistory === true);
     const view: OutputView = {
@@ -62,7 +67,11 @@ export class ProductQueries {
       ...(prices === undefined ? {} : { prices }),
     };
     const products = await mapInSlices(groups.filter(isSome), (group) => toOutput(group, view));
-    return { totalHits: total, products, dates };
+    if (keys.csvFlattenFields !== true) return { totalHits: total, products, dates };
+    const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped);
+    // What is on the page has its columns, even if it has changed since the page was found.
+    const customFields = customFieldNames([...products, ...whole.groups.flatMap(productOf)]);
+    return { totalHits: total, products, dates, customFields };
   }
 
   private async find(
@@ -85,6 +94,11 @@ export class ProductQueries {
     );
     return isAsked ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
   }
+}
+
+/** The product of a group is that of its first offer. */
+function productOf([first]: readonly Offer[]): readonly Offer['product'][] {
+  return first === undefined ? [] : [first.product];
 }
 
 function isSome(group: readonly Offer[]): group is readonly [Offer, ...Offer[]] {

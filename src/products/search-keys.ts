@@ -1,6 +1,7 @@
 import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
 import { CURRENCY, LANGUAGE } from '../wire/iso-keys';
+import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 
 const values = { type: TEXT, multiple: true } as const;
@@ -20,7 +21,7 @@ const DATE_FORMAT: KeyType<'iso8601' | 'epoch'> = {
   takesAll: true,
 };
 
-/** Document 1, Search products: the query keys (for `token` and `jsonp` see `src/http`). */
+/** Document 1, Search products and CSV export: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
   q: values,
   fid: { type: INTEGER, multiple: true, required: true },
@@ -62,6 +63,7 @@ export const searchKeys = {
   techSpec: values,
   minInStock: { type: INTEGER },
   maxInStock: { type: INTEGER },
+  ...csvKeys,
 } as const satisfies KeyTable;
 
 export type SearchKeys = Keys<typeof searchKeys>;

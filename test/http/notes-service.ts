@@ -67,7 +67,7 @@ class NotesController {
       {
         json: () => ({ organisation: caller.organisationId, id, word }),
         xml: () => ({ notes: { $: { word }, id } }),
-        csv: () => `word\r\n${word}\r\n`,
+        csv: () => ['word\r\n', `${word}\r\n`],
       },
       format === 'csv' ? { format } : {},
     );

@@ -1,0 +1,46 @@
+import { BOOLEAN, type KeyType, oneOf } from '../wire/key-types';
+import { type CsvSeparators } from '../wire/csv-write';
+import { type Keys, type KeyTable } from '../wire/keys';
+import { productFaults as fault } from './faults';
+import { type CsvStyle } from './output-csv';
+
+/** A character that may separate or embrace: no line end, and one that parsers take for one character. */
+const USABLE = '[^\\r\\n\\ud800-\\udfff]';
+
+const SEPARATORS: KeyType<CsvSeparators> = {
+  accepts: 'three different characters, none of them a line end or beyond U+FFFF',
+  problem: 'unusable',
+  read: (text) => {
+    const [, column = '', value = '', part = ''] = THREE.exec(text) ?? [];
+    return new Set([column, value, part]).size === 3 ? [column, value, part] : undefined;
+  },
+};
+const THREE = new RegExp(`^(${USABLE})(${USABLE})(${USABLE})$`);
+
+const EMBRACE: KeyType<string> = {
+  accepts: 'one character, no line end and none beyond U+FFFF',
+  problem: 'unusable',
+  read: (text) => (ONE.test(text) ? text : undefined),
+};
+const ONE = new RegExp(`^${USABLE}$`);
+
+/** Document 1, CSV export: the keys beside those of what is exported. */
+export const csvKeys = {
+  format: { type: oneOf('csv', 'json', 'xml') },
+  csvSeparators: { type: SEPARATORS },
+  csvEmbrace: { type: EMBRACE },
+  csvFlattenFields: { type: BOOLEAN },
+} as const satisfies KeyTable;
+
+/** How the keys want CSV to be written, if it is; raises PF_430 when the embrace is a separator too. */
+export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof csvKeys>): CsvStyle {
+  const separators = csvSeparators ?? [',', ';', ':'];
+  const embrace = csvEmbrace ?? '"';
+  if (separators.includes(embrace)) {
+    const given = csvEmbrace === undefined ? `csvSeparators=${separators.join('')}` : `csvEmbrace=${embrace}`;
+    throw fault.illegalValue(
+      `${given}: accepted are separators and an embrace that differ: the separators are ${separators.join(' ')}, the embrace is ${embrace}`,
+    );
+  }
+  return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace };
+}

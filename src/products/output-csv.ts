@@ -1,0 +1,173 @@
+import { type CsvCell, csvLines, type CsvSeparators } from '../wire/csv-write';
+import { productFaults as fault } from './faults';
+import { type OutputOffer, type OutputProduct, type OutputView } from './output';
+import { formatPrice } from './price';
+
+/** Which columns, and what stands between them: Document 1, CSV export; `docs/decisions.md#p16`. */
+export interface CsvStyle {
+  /** Those of `;format=csv` (`docs/decisions.md#p15`), or of `.csv` and `text/csv` (`docs/decisions.md#p14`). */
+  readonly columns: 'of the key' | 'of the type';
+  readonly separators: CsvSeparators;
+  readonly embrace: string;
+}
+
+export interface CsvOptions extends CsvStyle {
+  readonly dates: OutputView['dates'];
+  /** Names of the custom fields that get columns of their own: those of the whole result. */
+  readonly customFields?: readonly string[] | undefined;
+}
+
+/** Products as lines of CSV, each ended. */
+export interface CsvLayout {
+  header(): string;
+  /** A line for each offer; what is not the offer's own is the product's. */
+  rows(product: OutputProduct): string;
+}
+
+/** What the cells of a line are made of. */
+interface Row {
+  readonly product: OutputProduct;
+  readonly offer: OutputOffer;
+  readonly dates: OutputView['dates'];
+  /** Values of the product's custom fields by name; needed for columns of their own only. */
+  readonly custom: ReadonlyMap<string, readonly string[]>;
+  /** Joins values of a list, or the parts of an image or of the identifiers. */
+  readonly list: (values: readonly CsvCell[]) => string;
+  /** Joins the parts of one value. */
+  readonly parts: (values: readonly CsvCell[]) => string;
+}
+
+type Cell = (row: Row) => CsvCell;
+
+/** Every column there is, of either layout. */
+const CELLS = {
+  name: ({ product }) => product.name,
+  productImage: ({ product: { productImage: image }, list }) => list([image.url, image.width, image.height]),
+  imageUrl: ({ product }) => product.productImage.url,
+  height: ({ product }) => product.productImage.height,
+  width: ({ product }) => product.productImage.width,
+  categories: ({ product, list, parts }) =>
+    list(product.categories.map(({ name, id, tdCategoryName }) => parts([name, id, tdCategoryName]))),
+  MerchantCategoryName: ({ product, list }) => list(product.categories.map(({ name }) => name)),
+  TDCategoryName: ({ product, list }) => list(product.categories.map(({ tdCategoryName }) => tdCategoryName)),
+  TDCategoryId: ({ product, list }) => list(product.categories.map(({ id }) => id)),
+  description: ({ product }) => product.description,
+  shortDescription: ({ product }) => product.shortDescription,
+  language: ({ product }) => product.language,
+  groupingId: ({ product }) => product.groupingId,
+  brand: ({ product }) => product.brand,
+  manufacturer: ({ product }) => product.manufacturer,
+  model: ({ product }) => product.model,
+  size: ({ product }) => product.size,
+  weight: ({ product }) => product.weight,
+  techSpecs: ({ product }) => product.techSpecs,
+  warranty: ({ product }) => product.warranty,
+  promoText: ({ product }) => product.promoText,
+  inStock: ({ product }) => product.inStock,
+  programLogo: ({ product }) => product.programLogo,
+  identifiers: ({ product: { identifiers: { ean, upc, isbn, sku, mpn } = {} }, list }) =>
+    list([ean, upc, isbn, sku, mpn]),
+  ean: ({ product }) => product.identifiers?.ean,
+  upc: ({ product }) => product.identifiers?.upc,
+  isbn: ({ product }) => product.identifiers?.isbn,
+  mpn: ({ product }) => product.identifiers?.mpn,
+  sku: ({ product }) => product.identifiers?.sku,
+  fields: ({ product: { fields = [] }, list, parts }) =>
+    list(fields.map(({ name, value }) => parts([name, value]))),
+  id: ({ offer }) => offer.id,
+  feedId: ({ offer }) => offer.feedId,
+  TDProductId: ({ offer }) => offer.sourceProductId,
+  sourceProductId: ({ offer }) => offer.sourceProductId,
+  programName: ({ offer }) => offer.programName,
+  productUrl: ({ offer }) => offer.productUrl,
+  price: ({ offer }) => formatPrice(offer.price.minor),
+  priceValue: ({ offer }) => formatPrice(offer.price.minor),
+  currency: ({ offer }) => offer.price.currency,
+  priceCurrency: ({ offer }) => offer.price.currency,
+  modified: ({ offer }) => offer.modified,
+  dateformat: ({ dates }) => dates.toUpperCase(),
+  dateFormat: ({ dates }) => dates.toUpperCase(),
+  availability: ({ offer }) => offer.availability,
+  condition: ({ offer }) => offer.condition,
+  deliveryTime: ({ offer }) => offer.deliveryTime,
+  shippingCost: ({ offer }) => offer.shippingCost,
+} as const satisfies Readonly<Record<string, Cell>>;
+
+type Column = keyof typeof CELLS;
+
+const COLUMNS: Readonly<Record<CsvStyle['columns'], readonly Column[]>> = {
+  'of the type': [
+    ...(['name', 'productImage', 'productUrl', 'imageUrl', 'height', 'width', 'categories'] as const),
+    ...(['MerchantCategoryName', 'TDCategoryName', 'TDCategoryId', 'TDProductId', 'description'] as const),
+    ...(['feedId', 'groupingId', 'id', 'language', 'modified', 'price', 'currency', 'programName'] as const),
+    ...(['availability', 'brand', 'condition', 'deliveryTime', 'ean', 'upc', 'isbn', 'mpn', 'sku'] as const),
+    ...(['identifiers', 'inStock', 'manufacturer', 'model', 'programLogo', 'promoText'] as const),
+    ...(['shippingCost', 'shortDescription', 'size', 'fields', 'warranty', 'weight', 'techSpecs'] as const),
+    'dateformat',
+  ],
+  'of the key': [
+    ...(['name', 'productImage', 'description', 'categories', 'fields', 'weight', 'size', 'model'] as const),
+    ...(['brand', 'manufacturer', 'techSpecs', 'shortDescription', 'promoText', 'ean', 'upc'] as const),
+    ...(['isbn', 'mpn', 'sku', 'feedId', 'productUrl', 'priceValue', 'priceCurrency', 'modified'] as const),
+    ...(['dateFormat', 'inStock', 'availability', 'deliveryTime', 'sourceProductId', 'warranty'] as const),
+    ...(['condition', 'programLogo', 'programName', 'shippingCost', 'id'] as const),
+  ],
+};
+
+/** Columns that custom fields may make (`docs/decisions.md#x26`). */
+const MAX_FLATTENED = 1000;
+
+/** How products are written in CSV; raises PF_430 for more custom fields than can be columns. */
+export function csvLayout({ columns, separators, embrace, dates, customFields }: CsvOptions): CsvLayout {
+  if (customFields !== undefined && customFields.length > MAX_FLATTENED) {
+    throw fault.illegalValue(
+      `csvFlattenFields=true: the result has ${customFields.length} custom fields, accepted are ${MAX_FLATTENED} at most`,
+    );
+  }
+  const line = csvLines(separators, embrace);
+  const [, value, part] = separators;
+  const list: Row['list'] = (values) => values.join(value);
+  const parts: Row['parts'] = (values) => values.join(part);
+  const cells = COLUMNS[columns].flatMap((column) => {
+    const cell: Cell = CELLS[column];
+    if (column !== 'fields' || customFields === undefined) return [{ header: column, cell }];
+    return [...customFields.map(customColumn), { header: column, cell: () => undefined }];
+  });
+  return {
+    header: () => line(cells.map(({ header }) => header)),
+    rows: (product) => {
+      const custom = customFields === undefined ? NONE : customValues(product);
+      const rows = product.offers.map((offer): Row => ({ product, offer, dates, custom, list, parts }));
+      return rows.map((row) => line(cells.map(({ cell }) => cell(row)))).join('');
+    },
+  };
+}
+
+/** Header and lines (`docs/decisions.md#p16`). */
+export function* csvPieces(products: Iterable<OutputProduct>, layout: CsvLayout): Generator<string> {
+  yield layout.header();
+  for (const product of products) yield layout.rows(product);
+}
+
+const NONE: Row['custom'] = new Map();
+
+function customColumn(name: string): { header: string; cell: Cell } {
+  return { header: `(field)${name}`, cell: ({ custom, list }) => list(custom.get(name) ?? []) };
+}
+
+function customValues({ fields = [] }: OutputProduct): Row['custom'] {
+  const values = new Map<string, string[]>();
+  for (const { name, value } of fields) {
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  return values;
+}
+
+/** The names of all custom fields of some products, as columns are ordered by them. */
+export function customFieldNames(products: Iterable<Pick<OutputProduct, 'fields'>>): readonly string[] {
+  const names = new Set<string>();
+  for (const { fields = [] } of products) for (const { name } of fields) names.add(name);
+  return [...names].sort();
+}

@@ -1,0 +1,254 @@
+import { parse } from 'csv-parse/sync';
+import { type Response, TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, FULL, product, refusals } from './posted';
+
+const { german, shared } = FEEDS;
+const AT = '2026-03-01T12:00:00.000Z';
+
+let app: TestApp;
+const { post } = clientOf(() => app);
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK, now: () => new Date(AT) });
+  await post(german, [
+    FULL,
+    product('plain', { ean: '4', price: 2, fields: [{ name: 'Size', value: 'L' }] }),
+  ]);
+  await post(shared, [product('also plain', { ean: '4', price: 3 })]);
+});
+afterAll(() => app.close());
+
+const get = (target: string, headers = {}) => app.get(target, { token: TOKENS.preisblick, headers });
+
+type Row = Readonly<Record<string, string>>;
+
+/** The rows of an answer, by a strict parser. */
+function rowsOf({ headers, body }: Response, separator = ',', quote = '"'): readonly Row[] {
+  expect(headers['content-type']).toBe('text/csv; charset=utf-8');
+  const options = { delimiter: separator, quote, escape: quote, record_delimiter: '\r\n' };
+  return parse(body, { columns: true, ...options });
+}
+
+/** The columns of `docs/decisions.md#p14` and `docs/decisions.md#p15`, with what each holds of the product `FULL`. */
+const LINK =
+  'https://pdt.affilog.example/click?a(1101)p(101)product(22001-full%20%281%29)ttid(19)' +
+  'url(https%3A%2F%2Fshop.example%2Fp%3Fa%3D1%26b%3D%282%29)';
+const ID = expect.stringMatching(/^[\da-f-]{36}$/) as string;
+const FULL_BY_TYPE: readonly (readonly [column: string, cell: string])[] = [
+  ['name', FULL.name],
+  ['productImage', 'https://img.example/1.jpg?x=1&y=2;500;300'],
+  ['productUrl', LINK],
+  ['imageUrl', 'https://img.example/1.jpg?x=1&y=2'],
+  ['height', '300'],
+  ['width', '500'],
+  ['categories', 'Over-Ear:11:Headphones;Nowhere::'],
+  ['MerchantCategoryName', 'Over-Ear;Nowhere'],
+  ['TDCategoryName', 'Headphones;'],
+  ['TDCategoryId', '11;'],
+  ['TDProductId', FULL.sourceProductId],
+  ['description', FULL.description],
+  ['feedId', String(german)],
+  ['groupingId', 'ean00012345678905'],
+  ['id', ID],
+  ['language', 'de'],
+  ['modified', String(Date.parse(AT))],
+  ['price', '1249.50'],
+  ['currency', 'EUR'],
+  ['programName', 'Nordlicht DE'],
+  ['availability', FULL.availability],
+  ['brand', FULL.brand],
+  ['condition', FULL.condition],
+  ['deliveryTime', FULL.deliveryTime],
+  ['ean', FULL.ean],
+  ['upc', FULL.upc],
+  ['isbn', FULL.isbn],
+  ['mpn', FULL.mpn],
+  ['sku', FULL.sku],
+  ['identifiers', `${FULL.ean};${FULL.upc};${FULL.isbn};${FULL.sku};${FULL.mpn}`],
+  ['inStock', '7'],
+  ['manufacturer', FULL.manufacturer],
+  ['model', FULL.model],
+  ['programLogo', 'https://nord.example/de.png'],
+  ['promoText', FULL.promoText],
+  ['shippingCost', FULL.shippingCost],
+  ['shortDescription', FULL.shortDescription],
+  ['size', FULL.size],
+  ['fields', 'Colour:Black;Cable:'],
+  ['warranty', FULL.warranty],
+  ['weight', FULL.weight],
+  ['techSpecs', FULL.techSpecs],
+  ['dateformat', 'EPOCH'],
+];
+
+/** Columns that the other layout has another name for. */
+const RENAMED: Readonly<Record<string, string>> = {
+  priceValue: 'price',
+  priceCurrency: 'currency',
+  dateFormat: 'dateformat',
+  sourceProductId: 'TDProductId',
+};
+const COLUMNS_BY_KEY = [
+  ...['name', 'productImage', 'description', 'categories', 'fields', 'weight', 'size', 'model', 'brand'],
+  ...['manufacturer', 'techSpecs', 'shortDescription', 'promoText', 'ean', 'upc', 'isbn', 'mpn', 'sku'],
+  ...['feedId', 'productUrl', 'priceValue', 'priceCurrency', 'modified', 'dateFormat', 'inStock'],
+  ...['availability', 'deliveryTime', 'sourceProductId', 'warranty', 'condition', 'programLogo'],
+  ...['programName', 'shippingCost', 'id'],
+];
+
+describe('CSV by extension or Accept (decisions P14)', () => {
+  it.each([
+    ['.csv', `/1.0/products.csv;fid=${german};brand=%C3%98rsted`, {}],
+    ['Accept', `/1.0/products;fid=${german};brand=%C3%98rsted`, { accept: 'text/csv' }],
+  ])('by %s has its 43 columns in order', async (_, target, headers) => {
+    const [row, ...others] = rowsOf(await get(target, headers));
+    expect(others).toEqual([]);
+    expect(Object.entries(row!)).toEqual(FULL_BY_TYPE);
+    expect(FULL_BY_TYPE).toHaveLength(43);
+  });
+
+  it('yields to another extension, and is not offered to posts', async () => {
+    const { headers } = await get(`/1.0/products.json;fid=${german}`, { accept: 'text/csv' });
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    const posted = await app.post(`/1.0/products.csv;fid=${german}`, { token: TOKENS.nord, body: '{}' });
+    expect([posted.statusCode, refusals(posted)[0]?.code]).toEqual([404, '404']);
+  });
+});
+
+describe('CSV by key (Document 1, CSV export; decisions P15)', () => {
+  it.each(['', '.json', '.xml', '.csv'])(
+    'after the extension "%s" has its 34 columns in order',
+    async (extension) => {
+      const [row] = rowsOf(await get(`/1.0/products${extension};fid=${german};format=csv;brand=%C3%98rsted`));
+      const full = new Map(FULL_BY_TYPE);
+      expect(Object.entries(row!)).toEqual(
+        COLUMNS_BY_KEY.map((column) => [column, full.get(RENAMED[column] ?? column)]),
+      );
+      expect(COLUMNS_BY_KEY).toHaveLength(34);
+    },
+  );
+
+  it('has ISO dates when they are asked for', async () => {
+    const rows = rowsOf(
+      await get(`/1.0/products;fid=${german};format=CSV;dateOutputFormat=iso8601;spId=plain`),
+    );
+    expect(rows).toMatchObject([{ dateFormat: 'ISO8601', modified: AT }]);
+  });
+
+  it('has the header also when nothing is found', async () => {
+    const { body } = await get(`/1.0/products;fid=${german};format=csv;q=nothing`);
+    expect(body).toBe(`${COLUMNS_BY_KEY.map((column) => `"${column}"`).join(',')}\r\n`);
+  });
+});
+
+describe('separators and embrace (Document 1, CSV export)', () => {
+  it('are those that are sent', async () => {
+    const answer = await get(
+      `/1.0/products;fid=${german};format=csv;csvSeparators=%3B|~;csvEmbrace=%27;brand=%C3%98rsted`,
+    );
+    expect(rowsOf(answer, ';', "'")).toMatchObject([
+      { categories: 'Over-Ear~11~Headphones|Nowhere~~', fields: 'Colour~Black|Cable~' },
+    ]);
+  });
+
+  it.each([
+    ['csvSeparators', '%2C%2C%3A', ',,:: accepted is three different characters'],
+    ['csvSeparators', '%2C%3B', ',;: accepted is three different characters'],
+    ['csvSeparators', '%2C%3B%3A%7C', ',;:|: accepted is three different characters'],
+    ['csvSeparators', '%2C%0A%3A', ',\n:: accepted is three different characters'],
+    ['csvSeparators', '%2C%0D%3A', ',\r:: accepted is three different characters'],
+    ['csvSeparators', '%2C%3B%F0%9F%98%80', ',;😀: accepted is three different characters'],
+    ['csvSeparators', '%2C%3B%22', ',;": accepted are separators and an embrace that differ'],
+    ['csvEmbrace', '%2C', ',: accepted are separators and an embrace that differ'],
+    ['csvEmbrace', '%22%22', '"": accepted is one character'],
+    ['csvEmbrace', '%0A', '\n: accepted is one character'],
+    ['csvFlattenFields', 'maybe', 'maybe: accepted is true or false'],
+    ['format', 'pdf', 'pdf: accepted is one of csv, json, xml'],
+  ])('%s=%s is refused, saying why (decisions X26)', async (key, value, message) => {
+    const answer = await get(`/1.0/products.csv;fid=${german};${key}=${value}`);
+    expect(answer.statusCode).toBe(400);
+    expect(refusals(answer)).toMatchObject([
+      { code: 'PF_430', message: expect.stringContaining(`${key}=${message}`) as string },
+    ]);
+  });
+});
+
+describe('csvFlattenFields (Document 1, CSV export; decisions P16)', () => {
+  it('gives each custom field of the whole result a column, the same on every page', async () => {
+    const page = async (number: number) =>
+      rowsOf(
+        await get(
+          `/1.0/products.csv;fid=${german};csvFlattenFields=true;orderBy=priceAsc;pageSize=1;page=${number}`,
+        ),
+      )[0];
+    const [cheap, dear] = [await page(1), await page(2)];
+    expect(Object.keys(cheap!)).toEqual(Object.keys(dear!));
+    expect(Object.keys(cheap!).slice(38, 42)).toEqual([
+      '(field)Cable',
+      '(field)Colour',
+      '(field)Size',
+      'fields',
+    ]);
+    expect(cheap).toMatchObject({ '(field)Cable': '', '(field)Colour': '', '(field)Size': 'L', fields: '' });
+    expect(dear).toMatchObject({
+      '(field)Cable': '',
+      '(field)Colour': 'Black',
+      '(field)Size': '',
+      fields: '',
+    });
+  });
+
+  it('of false, and not sent, leaves them in fields', async () => {
+    for (const keys of ['', ';csvFlattenFields=false'])
+      expect(rowsOf(await get(`/1.0/products.csv;fid=${german};spId=plain${keys}`))).toMatchObject([
+        { fields: 'Size:L' },
+      ]);
+  });
+});
+
+it('grouped offers have a row each, what is the product’s comes from the first (decisions P8)', async () => {
+  const rows = rowsOf(
+    await get(
+      `/1.0/products.csv;fid=${german},${shared};ean=4;groupOffersByProduct=true;csvFlattenFields=true`,
+    ),
+  );
+  expect(rows).toMatchObject([
+    { name: 'Product plain', TDProductId: 'plain', price: '2.00', '(field)Size': 'L' },
+    { name: 'Product plain', TDProductId: 'also plain', price: '3.00', currency: 'SEK', '(field)Size': 'L' },
+  ]);
+});
+
+it('sourceProductUrl and priceHistory are left out (decisions P16)', async () => {
+  const { body } = await get(`/1.0/products.csv;fid=${german};sourceproducturl=true;priceHistory=true`);
+  expect(body).toBe((await get(`/1.0/products.csv;fid=${german}`)).body);
+});
+
+describe('what fails', () => {
+  it.each([
+    ['/1.0/products.csv;fid=1', 'application/json; charset=utf-8'],
+    ['/1.0/products.xml;fid=1;format=csv', 'application/json; charset=utf-8'],
+    ['/1.0/products;fid=1;format=xml', 'application/xml; charset=utf-8'],
+    ['/1.0/products.xml;fid=1;format=json', 'application/json; charset=utf-8'],
+  ])('%s is told as %s (decisions A1, X27)', async (target, type) => {
+    const { statusCode, headers, body } = await get(target);
+    expect([statusCode, headers['content-type']]).toEqual([400, type]);
+    expect(body).toContain('PF_392');
+  });
+
+  it.each([`/1.0/products.csv;fid=${german}`, `/1.0/products;fid=${german};format=csv`])(
+    '%s with jsonp is told to the function (decisions A5, P27)',
+    async (target) => {
+      const { body } = await get(`${target}?jsonp=f`);
+      expect(body).toBe('/**/f(undefined, 400, "jsonp=f: accepted for JSON only, this is csv");');
+    },
+  );
+});
+
+it('format=json and format=xml win over the extension too (decisions X27)', async () => {
+  for (const [extension, format] of [
+    ['csv', 'json'],
+    ['json', 'xml'],
+  ]) {
+    const { headers } = await get(`/1.0/products.${extension};fid=${german};format=${format}`);
+    expect(headers['content-type']).toBe(`application/${format}; charset=utf-8`);
+  }
+});
