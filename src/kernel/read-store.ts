@@ -53,6 +53,15 @@ export type Filter =
   /** Each of these words is in one of these `words` fields. */
   | { readonly words: readonly string[]; readonly within: readonly string[] };
 
+/** Some documents of a snapshot, and what they are some of. */
+export interface SnapshotBatch {
+  readonly found: readonly Found[];
+  /** How many documents match in all. */
+  readonly total: number;
+  /** The snapshot surely has everything that was written with a checkpoint up to this one; it may have more. */
+  readonly checkpoint: Position;
+}
+
 /** Everything. */
 export const EVERYTHING: Filter = { all: [] };
 
@@ -174,8 +183,16 @@ export abstract class ReadStore {
     values: readonly (string | number)[],
     filter: Filter,
   ): Promise<ReadonlyMap<string | number, number>>;
-  /** Every matching document from one snapshot, by id ascending, in batches. */
-  abstract scan(target: Target, filter: Filter): AsyncIterable<readonly Found[]>;
+  /**
+   * Every matching document from one snapshot, by id ascending, in batches. The first batch is empty and comes before
+   * any document is read; the snapshot is held until the iteration ends.
+   */
+  abstract snapshot(target: Target, filter: Filter): AsyncIterable<SnapshotBatch>;
+
+  /** The documents of such a snapshot alone. */
+  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+    for await (const { found } of this.snapshot(target, filter)) if (found.length > 0) yield found;
+  }
 
   // Leases --------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import {
   type Lease,
   ReadStore,
   type Search,
+  type SnapshotBatch,
   type Target,
   type Write,
 } from '../../kernel/read-store';
@@ -104,13 +105,16 @@ export class ElasticsearchStore extends ReadStore {
     return await this.at(target, (place) => countBy(place, field, values, filter));
   }
 
-  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+  async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {
+    // In this order, so that the snapshot has what the checkpoint promises.
+    const checkpoint = await this.checkpoint(target);
+    await this.refresh(target);
     const { snapshot, layout } = await this.at(target, async ({ alias, layout, patience }) => ({
       snapshot: await Snapshot.open(this.connection, alias, patience),
       layout,
     }));
     try {
-      yield* scan(snapshot, filter, layout);
+      yield* scan(snapshot, filter, layout, checkpoint);
     } finally {
       await snapshot.close();
     }

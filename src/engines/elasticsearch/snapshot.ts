@@ -40,6 +40,12 @@ export class Snapshot {
     }
   }
 
+  /** How many match. */
+  async count(query: estypes.QueryDslQueryContainer): Promise<number> {
+    const { hits } = await this.search({ query, size: 0, track_total_hits: true });
+    return typeof hits.total === 'object' ? hits.total.value : (hits.total ?? 0);
+  }
+
   async close(): Promise<void> {
     // The server forgets it by itself when this fails.
     await this.connection
@@ -51,23 +57,25 @@ export class Snapshot {
     request: Paged,
     after: estypes.SortResults | undefined,
   ): Promise<estypes.SearchHit<Source>[]> {
+    const paging = after === undefined ? {} : { search_after: after };
+    const { hits } = await this.search<Source>({ track_total_hits: false, ...request, ...paging });
+    return hits.hits;
+  }
+
+  private async search<Source>(
+    request: Omit<estypes.SearchRequest, 'index' | 'pit'>,
+  ): Promise<estypes.SearchResponse<Source>> {
     try {
       const answer = await this.connection.ask(
         (client, options) =>
           client.search<Source>(
-            {
-              track_total_hits: false,
-              allow_partial_search_results: false,
-              ...request,
-              pit: { id: this.id, keep_alive: KEEP },
-              ...(after === undefined ? {} : { search_after: after }),
-            },
+            { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP } },
             options,
           ),
         this.patience,
       );
       this.id = answer.pit_id ?? this.id;
-      return answer.hits.hits;
+      return answer;
     } catch (error) {
       if (error instanceof Refused && error.status === 404)
         throw new EngineUnavailable('the read store is not available: it has lost a snapshot');

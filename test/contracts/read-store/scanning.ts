@@ -47,4 +47,24 @@ export function scanning(subject: Subject): void {
     await put(store, target, documents, 2);
     expect(await store.count(target, EVERYTHING)).toBe(documents.length);
   });
+
+  it('a snapshot that says how many there are and how far it surely reaches, before any is read', async () => {
+    const store = subject.store();
+    await live(store, OFFERS);
+    await put(store, target, documents, 7);
+    const [snapshot, none] = [{ field: 'feedId', in: [2] }, { field: 'feedId', in: [3] }].map((filter) =>
+      store.snapshot(target, filter)[Symbol.asyncIterator](),
+    );
+    expect((await snapshot!.next()).value).toEqual({ found: [], total: 1500, checkpoint: at(7) });
+    expect((await none!.next()).value).toEqual({ found: [], total: 0, checkpoint: at(7) });
+    expect((await none!.next()).done).toBe(true);
+    await put(store, target, [{ ...documents[1]!, body: 'after' }], 8);
+    await store.write(target, [{ remove: documents[3]!.id, version: at(9) }], at(9));
+    const ids: string[] = [];
+    for (let next = await snapshot!.next(); next.done !== true; next = await snapshot!.next()) {
+      expect(next.value).toMatchObject({ total: 1500, checkpoint: at(7) });
+      ids.push(...next.value.found.map(({ id, body }) => (body === 'before' ? id : body)));
+    }
+    expect(ids).toEqual(documents.filter(({ fields }) => fields.feedId === 2).map(({ id }) => id));
+  });
 }

@@ -11,6 +11,7 @@ import {
   NoGeneration,
   ReadStore,
   type Search,
+  type SnapshotBatch,
   type Target,
   type Write,
 } from '../../../kernel/read-store';
@@ -20,7 +21,7 @@ import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
 import { type Registered, Registry } from './registry';
-import { scan } from './scan';
+import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
 import { writeBatch } from './writer';
 
@@ -109,10 +110,10 @@ export class EmbeddedStore extends ReadStore {
     return this.at(target, (generation) => countBy(requireFinished(generation), field, values, filter));
   }
 
-  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+  async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {
     const own = this.at(target, (generation) => requireFinished(generation).again());
     try {
-      for (const batch of scan(own, filter)) {
+      for (const batch of snapshot(own, filter)) {
         yield batch;
         await setImmediate();
       }

@@ -1,6 +1,6 @@
-import { type Filter, type Found } from '../../../kernel/read-store';
+import { type Filter, type Found, type SnapshotBatch } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
-import { and, hitsOf, matchingRows, withRanges } from './hits';
+import { and, countOf, hitsOf, matchingRows, withRanges } from './hits';
 import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
 
@@ -8,10 +8,13 @@ import { raw, sql } from './sql';
 const BATCH = { documents: 500, characters: 1_000_000 } as const;
 
 /** All that match, by id, as of the moment it began; `generation` is open for this alone. */
-export function* scan(generation: GenerationFile, filter: Filter): Generator<readonly Found[]> {
+export function* snapshot(generation: GenerationFile, filter: Filter): Generator<SnapshotBatch> {
   const { file, layout } = generation;
   file.execute('BEGIN');
+  const checkpoint = generation.checkpoint();
   const hits = hitsOf(generation, filter);
+  const total = hits === undefined ? 0 : countOf(generation, hits);
+  yield { found: [], total, checkpoint };
   if (hits === undefined) return;
   const rows =
     hits.match === undefined && hits.values === undefined
@@ -26,9 +29,9 @@ export function* scan(generation: GenerationFile, filter: Filter): Generator<rea
     batch.push(found);
     characters += found.body.length;
     if (batch.length < BATCH.documents && characters < BATCH.characters) continue;
-    yield batch;
+    yield { found: batch, total, checkpoint };
     batch = [];
     characters = 0;
   }
-  if (batch.length > 0) yield batch;
+  if (batch.length > 0) yield { found: batch, total, checkpoint };
 }
