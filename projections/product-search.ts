@@ -7,9 +7,10 @@ import {
   type ReadStore,
 } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
+import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer, type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { FOLDED_KEYS, IDENTIFIERS, type ProductField, products } from './products';
+import { FOLDED_KEYS, type ProductField, products } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
 const SEARCH_CAP = 1000;

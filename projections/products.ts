@@ -1,31 +1,17 @@
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
+import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';
 import { type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
 
-/** Descriptive search keys (Document 1, Search products), all but one named like the posted field they match. */
-const DESCRIPTIVE = [
-  'brand',
-  'availability',
-  'condition',
-  'model',
-  'manufacturer',
-  'shippingCost',
-  'promoText',
-  'warranty',
-  'deliveryTime',
-  'weight',
-  'size',
-  'techSpec',
-] as const;
-
-export const IDENTIFIERS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
-
 /** Keys that match with case ignored (`docs/decisions.md#p5`). */
-export const FOLDED_KEYS = ['category', 'field', ...DESCRIPTIVE] as const;
+export const FOLDED_KEYS = [
+  ...(['category', 'field'] as const),
+  ...DESCRIPTIVE.map(([key]) => key),
+] satisfies readonly string[];
 
 const FIELDS = {
   feedId: 'number',
@@ -52,7 +38,7 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 1,
+    version: 2,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['price', 'modified'],
@@ -119,8 +105,8 @@ function fieldsOf(
   if (product.fields !== undefined) {
     fields.field = product.fields.map(({ name, value }) => foldCase(`${name}=${value}`));
   }
-  for (const key of DESCRIPTIVE) {
-    const value = product[key === 'techSpec' ? 'techSpecs' : key];
+  for (const [key, field] of DESCRIPTIVE) {
+    const value = product[field];
     if (value !== undefined) fields[key] = foldCase(value);
   }
   for (const key of IDENTIFIERS) {

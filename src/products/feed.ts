@@ -4,28 +4,19 @@
  * The names and shapes of these events are the storage format: add, never rename.
  */
 
+import { type IDENTIFIERS, type TEXTS } from './fields';
+
+type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
+
 /** A product as its events hold it: posted fields by the document's names, in one fixed order of keys. */
-export interface Product {
+export interface Product extends Texts<(typeof TEXTS)[number]> {
   readonly name: string;
   readonly description: string;
   readonly productUrl: string;
   readonly productImage: { readonly url: string; readonly width?: number; readonly height?: number };
   readonly categories: readonly PostedCategory[];
-  readonly availability?: string;
-  readonly brand?: string;
-  readonly condition?: string;
-  readonly deliveryTime?: string;
   readonly identifiers?: Identifiers;
   readonly inStock?: number;
-  readonly manufacturer?: string;
-  readonly model?: string;
-  readonly promoText?: string;
-  readonly shippingCost?: string;
-  readonly shortDescription?: string;
-  readonly size?: string;
-  readonly techSpecs?: string;
-  readonly warranty?: string;
-  readonly weight?: string;
   readonly fields?: readonly { readonly name: string; readonly value: string }[];
 }
 
@@ -36,13 +27,7 @@ export interface PostedCategory {
   readonly tdCategoryName?: string;
 }
 
-export interface Identifiers {
-  readonly ean?: string;
-  readonly sku?: string;
-  readonly upc?: string;
-  readonly isbn?: string;
-  readonly mpn?: string;
-}
+export type Identifiers = Texts<(typeof IDENTIFIERS)[number]>;
 
 /** `price` in minor units (cents); `at` an ISO 8601 instant. */
 export type FeedEvent =

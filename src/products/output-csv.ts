@@ -1,5 +1,6 @@
 import { type CsvCell, csvLines, type CsvSeparators } from '../wire/csv-write';
 import { productFaults as fault } from './faults';
+import { IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView } from './output';
 import { formatPrice } from './price';
 
@@ -41,6 +42,24 @@ type Cell = (row: Row) => CsvCell;
 
 /** Every column there is, of either layout. */
 const CELLS = {
+  ...each(
+    PRODUCT_TEXTS,
+    (name) =>
+      ({ product }) =>
+        product[name],
+  ),
+  ...each(
+    OFFER_TEXTS,
+    (name) =>
+      ({ offer }) =>
+        offer[name],
+  ),
+  ...each(
+    IDENTIFIERS,
+    (name) =>
+      ({ product }) =>
+        product.identifiers?.[name],
+  ),
   name: ({ product }) => product.name,
   productImage: ({ product: { productImage: image }, list }) => list([image.url, image.width, image.height]),
   imageUrl: ({ product }) => product.productImage.url,
@@ -52,26 +71,12 @@ const CELLS = {
   TDCategoryName: ({ product, list }) => list(product.categories.map(({ tdCategoryName }) => tdCategoryName)),
   TDCategoryId: ({ product, list }) => list(product.categories.map(({ id }) => id)),
   description: ({ product }) => product.description,
-  shortDescription: ({ product }) => product.shortDescription,
   language: ({ product }) => product.language,
   groupingId: ({ product }) => product.groupingId,
-  brand: ({ product }) => product.brand,
-  manufacturer: ({ product }) => product.manufacturer,
-  model: ({ product }) => product.model,
-  size: ({ product }) => product.size,
-  weight: ({ product }) => product.weight,
-  techSpecs: ({ product }) => product.techSpecs,
-  warranty: ({ product }) => product.warranty,
-  promoText: ({ product }) => product.promoText,
   inStock: ({ product }) => product.inStock,
   programLogo: ({ product }) => product.programLogo,
   identifiers: ({ product: { identifiers: { ean, upc, isbn, sku, mpn } = {} }, list }) =>
     list([ean, upc, isbn, sku, mpn]),
-  ean: ({ product }) => product.identifiers?.ean,
-  upc: ({ product }) => product.identifiers?.upc,
-  isbn: ({ product }) => product.identifiers?.isbn,
-  mpn: ({ product }) => product.identifiers?.mpn,
-  sku: ({ product }) => product.identifiers?.sku,
   fields: ({ product: { fields = [] }, list, parts }) =>
     list(fields.map(({ name, value }) => parts([name, value]))),
   id: ({ offer }) => offer.id,
@@ -87,11 +92,14 @@ const CELLS = {
   modified: ({ offer }) => offer.modified,
   dateformat: ({ dates }) => dates.toUpperCase(),
   dateFormat: ({ dates }) => dates.toUpperCase(),
-  availability: ({ offer }) => offer.availability,
-  condition: ({ offer }) => offer.condition,
-  deliveryTime: ({ offer }) => offer.deliveryTime,
-  shippingCost: ({ offer }) => offer.shippingCost,
 } as const satisfies Readonly<Record<string, Cell>>;
+
+function each<Name extends string>(
+  names: readonly Name[],
+  cellOf: (name: Name) => Cell,
+): Readonly<Record<Name, Cell>> {
+  return Object.fromEntries(names.map((name) => [name, cellOf(name)])) as Record<Name, Cell>;
+}
 
 type Column = keyof typeof CELLS;
 

@@ -1,4 +1,5 @@
 import { type XmlElement } from '../wire/xml-write';
+import { fieldsLike, IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
 import { formatPrice } from './price';
 
@@ -24,23 +25,10 @@ export function toXmlResult(
   };
 }
 
-/** Optional elements of the common namespace, by their JSON names, in the order they are written. */
-const COMMON = [
-  'weight',
-  'size',
-  'model',
-  'brand',
-  'manufacturer',
-  'techSpecs',
-  'shortDescription',
-  'promoText',
-  'warranty',
-  'inStock',
-  'programLogo',
-] as const;
+/** Optional elements of the common namespace, in the order they are written. */
+const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
 
-/** Those that clients look for on the offer too (`docs/decisions.md#p24`). */
-const ON_OFFER_TOO = ['programLogo', 'inStock', 'warranty'] as const;
+const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
 
 function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
@@ -55,8 +43,8 @@ function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
       : {
           'ns2:fields': { 'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })) },
         }),
-    ...prefixed(COMMON, product),
-    ...prefixed(['ean', 'upc', 'isbn', 'mpn', 'sku'], identifiers),
+    ...chosen(COMMON, product, 'ns2:'),
+    ...chosen(IDENTIFIERS, identifiers, 'ns2:'),
     offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) },
   };
 }
@@ -73,11 +61,8 @@ function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Date
     ...(offer.priceHistory === undefined
       ? {}
       : { priceHistory: { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) } }),
-    ...present('availability', offer.availability),
-    ...present('deliveryTime', offer.deliveryTime),
-    ...present('condition', offer.condition),
-    ...present('shippingCost', offer.shippingCost),
-    ...(Object.assign({}, ...ON_OFFER_TOO.map((name) => present(name, product[name]))) as XmlElement),
+    ...chosen(OFFER_TEXTS, offer),
+    ...chosen(ON_OFFER_TOO, product),
   };
 }
 
@@ -89,13 +74,15 @@ function sizeOf({ width, height }: OutputProduct['productImage']): XmlElement {
   return { ...present('width', width), ...present('height', height) };
 }
 
-function prefixed<Key extends string>(
-  names: readonly Key[],
-  from: Readonly<Partial<Record<Key, string | number>>>,
-): XmlElement {
-  return Object.fromEntries(
-    names.flatMap((name) => (from[name] === undefined ? [] : [[`ns2:${name}`, from[name]]])),
-  );
+type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
+
+function chosen<Name extends string>(names: readonly Name[], from: Values<Name>, prefix = ''): XmlElement {
+  const elements: Record<string, string | number> = {};
+  for (const name of names) {
+    const value = from[name];
+    if (value !== undefined) elements[`${prefix}${name}`] = value;
+  }
+  return elements;
 }
 
 function present(name: string, value: string | number | undefined): XmlElement {

@@ -1,6 +1,7 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type PostedCategory, type Product } from './feed';
+import { fieldsLike } from './fields';
 import { groupingIdOf } from './gtin';
 import { type Offer } from './offer';
 import { formatPrice } from './price';
@@ -23,29 +24,26 @@ export interface OutputView {
 
 type OutputDate = number | string;
 
+/** Optional fields that are answered as they were posted. */
+const AS_POSTED = {
+  product: fieldsLike({ on: 'product', posted: 'optional' }),
+  offer: fieldsLike({ on: 'offer', posted: 'optional' }),
+};
+
 /** Document 1, Product (search and bulk output). */
-export interface OutputProduct extends Pick<Product, 'name' | 'description' | 'productImage'> {
+export interface OutputProduct
+  extends
+    Pick<Product, 'name' | 'description' | 'productImage'>,
+    Pick<Product, (typeof AS_POSTED.product)[number]> {
   readonly categories: readonly PostedCategory[];
   readonly language?: string;
-  readonly identifiers?: Product['identifiers'];
-  readonly fields?: Product['fields'];
-  readonly offers: readonly OutputOffer[];
-  readonly brand?: string;
-  readonly manufacturer?: string;
-  readonly model?: string;
-  readonly size?: string;
-  readonly techSpecs?: string;
-  readonly warranty?: string;
-  readonly weight?: string;
-  readonly promoText?: string;
-  readonly shortDescription?: string;
-  readonly inStock?: number;
   readonly programLogo?: string;
   readonly groupingId: string;
+  readonly offers: readonly OutputOffer[];
 }
 
 /** Document 1, Offer object; each format writes the price in its own way. */
-export interface OutputOffer {
+export interface OutputOffer extends Pick<Product, (typeof AS_POSTED.offer)[number]> {
   readonly id: string;
   readonly feedId: number;
   readonly sourceProductId: string;
@@ -55,10 +53,6 @@ export interface OutputOffer {
   readonly price: OutputPrice;
   readonly priceHistory?: readonly PastPrice[];
   readonly modified: OutputDate;
-  readonly availability?: string;
-  readonly deliveryTime?: string;
-  readonly condition?: string;
-  readonly shippingCost?: string;
 }
 
 /** `minor`: in minor units; `currency`: ISO 4217, empty when the feed is gone. */
@@ -87,21 +81,10 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
       toCategory(category, first.mapped[at] ?? null, directory),
     ),
     ...optional('language', feed?.language),
-    ...optional('identifiers', product.identifiers),
-    ...optional('fields', product.fields),
-    offers: offers.map((offer) => toOffer(offer, view)),
-    ...optional('brand', product.brand),
-    ...optional('manufacturer', product.manufacturer),
-    ...optional('model', product.model),
-    ...optional('size', product.size),
-    ...optional('techSpecs', product.techSpecs),
-    ...optional('warranty', product.warranty),
-    ...optional('weight', product.weight),
-    ...optional('promoText', product.promoText),
-    ...optional('shortDescription', product.shortDescription),
-    ...optional('inStock', product.inStock),
+    ...picked(AS_POSTED.product, product),
     ...optional('programLogo', program?.logoUrl ?? undefined),
     groupingId: groupingIdOf(product.identifiers, first.id),
+    offers: offers.map((offer) => toOffer(offer, view)),
   };
 }
 
@@ -148,11 +131,18 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
       })),
     ),
     modified: toDate(modified, view.dates),
-    ...optional('availability', product.availability),
-    ...optional('deliveryTime', product.deliveryTime),
-    ...optional('condition', product.condition),
-    ...optional('shippingCost', product.shippingCost),
+    ...picked(AS_POSTED.offer, product),
   };
+}
+
+/** Those of the fields that are there. */
+function picked<Name extends keyof Product>(names: readonly Name[], product: Product): Pick<Product, Name> {
+  const fields: Partial<Record<Name, unknown>> = {};
+  for (const name of names) {
+    const value = product[name];
+    if (value !== undefined) fields[name] = value;
+  }
+  return fields as Pick<Product, Name>;
 }
 
 function toDate(time: number, dates: OutputView['dates']): OutputDate {

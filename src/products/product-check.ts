@@ -3,6 +3,7 @@ import { isWebUrl } from '../wire/web-url';
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { type Identifiers, type PostedCategory, type Product } from './feed';
 import { productFaults as fault } from './faults';
+import { IDENTIFIERS, TEXTS } from './fields';
 import { parsePrice } from './price';
 
 /** A posted product that may be stored: its content is what `ProductListed` holds, its price in minor units. */
@@ -28,25 +29,6 @@ type Posted = Readonly<Record<string, unknown>>;
 
 /** Where a value stands; made only when there is something to say of it. */
 type Place = string | (() => string);
-
-/** Optional fields that are plain text (Document 1, Product posted by an advertiser). */
-const TEXTS = [
-  'availability',
-  'brand',
-  'condition',
-  'deliveryTime',
-  'manufacturer',
-  'model',
-  'promoText',
-  'shippingCost',
-  'shortDescription',
-  'size',
-  'techSpecs',
-  'warranty',
-  'weight',
-] as const;
-
-const IDENTIFIERS = ['ean', 'sku', 'upc', 'isbn', 'mpn'] as const;
 
 /**
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as

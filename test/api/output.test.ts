@@ -171,12 +171,14 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
               el('common field', { name: 'Colour' }, 'Black'),
               el('common field', { name: 'Cable' }),
             ),
-            ...[
-              ...['weight', 'size', 'model', 'brand', 'manufacturer', 'techSpecs', 'shortDescription'],
-              ...['promoText', 'warranty', 'inStock'],
-            ].map((name) => el(`common ${name}`, {}, String(FULL[name as 'inStock']))),
+            ...['brand', 'manufacturer', 'model', 'promoText', 'shortDescription', 'size', 'techSpecs'].map(
+              (name) => el(`common ${name}`, {}, FULL[name as 'model']),
+            ),
+            ...['warranty', 'weight', 'inStock'].map((name) =>
+              el(`common ${name}`, {}, String(FULL[name as 'inStock'])),
+            ),
             el('common programLogo', {}, 'https://nord.example/de.png'),
-            ...['ean', 'upc', 'isbn', 'mpn', 'sku'].map((name) =>
+            ...['ean', 'sku', 'upc', 'isbn', 'mpn'].map((name) =>
               el(`common ${name}`, {}, FULL[name as 'ean']),
             ),
             el(
@@ -197,12 +199,12 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
                   el('price', { ...date, date: FIRST, currency: 'EUR' }, '1199.00'),
                 ),
                 el('availability', {}, 'in stock'),
-                el('deliveryTime', {}, '1-2 days'),
                 el('condition', {}, 'new'),
+                el('deliveryTime', {}, '1-2 days'),
                 el('shippingCost', {}, '4.95'),
-                el('programLogo', {}, 'https://nord.example/de.png'),
-                el('inStock', {}, '7'),
                 el('warranty', {}, '2 years'),
+                el('inStock', {}, '7'),
+                el('programLogo', {}, 'https://nord.example/de.png'),
               ),
             ),
           ),
