@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
@@ -21,6 +22,8 @@ const FIELDS = {
   /** 1 when it is mapped to a platform category: publishers see no other (`docs/decisions.md#p13`). */
   visible: 'number',
   groupId: 'column',
+  /** One for all products with the same categories, each mapped to the same. */
+  categorySet: 'column',
   spId: 'keyword',
   tdCategoryId: 'keyword',
   /** What its mapping hangs on. */
@@ -82,6 +85,11 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
 };
 
+/** Short, since every product bears it, and long enough for no two of a feed ever to be the same. */
+function digest(value: unknown): string {
+  return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
+}
+
 function fieldsOf(
   { feedId, sourceProductId, price, modified, mapped, product }: StoredOffer,
   id: string,
@@ -94,6 +102,7 @@ function fieldsOf(
     modified,
     visible: tdCategoryId.length > 0 ? 1 : 0,
     groupId: groupingIdOf(identifiers, id),
+    categorySet: digest([categories, mapped]),
     spId: sourceProductId,
     tdCategoryId,
     mapping: mappingKeys(categories),

@@ -98,6 +98,24 @@ export interface GroupSearch {
   readonly members: number;
 }
 
+export interface GroupCount {
+  readonly filter: Filter;
+  /** A `column` field; a document without it is in no group. */
+  readonly groupBy: string;
+  /** Most groups of an answer, at least one, at most 10,000; there may be fewer where documents are large. */
+  readonly size: number;
+  /** The `next` of the answer before. */
+  readonly after?: string;
+}
+
+/** Some of the groups. Answers that follow one another are each of their own moment. */
+export interface GroupCounts {
+  /** Each with any one of its documents. */
+  readonly groups: readonly { readonly count: number; readonly one: Found }[];
+  /** Where to go on; absent when these are the last ones. */
+  readonly next?: string;
+}
+
 /** A generation: one physical copy of a collection. One is live, others are being built or kept for rollback. */
 export interface Generation {
   readonly collection: string;
@@ -176,13 +194,8 @@ export abstract class ReadStore {
     search: GroupSearch,
   ): Promise<{ total: number; groups: readonly (readonly Found[])[] }>;
   abstract count(target: Target, filter: Filter): Promise<number>;
-  /** How many of the matching documents have each of these values of a `keyword`, `column` or `number` field. */
-  abstract countBy(
-    target: Target,
-    field: string,
-    values: readonly (string | number)[],
-    filter: Filter,
-  ): Promise<ReadonlyMap<string | number, number>>;
+  /** How many of the matching documents have each value of a `column` field, so many values at a time. */
+  abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
   /**
    * Every matching document from one snapshot, by id ascending, in batches. The first batch is empty and comes before
    * any document is read; the snapshot is held until the iteration ends.

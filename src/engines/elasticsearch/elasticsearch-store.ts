@@ -4,6 +4,8 @@ import {
   type Filter,
   type Found,
   type Generation,
+  type GroupCount,
+  type GroupCounts,
   type GroupSearch,
   type Lease,
   ReadStore,
@@ -15,7 +17,7 @@ import {
 import { type Catalogue } from './catalogue';
 import { type Connection } from './connection';
 import { type Control } from './control';
-import { countBy } from './count-by';
+import { countGroups } from './count-groups';
 import { get, positionOf } from './get';
 import { searchGroups } from './groups';
 import { type Names } from './names';
@@ -96,13 +98,8 @@ export class ElasticsearchStore extends ReadStore {
     });
   }
 
-  async countBy(
-    target: Target,
-    field: string,
-    values: readonly (string | number)[],
-    filter: Filter,
-  ): Promise<ReadonlyMap<string | number, number>> {
-    return await this.at(target, (place) => countBy(place, field, values, filter));
+  async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
+    return await this.at(target, (place) => countGroups(place, wanted));
   }
 
   async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {

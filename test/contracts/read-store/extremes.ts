@@ -2,6 +2,7 @@ import { type Document, EVERYTHING, type Filter, type Order } from '../../../src
 import { oracleOf } from '../../support/oracle';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
+import { countedGroups } from './searching';
 
 const target = { collection: OFFERS.name };
 
@@ -68,6 +69,20 @@ export function extremes(subject: Subject): void {
     await subject.store().refresh(target);
     expect(await searched(EVERYTHING)).toEqual([IDS[0]]);
     expect(await subject.store().get(target, IDS)).toHaveLength(1);
+  });
+
+  it('groups by values of any length, none of which is another, and by none', async () => {
+    await live(subject.store(), OFFERS);
+    const twice = (groupId: string, n: number) =>
+      ['a', 'b'].map((id) => documentOf(`${n}${id}`, { groupId }));
+    const bare: Document = { id: 'bare', fields: { feedId: 1 }, body: 'bare' };
+    await put(subject.store(), target, ['', ...IDS].flatMap(twice).concat(bare));
+    const wanted = { filter: EVERYTHING, groupBy: 'groupId', size: 4 };
+    const groups = await countedGroups(subject.store(), target, wanted);
+    expect(groups.map(({ one, count }) => [one.id.slice(0, -1), count])).toEqual(
+      expect.arrayContaining(['', ...IDS].map((_, n) => [`${n}`, 2])),
+    );
+    expect(groups).toHaveLength(IDS.length + 1);
   });
 
   it('words and values of any length, none of which is another', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import {
   type Document,
   type Filter,
+  type GroupCount,
   type GroupOrder,
   type GroupSearch,
   type Order,
@@ -14,7 +15,7 @@ export interface Queries {
   readonly filter: fc.Arbitrary<Filter>;
   readonly search: fc.Arbitrary<Search>;
   readonly groupSearch: fc.Arbitrary<GroupSearch>;
-  readonly countBy: fc.Arbitrary<{ field: string; values: (string | number)[]; filter: Filter }>;
+  readonly groupCount: fc.Arbitrary<GroupCount>;
 }
 
 export function queriesFor(documents: readonly Document[]): Queries {
@@ -25,6 +26,7 @@ export function queriesFor(documents: readonly Document[]): Queries {
     return [...new Set(values)].slice(0, 300);
   };
   const words = [...new Set([...valuesOf('title'), ...valuesOf('description')])].map(String);
+  const groups = new Set(documents.map(({ fields }) => fields['groupId'])).size;
   const numbers = fc.constantFrom('price', 'modified', 'stock');
   const word = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...words) }, fc.constant('nowhere'));
 
@@ -83,12 +85,10 @@ export function queriesFor(documents: readonly Document[]): Queries {
       ...page,
       members: fc.constantFrom(1, 2, 1000),
     }),
-    countBy: fc.constantFrom('feedId', 'price', 'stock', 'groupId', 'brand', 'tags').chain((field) =>
-      fc.record({
-        field: fc.constant(field),
-        values: someOf([...valuesOf(field), 'none', 9], 8),
-        filter,
-      }),
-    ),
+    groupCount: fc.record({
+      filter,
+      groupBy: fc.constant('groupId'),
+      size: fc.constantFrom(Math.ceil(groups / 3), groups, 10_000),
+    }),
   };
 }

@@ -6,6 +6,8 @@ import {
   type Filter,
   type Found,
   type Generation,
+  type GroupCount,
+  type GroupCounts,
   type GroupSearch,
   type Lease,
   NoGeneration,
@@ -15,7 +17,7 @@ import {
   type Target,
   type Write,
 } from '../../../kernel/read-store';
-import { countBy } from './count-by';
+import { countGroups } from './count-groups';
 import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
@@ -101,13 +103,8 @@ export class EmbeddedStore extends ReadStore {
     });
   }
 
-  async countBy(
-    target: Target,
-    field: string,
-    values: readonly (string | number)[],
-    filter: Filter,
-  ): Promise<ReadonlyMap<string | number, number>> {
-    return this.at(target, (generation) => countBy(requireFinished(generation), field, values, filter));
+  async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
+    return this.at(target, (generation) => countGroups(requireFinished(generation), wanted));
   }
 
   async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {

@@ -7,7 +7,7 @@ import { type EmbeddedStore } from './embedded-store';
 import { type ReaderData } from './reader.thread';
 
 /** The part of the store that reader threads answer. */
-type Queries = Pick<EmbeddedStore, 'get' | 'search' | 'searchGroups' | 'count' | 'countBy' | 'forget'>;
+type Queries = Pick<EmbeddedStore, 'get' | 'search' | 'searchGroups' | 'count' | 'countGroups' | 'forget'>;
 
 interface Reader {
   readonly queries: Remote<Queries>;

@@ -1,6 +1,8 @@
 import {
   type Filter,
   type Found,
+  type GroupCount,
+  type GroupCounts,
   type GroupSearch,
   type Search,
   type Target,
@@ -36,13 +38,8 @@ export class ThreadedStore extends EmbeddedStore {
     return this.threads.ask((queries) => queries.count(target, filter));
   }
 
-  override countBy(
-    target: Target,
-    field: string,
-    values: readonly (string | number)[],
-    filter: Filter,
-  ): Promise<ReadonlyMap<string | number, number>> {
-    return this.threads.ask((queries) => queries.countBy(target, field, values, filter));
+  override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
+    return this.threads.ask((queries) => queries.countGroups(target, wanted));
   }
 
   override async drop(...[generation]: Parameters<EmbeddedStore['drop']>): Promise<void> {

@@ -1,0 +1,29 @@
+import { type ReadStore } from '../src/kernel/read-store';
+import { type StoredOffer } from '../src/products/offer';
+import { type CategorySet } from '../src/products/category-counts';
+import { type ProductField, products } from './products';
+
+/** Sets read at once: each comes with a whole product. */
+const AT_ONCE = 2_000;
+
+const TARGET = { collection: products.collection.name };
+
+/** The sets of categories that the products of a feed have, some at a time; together every product once. */
+export async function* categorySets(
+  store: ReadStore,
+  feedId: number,
+): AsyncGenerator<readonly CategorySet[]> {
+  const wanted = {
+    filter: { field: 'feedId' satisfies ProductField, in: [feedId] },
+    groupBy: 'categorySet' satisfies ProductField,
+    size: AT_ONCE,
+  };
+  for (let next: { readonly after?: string } | undefined = {}; next !== undefined; ) {
+    const answer = await store.countGroups(TARGET, { ...wanted, ...next });
+    yield answer.groups.map(({ count, one }) => {
+      const { mapped, product } = JSON.parse(one.body) as StoredOffer;
+      return { categories: product.categories, mapped, products: count };
+    });
+    next = answer.next === undefined ? undefined : { after: answer.next };
+  }
+}

@@ -1,0 +1,40 @@
+import { type GroupCount, type GroupCounts } from '../../../kernel/read-store';
+import { type GenerationFile } from './generation-file';
+import { and, hitsOf, matchingRows, withRanges } from './hits';
+import { column } from './layout';
+import { foundOf, VERSION } from './search';
+import { raw, sql } from './sql';
+
+/** Characters of documents after which a page ends. */
+const MOST_CHARACTERS = 20_000_000;
+
+/** A page of groups, by their values ascending, each with its first row's document. */
+export function countGroups(
+  generation: GenerationFile,
+  { groupBy, filter, after, size }: GroupCount,
+): GroupCounts {
+  const { file, layout } = generation;
+  const name = raw(`k.${column(layout.field(groupBy, 'column').name)}`);
+  return file.reading(() => {
+    const hits = hitsOf(generation, filter);
+    if (hits === undefined) return { groups: [] };
+    const later = sql`${name} IS NOT NULL${and(after === undefined ? undefined : sql`${name} > ${after}`)}`;
+    const query = sql`${withRanges(hits)},
+      groups AS MATERIALIZED (
+        SELECT ${name} AS value, count(*) AS count, min(k.row) AS row ${matchingRows(hits, layout)} AND ${later}
+        GROUP BY 1 ORDER BY 1 LIMIT ${size + 1})
+      SELECT value, count, k.id, ${raw(VERSION)} AS version, body
+      FROM groups CROSS JOIN keys k USING (row) CROSS JOIN bodies USING (row) ORDER BY value`;
+    const groups: GroupCounts['groups'][number][] = [];
+    let characters = 0;
+    let last = '';
+    for (const [value, count, ...found] of file.each(query.text, ...query.values)) {
+      if (groups.length === size || characters > MOST_CHARACTERS) return { groups, next: last };
+      const one = foundOf(found);
+      groups.push({ count: Number(count), one });
+      characters += one.body.length;
+      last = String(value);
+    }
+    return { groups };
+  });
+}
