@@ -1,4 +1,5 @@
-import { type ReadStore } from '../src/kernel/read-store';
+import { type Position } from '../src/kernel/event';
+import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/products/offer';
 import { type CategorySet } from '../src/products/category-counts';
 import { type ProductField, products } from './products';
@@ -18,12 +19,23 @@ export async function* categorySets(
     groupBy: 'categorySet' satisfies ProductField,
     size: AT_ONCE,
   };
-  for (let next: { readonly after?: string } | undefined = {}; next !== undefined; ) {
+  await store.refresh(TARGET);
+  for (let next: { readonly after?: string } | undefined = {}; next !== undefined;) {
     const answer = await store.countGroups(TARGET, { ...wanted, ...next });
     yield answer.groups.map(({ count, one }) => {
       const { mapped, product } = JSON.parse(one.body) as StoredOffer;
       return { categories: product.categories, mapped, products: count };
     });
     next = answer.next === undefined ? undefined : { after: answer.next };
+  }
+}
+
+/** Up to where the log is in what queries of products show; undefined while there is nothing to be read. */
+export async function productsPosition(store: ReadStore): Promise<Position | undefined> {
+  try {
+    return await store.checkpoint(TARGET);
+  } catch (error) {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
   }
 }

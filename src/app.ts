@@ -20,6 +20,7 @@ import {
   type Readiness,
 } from './ops/health.controller';
 import { type ProductLoader } from './products/commands';
+import { FeedVersions } from './products/feed-version';
 import { productService, ProductsModule } from './products/products.module';
 import { SHOWN, type Shown } from './products/shown';
 
@@ -28,6 +29,7 @@ export interface AppParts {
   readonly config: Config;
   readonly store: ReadStore;
   readonly follower: FollowedDirectory;
+  readonly versions: FeedVersions;
   readonly loader: ProductLoader;
   readonly readiness: Readiness;
   readonly log?: FastifyBaseLogger;
@@ -40,7 +42,7 @@ const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 @Module({})
 class AppModule {
   static of(
-    { config, store, follower, loader, readiness }: AppParts,
+    { config, store, follower, versions, loader, readiness }: AppParts,
     { shown, failures }: { readonly shown: Shown; readonly failures: Failures },
   ): DynamicModule {
     return {
@@ -51,11 +53,12 @@ class AppModule {
       providers: [
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
+        { provide: FeedVersions, useValue: versions },
         { provide: SHOWN, useValue: shown },
         { provide: READINESS, useValue: readiness },
         { provide: FAILURES, useValue: failures },
       ],
-      exports: [ReadStore, FollowedDirectory, SHOWN],
+      exports: [ReadStore, FollowedDirectory, FeedVersions, SHOWN],
     };
   }
 }

@@ -9,6 +9,7 @@ import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
 import { startProjector } from './ops/projector';
 import { readinessOf } from './ops/readiness';
+import { FeedVersions } from './products/feed-version';
 import { type Running, type ServeOptions } from './ops/serve';
 
 /** What has been opened, to be closed in the opposite order. */
@@ -93,7 +94,15 @@ async function listen(
   // The threads begin while the modules of HTTP are being loaded.
   const { createApp } = await import('./app.js');
   const readiness = await readinessOf(engines, follower);
-  const app = await createApp({ config, store: engines.store, follower, loader, readiness, log });
+  const app = await createApp({
+    config,
+    store: engines.store,
+    follower,
+    versions: new FeedVersions(engines.log),
+    loader,
+    readiness,
+    log,
+  });
   // A load under way is broken off between two appends, so that it does not hold up the end.
   opened.push(async () => {
     const closed = app.close();

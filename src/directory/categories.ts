@@ -41,6 +41,12 @@ export class Categories {
     return [...found];
   }
 
+  /** Those directly below one (null: without one above them), in the order of their ids. */
+  childrenOf(parentId: string | null): readonly CategoryDefinition[] {
+    const found = [...this.children.of(parentId)].flatMap((id) => this.definitions.get(id) ?? []);
+    return found.sort((a, b) => Number(a.id) - Number(b.id));
+  }
+
   /** What a feed maps: advertiser category name -> platform category id (that may be gone). */
   mappingsOf(feedId: number): ReadonlyMap<string, string> {
     return this.mappings.get(feedId) ?? new Map<string, string>();

@@ -1,5 +1,5 @@
 import { toDomainEvent } from '../kernel/decider';
-import { type RecordedEvent } from '../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { Categories, type CategoryChange } from './categories';
 import {
   type CategoryDefinition,
@@ -26,6 +26,8 @@ export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
+  /** Where the last change of the category tree is that has been applied. */
+  treeChanged: Position = START;
   /** Kept until something that they are made of changes. */
   private readonly views = new Map<string, View>();
 
@@ -64,6 +66,11 @@ export class Directory {
   /** The ids of a category and of all below it; empty if there is no such category. */
   descendantsOf(categoryId: string): readonly string[] {
     return this.categories.descendantsOf(categoryId);
+  }
+
+  /** The categories directly below one, or without one above them, in the order of their ids. */
+  childrenOf(parentId: string | null): readonly CategoryDefinition[] {
+    return this.categories.childrenOf(parentId);
   }
 
   /** The category that a feed maps an advertiser category name to, if there is that category. */
@@ -139,7 +146,10 @@ export class Directory {
    * what products can be mapped anew.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
-    return this.evolve(toDomainEvent(recorded) as DirectoryEvent);
+    const event = toDomainEvent(recorded) as DirectoryEvent;
+    if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved')
+      this.treeChanged = recorded.position;
+    return this.evolve(event);
   }
 
   /** As `apply`, of an event that has been read. */

@@ -9,8 +9,8 @@ export interface CategorySet {
 }
 
 /** A category as products of a feed were posted with it, and how many of them. */
-export interface PostedCount {
-  /** The advertiser's; for a category that was posted without, what it was posted with (`docs/decisions.md#x26`). */
+interface PostedCount {
+  /** The advertiser's; for a category that was posted without, what it was posted with (`docs/decisions.md#x28`). */
   readonly name: string;
   /** The platform category that it is mapped to. */
   readonly tdCategoryId?: string;
@@ -30,7 +30,10 @@ export interface FeedCounts {
 /** Adds up sets. */
 export class CategoryTally {
   private products = 0;
-  private readonly posted = new Map<string, { name: string; tdCategoryId: string | null; products: number }>();
+  private readonly posted = new Map<
+    string,
+    { name: string; tdCategoryId: string | null; products: number }
+  >();
   private readonly within = new Map<string, number>();
 
   constructor(private readonly directory: Directory) {}

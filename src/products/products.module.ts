@@ -3,6 +3,8 @@ import { type Service } from '../http/service';
 import { httpFaults } from '../wire/open-api';
 import { DeleteProductsHandler, LoadProductsHandler, PRODUCT_LOADER, type ProductLoader } from './commands';
 import { productFaults as fault } from './faults';
+import { FeedQueries } from './feed.queries';
+import { FeedsController } from './feeds.controller';
 import { ProductsController } from './products.controller';
 import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { keyFaults } from './search-keys';
@@ -10,7 +12,7 @@ import { keyFaults } from './search-keys';
 /** The product service as the shared HTTP glue knows it (Document 1). */
 export const productService: Service = {
   system: 'PRODUCTS',
-  modules: ['products'],
+  modules: ['products', 'productCategories', 'categoryMappings', 'productFeeds'],
   namespace: '/1.0/products',
   byAccept: ['csv'],
   keyFaults,
@@ -31,11 +33,12 @@ export class ProductsModule {
   static with(settings: ProductSettings, loader: ProductLoader): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController],
+      controllers: [ProductsController, FeedsController],
       providers: [
         LoadProductsHandler,
         DeleteProductsHandler,
         ProductQueries,
+        FeedQueries,
         { provide: PRODUCT_SETTINGS, useValue: settings },
         { provide: PRODUCT_LOADER, useValue: loader },
       ],

@@ -1,3 +1,4 @@
+import { FeedVersions } from '../../src/products/feed-version';
 import { followDirectory } from '../../src/directory/follower';
 import { createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
@@ -68,7 +69,14 @@ describe('health (docs/operations.md, Health)', () => {
     };
     const config = readConfig({});
     const readiness = async () => ({});
-    const http = await createApp({ config, store: engines.store, follower, loader, readiness });
+    const http = await createApp({
+      config,
+      store: engines.store,
+      follower,
+      versions: new FeedVersions(engines.log),
+      loader,
+      readiness,
+    });
     const url = `/1.0/products;fid=${FEEDS.german};spId=a?token=${TOKENS.nord}`;
     const answer = await http.inject({ method: 'DELETE', url });
     expect([answer.statusCode, answer.json()]).toMatchObject([400, { errors: [{ code: 'PF_230' }] }]);

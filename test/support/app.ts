@@ -11,6 +11,7 @@ import { readConfig } from '../../src/config';
 import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
+import { FeedVersions } from '../../src/products/feed-version';
 import { importNetwork } from '../../src/ops/import-network';
 import { makeLoader } from '../../src/ops/loader';
 import { readinessOf } from '../../src/ops/readiness';
@@ -65,7 +66,15 @@ export class TestApp {
     const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
     await follower.reached(position);
     const readiness = await readinessOf(engines, follower);
-    const http = await createApp({ config, store, follower, loader, readiness, now });
+    const http = await createApp({
+      config,
+      store,
+      follower,
+      versions: new FeedVersions(engines.log),
+      loader,
+      readiness,
+      now,
+    });
     const app = new TestApp(
       engines,
       http,

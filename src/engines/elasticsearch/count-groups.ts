@@ -44,8 +44,8 @@ export async function countGroups(
   const groups = found.buckets.flatMap(({ doc_count, one }) =>
     foundOf(one.hits.hits[0]?._source as Kept | undefined).map((kept) => ({ count: doc_count, one: kept })),
   );
-  const next = found.buckets.length < size ? undefined : found.after_key?.['value'];
-  return { groups, ...(next === undefined ? {} : { next: String(next) }) };
+  const next: unknown = found.after_key?.['value'];
+  return { groups, ...(found.buckets.length < size ? {} : { next: String(next) }) };
 }
 
 interface Paged {

@@ -38,7 +38,7 @@ function conditionsOf(filter: Filter, layout: Layout): Query[] {
 }
 
 /** Of the values given those that a field can have, each once. */
-export function valuesOf(isNumber: boolean, given: readonly (string | number)[]): (string | number)[] {
+function valuesOf(isNumber: boolean, given: readonly (string | number)[]): (string | number)[] {
   const possible = given.filter((value) =>
     isNumber ? Number.isSafeInteger(value) : typeof value === 'string',
   );

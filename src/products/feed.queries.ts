@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { categorySets, productsPosition } from '../../projections/category-sets';
+import { type FeedDefinition } from '../directory/events';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { ReadStore } from '../kernel/read-store';
+import { type CategoryMapping, mappingsOf } from './category-mappings';
+import { type CategoryTrees, categoryTreesOf } from './category-tree';
+import { CountedFeeds } from './feed-counts';
+import { type FeedList, toListedFeed } from './feed-list';
+import { FeedVersions } from './feed-version';
+
+/** What callers ask of feeds as a whole: what is in them, counted, joined with the directory. */
+@Injectable()
+export class FeedQueries {
+  private readonly counted: CountedFeeds;
+
+  constructor(
+    store: ReadStore,
+    versions: FeedVersions,
+    private readonly follower: FollowedDirectory,
+  ) {
+    const products = {
+      position: () => productsPosition(store),
+      sets: (feedId: number) => categorySets(store, feedId),
+    };
+    this.counted = new CountedFeeds(products, versions, follower);
+  }
+
+  /** Document 1, Category tree: with the products of the caller's feeds. */
+  async categoryTrees(caller: Caller, language?: string): Promise<CategoryTrees> {
+    const { directory } = this.follower;
+    const feeds = await this.counted.of(directory.feedsOf(caller).map(({ id }) => id));
+    return categoryTreesOf(
+      directory,
+      feeds.map(({ counts }) => counts),
+      language,
+    );
+  }
+
+  /** Document 1, Category mapping status; absent `state`: both. */
+  async mappings(
+    feedIds: readonly number[],
+    state?: CategoryMapping['state'],
+  ): Promise<readonly CategoryMapping[]> {
+    const { directory } = this.follower;
+    const feeds = await this.counted.of(feedIds);
+    return feeds
+      .flatMap(({ counts }, at) => mappingsOf(directory, feedIds[at] ?? NaN, counts))
+      .filter((mapping) => state === undefined || mapping.state === state);
+  }
+
+  /** Document 1, Feed list. */
+  async list(feeds: readonly FeedDefinition[]): Promise<FeedList> {
+    const { directory } = this.follower;
+    const counted = await this.counted.of(feeds.map(({ id }) => id));
+    return {
+      feeds: feeds.flatMap((feed, at) => {
+        const one = counted[at];
+        return one === undefined ? [] : [toListedFeed(feed, one, directory)];
+      }),
+    };
+  }
+}

@@ -1,0 +1,79 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { type FeedDefinition } from '../directory/events';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller as CallerOfToken } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { Caller, For, RequestKeys } from '../http/decorators';
+import { INTEGER } from '../wire/key-types';
+import { type Keys } from '../wire/keys';
+import { toXmlMappings } from './category-mappings';
+import { toXmlTrees } from './category-tree';
+import { toXmlFeeds } from './feed-list';
+import { productFaults as fault } from './faults';
+import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
+import { FeedQueries } from './feed.queries';
+import { ownFeed } from './queries';
+
+/** Document 1: category tree, category mapping status, feed list. */
+@Controller('/1.0')
+export class FeedsController {
+  constructor(
+    private readonly queries: FeedQueries,
+    private readonly follower: FollowedDirectory,
+  ) {}
+
+  @Get('productCategories')
+  @For('advertiser', 'publisher')
+  async categories(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
+  ): Promise<Answer> {
+    const trees = await this.queries.categoryTrees(caller, language);
+    return new Answer({ json: () => trees, xml: () => toXmlTrees(trees) });
+  }
+
+  @Get('categoryMappings')
+  @For('advertiser')
+  async mappings(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
+  ): Promise<Answer> {
+    const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
+    const mappings = await this.queries.mappings(feedIds, state);
+    return new Answer(
+      { json: () => ({ categoryMappings: mappings }), xml: () => toXmlMappings(mappings) },
+      format === undefined ? {} : { format },
+    );
+  }
+
+  @Get('productFeeds')
+  @For('publisher')
+  async feeds(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+  ): Promise<Answer> {
+    return await this.list(this.follower.directory.feedsOf(caller), programId);
+  }
+
+  @Get('productFeeds/:feedId')
+  @For('publisher')
+  async feed(
+    @Caller() caller: CallerOfToken,
+    @Param('feedId') feedId: string,
+    @RequestKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+  ): Promise<Answer> {
+    const id = INTEGER.read(feedId);
+    if (id === undefined)
+      throw fault.notNumeric(`/productFeeds/${feedId}: accepted is ${INTEGER.accepts}, the id of a feed`);
+    return await this.list([ownFeed(this.follower.directory, caller, id)], programId);
+  }
+
+  /** Those that belong to one of these programs, if any are named. */
+  private async list(feeds: readonly FeedDefinition[], programIds: readonly number[]): Promise<Answer> {
+    const asked = feeds.filter(
+      (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
+    );
+    const list = await this.queries.list(asked);
+    return new Answer({ json: () => list, xml: () => toXmlFeeds(list) });
+  }
+}
