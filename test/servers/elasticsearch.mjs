@@ -24,7 +24,8 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const VERSION = '8.19.2';
+/** Which one; 9 and later need Java 21. */
+const VERSION = process.env.ELASTICSEARCH_VERSION || '8.19.2';
 const ARTIFACT = `org.elasticsearch.distribution.integ-test-zip:elasticsearch:${VERSION}:zip`;
 const UNPACK = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack';
 const START_MS = 180_000;

@@ -1,4 +1,4 @@
-import { createContext, Script } from 'node:vm';
+import { type Context, createContext, Script } from 'node:vm';
 import { storedPrefixes } from './names';
 import { Refusal } from './refusal';
 import { type ShownEvent } from './stored-event';
@@ -34,11 +34,10 @@ export function expressionOf(source: string): RegExp {
  */
 export class Sieve {
   readonly #names = new Map<string, boolean>();
-  readonly #context = createContext({ expression: undefined, names: undefined });
+  /** Made for the first names that an expression is tried on: most reads have none. */
+  #context: Context | undefined;
 
-  constructor(private readonly filter: Filter | undefined) {
-    this.#context['expression'] = filter?.by;
-  }
+  constructor(private readonly filter: Filter | undefined) {}
 
   /** Prefixes of stored names outside of which nothing can pass; undefined if there are none such. */
   get prefixes(): readonly string[] | undefined {
@@ -53,17 +52,18 @@ export class Sieve {
     const nameOf = filter.on === 'stream' ? streamOf : typeOf;
     if (!(by instanceof RegExp))
       return events.filter((event) => by.some((prefix) => nameOf(event).startsWith(prefix)));
-    this.#match(new Set(events.map(nameOf)));
+    this.#match(by, new Set(events.map(nameOf)));
     return events.filter((event) => this.#names.get(nameOf(event)) === true);
   }
 
-  #match(names: ReadonlySet<string>): void {
+  #match(expression: RegExp, names: ReadonlySet<string>): void {
     const fresh = [...names].filter((name) => !this.#names.has(name));
     if (fresh.length === 0) return;
     if (this.#names.size + fresh.length > REMEMBERED) {
       this.#names.clear();
       fresh.splice(0, fresh.length, ...names);
     }
+    this.#context ??= createContext({ expression });
     this.#context['names'] = fresh;
     try {
       const matches = MATCH.runInContext(this.#context, { timeout: PATIENCE }) as readonly boolean[];

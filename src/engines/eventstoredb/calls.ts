@@ -16,6 +16,9 @@ const WAITING = { highWaterMark: 64 };
 /** Events a server looks through until it tells how far it has come. */
 const WINDOW = { maxSearchWindow: 256, checkpointInterval: 1 };
 
+/** A follower may not have yet what has been appended: it would show an end of the log that is in the past. */
+const WHERE = { requiresLeader: true } as const;
+
 /** What nothing is called: a filter has to have a prefix. */
 const NOTHING = ['$nothing'];
 
@@ -32,6 +35,7 @@ export function readStream(
       fromRevision: from === undefined ? (backwards ? END : FIRST) : BigInt(from),
       direction: backwards ? BACKWARDS : FORWARDS,
       maxCount: Math.min(limit, Number.MAX_SAFE_INTEGER),
+      ...WHERE,
     },
     WAITING,
   );
@@ -50,6 +54,7 @@ export function readBackwards(
       fromPosition: before === undefined ? END : positionFrom(before),
       direction: BACKWARDS,
       maxCount: Math.min(limit, Number.MAX_SAFE_INTEGER),
+      ...WHERE,
     },
     WAITING,
   );
@@ -68,7 +73,7 @@ export function subscribe(
       ? excludeSystemEvents(WINDOW)
       : streamNameFilter({ prefixes: prefixes.length === 0 ? NOTHING : [...prefixes], ...WINDOW });
   const fromPosition = after === START ? FIRST : positionFrom(after);
-  const subscription = client.subscribeToAll({ fromPosition, filter }, WAITING);
+  const subscription = client.subscribeToAll({ fromPosition, filter, ...WHERE }, WAITING);
   return new Messages(subscription, () => subscription.unsubscribe(), signal, silence);
 }
 

@@ -69,8 +69,8 @@ const KEEP_ALIVE = 10_000;
  */
 export class ReadingClient {
   #current: EventStoreDBClient;
+  #renewals = 0;
   #renewed = -Infinity;
-  readonly #left: EventStoreDBClient[] = [];
 
   /** `silence`: how long a connection is given until it is thought broken (ms). */
   constructor(
@@ -84,15 +84,19 @@ export class ReadingClient {
     return this.#current;
   }
 
-  /** Further calls go over a new connection; the others find out by themselves. */
-  renew(): void {
-    if (performance.now() - this.#renewed < this.silence) return;
+  /**
+   * Further calls go over a new connection, unless they do since a call that has failed began (`since`, of
+   * `performance.now`). The others find out by themselves: a client that is disposed of would tell them that they have
+   * come to their end. When they have, nothing holds the client that was left.
+   */
+  renew(since: number): void {
+    if (this.#renewed >= since) return;
     this.#renewed = performance.now();
-    this.#left.push(this.#current);
-    this.#current = anotherClientFor(this.url, this.#left.length);
+    this.#renewals += 1;
+    this.#current = anotherClientFor(this.url, this.#renewals);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#current, ...this.#left].map((client) => client.dispose()));
+    await this.#current.dispose();
   }
 }

@@ -16,7 +16,8 @@ import { readBackwards, readStream, subscribe } from './calls';
 import { type ReadingClient } from './connection';
 import { Following } from './following';
 import { Patience } from './patience';
-import { eventsIn, firstEventIn } from './reading';
+import { eventsIn, lastEventIn } from './reading';
+import { later } from './records';
 import { marksOf, NoAnswer } from './trouble';
 
 const BATCH = 1_000;
@@ -27,8 +28,9 @@ const PAGE = 500;
 /** The log in an EventStoreDB. Events of the server itself (`$…`) are none of it. */
 export class EventStoreLog extends EventLog {
   readonly #closing = new AbortController();
-  /** The last event that `head` has found: what is before it need not be looked at again. */
+  /** The last event that `head` has found, and how far the log was looked at for it: no further back again. */
   #head = START;
+  #looked = START;
 
   /** `patience`: for how long a server that fails is tried (ms). `release` gives the others back. */
   constructor(
@@ -119,10 +121,11 @@ export class EventStoreLog extends EventLog {
     const signal = this.#closing.signal;
     const patience = new Patience(this.patience);
     for (;;) {
+      const since = performance.now();
       try {
         return await this.#findHead(signal);
       } catch (error) {
-        await this.#afterFailure(error, patience, signal);
+        await this.#afterFailure(error, since, patience, signal);
       }
     }
   }
@@ -150,11 +153,17 @@ export class EventStoreLog extends EventLog {
   /** The position of the last event that is none of the server's own, or `START`. */
   async #findHead(signal: AbortSignal): Promise<Position> {
     let before: Position | undefined;
+    let newest = START;
     for (let limit = 1; ; limit = PAGE) {
-      const { event, seen } = await firstEventIn(readBackwards(this.reading, before, limit, signal));
-      if (event !== undefined && event > this.#head) this.#head = event;
-      if (event !== undefined || seen === undefined || seen <= this.#head) return this.#head;
-      before = seen;
+      const { event, seen } = await lastEventIn(readBackwards(this.reading, before, limit, signal));
+      newest = later(newest, seen?.last ?? START);
+      if (event === undefined && seen !== undefined && seen.first > this.#looked) {
+        before = seen.first;
+        continue;
+      }
+      this.#head = later(this.#head, event ?? START);
+      this.#looked = later(this.#looked, newest);
+      return this.#head;
     }
   }
 
@@ -162,6 +171,7 @@ export class EventStoreLog extends EventLog {
   async *#persist<T>(signal: AbortSignal, call: (patience: Patience) => AsyncIterable<T>): AsyncGenerator<T> {
     const patience = new Patience(this.patience);
     for (;;) {
+      const since = performance.now();
       try {
         for await (const part of call(patience)) {
           patience.renew();
@@ -170,13 +180,14 @@ export class EventStoreLog extends EventLog {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        await this.#afterFailure(error, patience, signal);
+        await this.#afterFailure(error, since, patience, signal);
       }
     }
   }
 
-  async #afterFailure(error: unknown, patience: Patience, signal: AbortSignal): Promise<void> {
-    if (error instanceof NoAnswer) this.reading.renew();
+  /** `since`: when the call began that has failed (ms, of `performance.now`). */
+  async #afterFailure(error: unknown, since: number, patience: Patience, signal: AbortSignal): Promise<void> {
+    if (error instanceof NoAnswer) this.reading.renew(since);
     await patience.afterFailure(error, signal);
   }
 }

@@ -3,7 +3,7 @@ import { type EventBatch } from '../../kernel/event-log';
 import { type Messages } from './messages';
 import { type Patience } from './patience';
 import { BATCH_BYTES } from './reading';
-import { recordOf, toPosition } from './records';
+import { later, recordOf, toPosition } from './records';
 import { NoAnswer } from './trouble';
 
 /**
@@ -117,8 +117,4 @@ export class Following {
     if (next === 'silence') return (await this.calls.head()) <= position;
     return next === 'more';
   }
-}
-
-function later(one: Position, other: Position): Position {
-  return one < other ? other : one;
 }

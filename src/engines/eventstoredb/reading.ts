@@ -34,18 +34,20 @@ export async function* eventsIn(
 
 /** What a call backwards has found. */
 export interface Found {
-  /** Position of the first event that is none of the server's own. */
+  /** Position of the last event that is none of the server's own. */
   readonly event: Position | undefined;
-  /** Position of the last event that was looked at; undefined if there was none. */
-  readonly seen: Position | undefined;
+  /** Positions of the last and the first event that were looked at; undefined if there were none. */
+  readonly seen: { readonly last: Position; readonly first: Position } | undefined;
 }
 
-export async function firstEventIn(messages: Messages): Promise<Found> {
-  let seen: Position | undefined;
+export async function lastEventIn(messages: Messages): Promise<Found> {
+  let seen: Found['seen'];
   for await (const message of messagesIn(messages)) {
-    const position = message.getEvent()?.getEvent()?.getCommitPosition();
-    if (position !== undefined) seen = toPosition(position);
-    if (recordOf(message) !== undefined) return { event: seen, seen };
+    const offset = message.getEvent()?.getEvent()?.getCommitPosition();
+    if (offset === undefined) continue;
+    const first = toPosition(offset);
+    seen = { last: seen?.last ?? first, first };
+    if (recordOf(message) !== undefined) return { event: first, seen };
   }
   return { event: undefined, seen };
 }

@@ -6,6 +6,11 @@ export function toPosition(commit: string | bigint): Position {
   return String(commit).padStart(START.length, '0');
 }
 
+/** The later of two positions. */
+export function later(one: Position, other: Position): Position {
+  return one < other ? other : one;
+}
+
 /**
  * The event of a message as the port has it. Undefined for what is none of it: events of EventStoreDB itself,
  * and such of other programs that are no JSON objects.
