@@ -1,5 +1,4 @@
 import { searchGroupedProducts, searchProducts, searchWindow } from '../projections/product-search';
-import { generateProducts } from '../src/demo/generate';
 import { type PostedProduct } from '../src/demo/posted-product';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
 import { foldCase, wordsOf } from '../src/wire/words';
@@ -7,7 +6,7 @@ import { BareBulk } from './bare/es-bulk';
 import { anywhere, type BareRequest, BareSearches, BY_PRICE, NEWEST } from './bare/es-search';
 import { ownStore } from './es-server';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
-import { CATEGORIES } from './products';
+import { sampleOf } from './products';
 import { openLoaded, projected } from './read-models';
 
 type Criteria = Parameters<typeof searchProducts>[1];
@@ -103,7 +102,10 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
     for (const [kind, made] of Object.entries(KINDS)) {
       const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
       let searches = 0;
-      for (const product of someProducts(bench.count)) {
+      for (const product of sampleOf(
+        bench.count,
+        WARM_UP + Math.min(COUNTED, Math.ceil(bench.count / 100)),
+      )) {
         const { keys, bare: request } = made(product);
         const criteria = { ...keys, feedIds: [FEED], visibleOnly: true, window: searchWindow() };
         const searched = request.isGrouped === true ? searchGroupedProducts : searchProducts;
@@ -135,15 +137,4 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
 
 function wordOf(text: string, at: number): string {
   return wordsOf(text)[at] ?? '';
-}
-
-/** As many products as are searched for, from all over the feed. */
-function* someProducts(count: number): Generator<PostedProduct> {
-  const wanted = WARM_UP + Math.min(COUNTED, Math.ceil(count / 100));
-  const step = Math.max(1, Math.floor(count / wanted));
-  let at = 0;
-  for (const product of generateProducts({ count, categories: CATEGORIES })) {
-    if (at % step === 0 && at / step < wanted) yield product;
-    at += 1;
-  }
 }

@@ -31,6 +31,16 @@ export async function writeBody(path: string, format: BodyFormat, count: number)
   }
 }
 
+/** So many of the products that a body of `count` has, from all over it. */
+export function* sampleOf(count: number, wanted: number): Generator<PostedProduct> {
+  const step = Math.max(1, Math.floor(count / wanted));
+  let at = 0;
+  for (const product of generateProducts({ count, categories: CATEGORIES })) {
+    if (at % step === 0 && at / step < wanted) yield product;
+    at += 1;
+  }
+}
+
 /** Characters. */
 const PIECE = 256 * 1024;
 

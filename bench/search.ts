@@ -1,11 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateProducts } from '../src/demo/generate';
 import { type PostedProduct } from '../src/demo/posted-product';
 import { BareSearch } from './bare/search';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
 import { FEEDS, PUBLISHER_TOKEN } from './network';
-import { CATEGORIES } from './products';
+import { sampleOf } from './products';
 import { KINDS } from './search-kinds';
 import { Server } from './server';
 
@@ -29,7 +28,7 @@ const FOUND_IN = 20;
 export async function search(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'search');
   const path = await bench.body('json');
-  const sample = [...someProducts(bench.count)];
+  const sample = [...sampleOf(bench.count, WARM_UP + Math.min(COUNTED, Math.ceil(bench.count / 100)))];
   const server = await Server.start(dataDir, 'api,projector');
   try {
     const found = await untilFound(server, await server.post(FEED, 'json', path), bench.count);
@@ -99,15 +98,4 @@ async function liveProducts(folder: string): Promise<string> {
   const name = (await readdir(folder)).find((file) => /^products-g\d+\.sqlite$/.test(file));
   if (name === undefined) throw new Error(`there is no read model of products in ${folder}`);
   return join(folder, name);
-}
-
-/** As many products as are searched for, from all over the feed. */
-function* someProducts(count: number): Generator<PostedProduct> {
-  const wanted = WARM_UP + Math.min(COUNTED, Math.ceil(count / 100));
-  const step = Math.max(1, Math.floor(count / wanted));
-  let at = 0;
-  for (const product of generateProducts({ count, categories: CATEGORIES })) {
-    if (at % step === 0 && at / step < wanted) yield product;
-    at += 1;
-  }
 }

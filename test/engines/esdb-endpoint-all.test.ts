@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import {
   type AllStreamResolvedEvent,
   BACKWARDS,
   END,
   eventTypeFilter,
-  EventStoreDBClient,
   excludeSystemEvents,
   type Filter,
   FORWARDS,
@@ -14,67 +12,54 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { begin, collected, happened } from '../support/esdb-events';
-import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { triedEsdb } from '../support/trying-esdb';
 
-let server: EsdbServer;
-let client: EventStoreDBClient;
-/** A name that the streams of this test begin with. */
-let category: string;
-
-beforeAll(async () => {
-  server = await startEsdbServer();
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await client.dispose();
-  await server.stop();
-});
-beforeEach(() => {
-  category = `tried${randomUUID().slice(0, 8)}`;
-});
+const tried = triedEsdb();
 
 describe('all streams', () => {
   let positions: readonly Position[];
 
   beforeEach(async () => {
-    await begin(client, `${category}feed-1`, 3, 'ProductListed');
-    await begin(client, `${category}feeds-1`, 2, 'ProductRevised');
-    await begin(client, `${category}voucher-1`, 2, 'VoucherListed');
-    await client.setStreamMetadata(`${category}feed-1`, { maxCount: 1 });
-    const own = await collected(client.readAll());
+    await begin(tried.client, `${tried.category}feed-1`, 3, 'ProductListed');
+    await begin(tried.client, `${tried.category}feeds-1`, 2, 'ProductRevised');
+    await begin(tried.client, `${tried.category}voucher-1`, 2, 'VoucherListed');
+    await tried.client.setStreamMetadata(`${tried.category}feed-1`, { maxCount: 1 });
+    const own = await collected(tried.client.readAll());
     positions = own.filter(({ event }) => isOwn(event)).map(({ event }) => event!.position);
   });
 
   test('are read from a position, which is the first, and backwards from before one', async () => {
     expect(positions).toHaveLength(8);
-    const forwards = await collected(client.readAll({ fromPosition: positions[2]!, maxCount: 3 }));
+    const forwards = await collected(tried.client.readAll({ fromPosition: positions[2]!, maxCount: 3 }));
     const backwards = await collected(
-      client.readAll({ direction: BACKWARDS, fromPosition: positions[5]!, maxCount: 3 }),
+      tried.client.readAll({ direction: BACKWARDS, fromPosition: positions[5]!, maxCount: 3 }),
     );
-    const last = await collected(client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }));
+    const last = await collected(
+      tried.client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }),
+    );
 
     expect(forwards.map(({ event }) => event!.position)).toEqual(positions.slice(2, 5));
     expect(backwards.map(({ event }) => event!.position)).toEqual(positions.slice(2, 5).toReversed());
-    expect(last.map(({ event }) => event!.streamId)).toEqual([`$$${category}feed-1`]);
-    expect(await collected(client.readAll({ direction: FORWARDS, fromPosition: END }))).toEqual([]);
-    expect(await collected(client.readAll({ direction: BACKWARDS, fromPosition: START }))).toEqual([]);
+    expect(last.map(({ event }) => event!.streamId)).toEqual([`$$${tried.category}feed-1`]);
+    expect(await collected(tried.client.readAll({ direction: FORWARDS, fromPosition: END }))).toEqual([]);
+    expect(await collected(tried.client.readAll({ direction: BACKWARDS, fromPosition: START }))).toEqual([]);
   });
 
   test.each<[string, () => Filter, readonly string[]]>([
     [
       'streams with a prefix',
-      () => streamNameFilter({ prefixes: [`${category}feed`] }),
+      () => streamNameFilter({ prefixes: [`${tried.category}feed`] }),
       ['feed', 'feed', 'feeds', 'feeds'],
     ],
     [
       'streams with one of some',
-      () => streamNameFilter({ prefixes: [`${category}feed-`, `${category}v`] }),
+      () => streamNameFilter({ prefixes: [`${tried.category}feed-`, `${tried.category}v`] }),
       ['feed', 'feed', 'voucher', 'voucher'],
     ],
-    ['metadata of streams', () => streamNameFilter({ prefixes: [`$$${category}`] }), ['$$feed']],
+    ['metadata of streams', () => streamNameFilter({ prefixes: [`$$${tried.category}`] }), ['$$feed']],
     [
       'streams that match',
-      () => streamNameFilter({ regex: `^${category}(feed|voucher)-\\d+$` }),
+      () => streamNameFilter({ regex: `^${tried.category}(feed|voucher)-\\d+$` }),
       ['feed', 'feed', 'voucher', 'voucher'],
     ],
     [
@@ -91,8 +76,12 @@ describe('all streams', () => {
   ])('filtered, %s', async (_, filter, names) => {
     const { seen, checkpoint } = await caughtUp(positions[0]!, filter());
 
-    expect(seen.map(({ event }) => event!.streamId.replace(category, '').replace(/-1$/, ''))).toEqual(names);
-    const [last] = await collected(client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }));
+    expect(seen.map(({ event }) => event!.streamId.replace(tried.category, '').replace(/-1$/, ''))).toEqual(
+      names,
+    );
+    const [last] = await collected(
+      tried.client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }),
+    );
     expect(checkpoint ?? seen.at(-1)!.event!.position).toEqual(last!.event!.position);
   });
 
@@ -100,7 +89,7 @@ describe('all streams', () => {
     const checkpoints: Position[] = [];
     const told = new EventEmitter();
     const filter = streamNameFilter({
-      prefixes: [`${category}own`],
+      prefixes: [`${tried.category}own`],
       maxSearchWindow: 2,
       checkpointInterval: 3,
       checkpointReached: async (_, position) => {
@@ -108,14 +97,14 @@ describe('all streams', () => {
         told.emit('told');
       },
     });
-    const subscription = client.subscribeToAll({ fromPosition: END, filter });
+    const subscription = tried.client.subscribeToAll({ fromPosition: END, filter });
     const next = subscription[Symbol.asyncIterator]().next();
     await once(subscription, 'caughtUp');
     const others: Position[] = [];
     for (let n = 0; n < 13; n += 1)
-      others.push((await client.appendToStream(`${category}other`, happened())).position!);
+      others.push((await tried.client.appendToStream(`${tried.category}other`, happened())).position!);
     while (checkpoints.length < 2) await once(told, 'told');
-    const own = await client.appendToStream(`${category}own`, happened());
+    const own = await tried.client.appendToStream(`${tried.category}own`, happened());
 
     expect(((await next).value as AllStreamResolvedEvent).event!.position).toEqual(own.position);
     expect(checkpoints).toEqual([others[5], others[11]]);
@@ -127,11 +116,11 @@ describe('all streams', () => {
     ['that is too long', 'x'.repeat(1_001)],
     ['that is none', '(?<'],
   ])('not by an expression %s', async (_, regex) => {
-    await begin(client, `${category}${'a'.repeat(60)}`, 1);
+    await begin(tried.client, `${tried.category}${'a'.repeat(60)}`, 1);
 
     const refused = caughtUp(positions[0]!, streamNameFilter({ regex }));
     await expect(refused).rejects.toThrow(/regular expression/);
-    expect(await collected(client.readAll({ maxCount: 1 }))).toHaveLength(1);
+    expect(await collected(tried.client.readAll({ maxCount: 1 }))).toHaveLength(1);
   });
 });
 
@@ -142,7 +131,7 @@ async function caughtUp(
 ): Promise<{ seen: readonly AllStreamResolvedEvent[]; checkpoint: Position | undefined }> {
   const seen: AllStreamResolvedEvent[] = [];
   let checkpoint: Position | undefined;
-  const subscription = client.subscribeToAll({
+  const subscription = tried.client.subscribeToAll({
     fromPosition: after,
     filter: { ...filter, checkpointReached: async (_, position) => void (checkpoint = position) },
   });
@@ -157,5 +146,5 @@ async function caughtUp(
 }
 
 function isOwn(event: AllStreamResolvedEvent['event']): boolean {
-  return event?.streamId.includes(category) === true;
+  return event?.streamId.includes(tried.category) === true;
 }

@@ -7,27 +7,13 @@ import { credentials, status } from '@grpc/grpc-js';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { NO_STREAM } from '../../src/kernel/event';
 import { collected, happened } from '../support/esdb-events';
-import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { triedEsdb } from '../support/trying-esdb';
 
-let server: EsdbServer;
-let client: EventStoreDBClient;
-let stream: string;
-
-beforeAll(async () => {
-  server = await startEsdbServer();
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await client.dispose();
-  await server.stop();
-});
-beforeEach(() => {
-  stream = `tried${randomUUID().slice(0, 8)}-1`;
-});
+const tried = triedEsdb();
 
 test.each(['text', 'numbers'] as const)('ids come as the client wants them: as %s', async (encoding) => {
   const event = happened();
-  await client.appendToStream(stream, event);
+  await tried.client.appendToStream(tried.stream, event);
   const uuids = new ReadReq.Options.UUIDOption();
   if (encoding === 'text') uuids.setString(new Empty());
   else uuids.setStructured(new Empty());
@@ -60,45 +46,35 @@ test.each<[string, (options: ReadReq.Options) => unknown]>([
 
 test('a client that looks for a cluster finds this node alone', async () => {
   const discovering = EventStoreDBClient.connectionString(
-    `esdb+discover://127.0.0.1:${server.port}?tls=false`,
+    `esdb+discover://127.0.0.1:${tried.server.port}?tls=false`,
   );
-  expect(await discovering.appendToStream(stream, happened())).toMatchObject({ success: true });
+  expect(await discovering.appendToStream(tried.stream, happened())).toMatchObject({ success: true });
   await discovering.dispose();
 });
 
 describe('read-only', () => {
-  let reader: EsdbServer;
-  let reading: EventStoreDBClient;
-
-  beforeAll(async () => {
-    reader = await startEsdbServer('read-only');
-    reading = EventStoreDBClient.connectionString(reader.url);
-  });
-  afterAll(async () => {
-    await reading.dispose();
-    await reader.stop();
-  });
+  const only = triedEsdb('read-only');
 
   test.each<[string, () => Promise<unknown>]>([
-    ['an append', () => reading.appendToStream(stream, happened())],
+    ['an append', () => only.client.appendToStream(only.stream, happened())],
     [
       'an append by itself',
       () =>
-        reading.appendToStream(stream, happened(), {
+        only.client.appendToStream(only.stream, happened(), {
           credentials: { username: 'admin', password: 'changeit' },
         }),
     ],
-    ['metadata', () => reading.setStreamMetadata(stream, {})],
-    ['a deletion', () => reading.deleteStream(stream)],
-    ['a tombstone', () => reading.tombstoneStream(stream)],
+    ['metadata', () => only.client.setStreamMetadata(only.stream, {})],
+    ['a deletion', () => only.client.deleteStream(only.stream)],
+    ['a tombstone', () => only.client.tombstoneStream(only.stream)],
   ])('refuses %s as something that this client may not do', async (_, write) => {
     await expect(write()).rejects.toMatchObject({ type: 'access-denied' });
-    expect(await collected(reading.readAll())).toEqual([]);
+    expect(await collected(only.client.readAll())).toEqual([]);
   });
 
   test('refuses every append of many, and goes on answering', async () => {
     const appends = Array.from({ length: 200 }, (_, n) =>
-      reading.appendToStream(`${stream}${n}`, happened()),
+      only.client.appendToStream(`${only.stream}${n}`, happened()),
     );
 
     for (const append of await Promise.allSettled(appends))
@@ -106,13 +82,13 @@ describe('read-only', () => {
   });
 
   test('shows what the program itself appends, with the time and the names it has', async () => {
-    const { log } = await openLog(reader.file, false);
+    const { log } = await openLog(only.server.file, false);
     const data = { price: 9990, at: '2026-01-07T08:00:00.000Z' };
     const event = { id: randomUUID(), type: 'ProductRepriced', data: JSON.stringify(data), meta: '{}' };
     const { position } = await log.append('feed-301', NO_STREAM, [event]);
     await log.close();
 
-    const [read] = await collected(reading.readStream('feed-301'));
+    const [read] = await collected(only.client.readStream('feed-301'));
     expect(read!.event).toMatchObject({
       streamId: 'feed-301',
       id: event.id,
@@ -133,10 +109,10 @@ async function readRaw(
   change: (options: ReadReq.Options) => unknown = () => undefined,
 ): Promise<readonly ReadResp[]> {
   const of = new ReadReq.Options.StreamOptions().setStart(new Empty());
-  of.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(stream)));
+  of.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(tried.stream)));
   const options = new ReadReq.Options().setStream(of).setCount('10').setNoFilter(new Empty());
   change(options.setUuidOption(uuids));
-  const raw = new StreamsClient(`127.0.0.1:${server.port}`, credentials.createInsecure());
+  const raw = new StreamsClient(`127.0.0.1:${tried.server.port}`, credentials.createInsecure());
   try {
     const responses: ReadResp[] = [];
     for await (const response of raw.read(new ReadReq().setOptions(options)))

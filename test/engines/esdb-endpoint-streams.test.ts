@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
   BACKWARDS,
@@ -10,27 +9,13 @@ import {
   START,
 } from '@eventstore/db-client';
 import { begin, collected, happened } from '../support/esdb-events';
-import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { triedEsdb } from '../support/trying-esdb';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
-let server: EsdbServer;
-let client: EventStoreDBClient;
-let stream: string;
-
-beforeAll(async () => {
-  server = await startEsdbServer();
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await client.dispose();
-  await server.stop();
-});
-beforeEach(() => {
-  stream = `tried${randomUUID().slice(0, 8)}-1`;
-});
+const tried = triedEsdb();
 
 describe('a stream', () => {
-  beforeEach(() => begin(client, stream, 10));
+  beforeEach(() => begin(tried.client, tried.stream, 10));
 
   test.each<[string, Parameters<EventStoreDBClient['readStream']>[1], number[]]>([
     ['from the start', {}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
@@ -43,7 +28,7 @@ describe('a stream', () => {
     ['backwards from its start', { direction: BACKWARDS, fromRevision: START }, [0]],
     ['forwards from its end', { direction: FORWARDS, fromRevision: END }, []],
   ])('%s', async (_, options, revisions) => {
-    expect(await revisionsOf(client.readStream(stream, options))).toEqual(revisions);
+    expect(await revisionsOf(tried.client.readStream(tried.stream, options))).toEqual(revisions);
   });
 
   test.each([
@@ -54,42 +39,42 @@ describe('a stream', () => {
     [{ maxAge: 3_600 }, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
     [{ owner: 'nobody' }, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
   ])('with metadata %j', async (metadata, revisions) => {
-    await client.setStreamMetadata(stream, metadata);
+    await tried.client.setStreamMetadata(tried.stream, metadata);
 
-    expect(await revisionsOf(client.readStream(stream))).toEqual(revisions);
-    const back = client.readStream(stream, { direction: BACKWARDS, fromRevision: END });
+    expect(await revisionsOf(tried.client.readStream(tried.stream))).toEqual(revisions);
+    const back = tried.client.readStream(tried.stream, { direction: BACKWARDS, fromRevision: END });
     expect(await revisionsOf(back)).toEqual(revisions.toReversed());
-    expect((await client.getStreamMetadata(stream)).metadata).toEqual(metadata);
+    expect((await tried.client.getStreamMetadata(tried.stream)).metadata).toEqual(metadata);
   });
 
   test('with a $maxAge does not show what is older: the time is that in the data, if they have one', async () => {
     const aged = (at: string): ReturnType<typeof happened> => happened('Happened', { at });
     const now = new Date().toISOString();
-    await client.appendToStream(stream, [aged('2020-01-01T00:00:00.000Z'), aged(now)]);
-    await client.setStreamMetadata(stream, { maxAge: 3_600 });
+    await tried.client.appendToStream(tried.stream, [aged('2020-01-01T00:00:00.000Z'), aged(now)]);
+    await tried.client.setStreamMetadata(tried.stream, { maxAge: 3_600 });
 
-    const read = await collected(client.readStream(stream, { fromRevision: 9n }));
+    const read = await collected(tried.client.readStream(tried.stream, { fromRevision: 9n }));
     expect(read.map(({ event }) => event!.revision)).toEqual([9n, 11n]);
     expect(read.at(-1)!.event!.created.toISOString()).toBe(now);
   });
 
   test('of metadata shows the last ones only', async () => {
-    await client.setStreamMetadata(stream, { maxCount: 3 });
-    await client.setStreamMetadata(stream, { maxCount: 4 });
+    await tried.client.setStreamMetadata(tried.stream, { maxCount: 3 });
+    await tried.client.setStreamMetadata(tried.stream, { maxCount: 4 });
 
-    expect(await revisionsOf(client.readStream(`$$${stream}`))).toEqual([1]);
+    expect(await revisionsOf(tried.client.readStream(`$$${tried.stream}`))).toEqual([1]);
   });
 
   test('is subscribed to: what there is after a revision, then what comes, until it is ended', async () => {
-    const subscription = client.subscribeToStream(stream, { fromRevision: 6n });
+    const subscription = tried.client.subscribeToStream(tried.stream, { fromRevision: 6n });
     const revisions: bigint[] = [];
     let caughtUp = 0;
     subscription.on('caughtUp', () => (caughtUp += 1));
     const ended = (async () => {
       for await (const { event } of subscription) {
         revisions.push(event!.revision);
-        if (event!.revision === 9n) await client.appendToStream(stream, happened());
-        if (event!.revision === 10n) await client.tombstoneStream(stream);
+        if (event!.revision === 9n) await tried.client.appendToStream(tried.stream, happened());
+        if (event!.revision === 10n) await tried.client.tombstoneStream(tried.stream);
       }
     })();
 
@@ -103,10 +88,10 @@ describe('a stream', () => {
     ['its first event', { fromRevision: 0n }, 1n],
     ['its end', { fromRevision: END }, 10n],
   ])('is subscribed to from %s', async (_, options, first) => {
-    const subscription = client.subscribeToStream(stream, options);
+    const subscription = tried.client.subscribeToStream(tried.stream, options);
     await new Promise<void>((resolve) => subscription.once('confirmation', () => resolve()));
     const next = subscription[Symbol.asyncIterator]().next();
-    await client.appendToStream(stream, happened());
+    await tried.client.appendToStream(tried.stream, happened());
 
     expect(((await next).value as ResolvedEvent).event!.revision).toBe(first);
     await subscription.unsubscribe();
@@ -114,14 +99,16 @@ describe('a stream', () => {
 });
 
 test('a link is followed when it is asked for, and leads nowhere when its event is gone', async () => {
-  await begin(client, stream, 3);
-  const links = ['1@' + stream, '0@' + stream, `7@${stream}`, `0@${stream}-none`];
+  await begin(tried.client, tried.stream, 3);
+  const links = ['1@' + tried.stream, '0@' + tried.stream, `7@${tried.stream}`, `0@${tried.stream}-none`];
   const linked = links.map((to) => binaryEvent({ type: '$>', data: Buffer.from(to) }));
-  await client.appendToStream(`${stream}-links`, linked);
-  await client.setStreamMetadata(stream, { truncateBefore: 1 });
+  await tried.client.appendToStream(`${tried.stream}-links`, linked);
+  await tried.client.setStreamMetadata(tried.stream, { truncateBefore: 1 });
 
-  const plain = await collected(client.readStream(`${stream}-links`));
-  const followed = await collected(client.readStream(`${stream}-links`, { resolveLinkTos: true }));
+  const plain = await collected(tried.client.readStream(`${tried.stream}-links`));
+  const followed = await collected(
+    tried.client.readStream(`${tried.stream}-links`, { resolveLinkTos: true }),
+  );
   expect(plain.map(({ event, link }) => [event!.type, link])).toEqual(links.map(() => ['$>', undefined]));
   expect(followed.map(({ event }) => event && `${event.revision}@${event.streamId}`)).toEqual([
     links[0],
@@ -135,16 +122,16 @@ test('a link is followed when it is asked for, and leads nowhere when its event 
 test('a client that takes nothing is sent no more than fits on the way', async () => {
   const text = 'x'.repeat(2_000);
   for (let n = 0; n < 20; n += 1)
-    await client.appendToStream(
-      stream,
+    await tried.client.appendToStream(
+      tried.stream,
       Array.from({ length: 400 }, () => happened('Happened', { text })),
     );
-  const proxy = await startFaultyProxy(server.port);
+  const proxy = await startFaultyProxy(tried.server.port);
   const slow = EventStoreDBClient.connectionString(`esdb://127.0.0.1:${proxy.port}?tls=false`);
-  const subscription = slow.subscribeToStream(stream, { fromRevision: START });
+  const subscription = slow.subscribeToStream(tried.stream, { fromRevision: START });
   const [first] = (await once(subscription, 'readable')) as unknown[];
   // Answers come after whatever the server was able to send before.
-  for (let n = 0; n < 20; n += 1) await slow.appendToStream(`${stream}0`, happened());
+  for (let n = 0; n < 20; n += 1) await slow.appendToStream(`${tried.stream}0`, happened());
 
   expect(first).toBeUndefined();
   expect(proxy.seen.bytes).toBeLessThan(4_000_000);

@@ -1,35 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import {
   ANY,
   type AppendExpectedRevision,
   binaryEvent,
   type Credentials,
   type EventData,
-  EventStoreDBClient,
   jsonEvent,
   NO_STREAM,
   type ResolvedEvent,
   STREAM_EXISTS,
 } from '@eventstore/db-client';
-import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { triedEsdb } from '../support/trying-esdb';
 
-let server: EsdbServer;
-let client: EventStoreDBClient;
-let stream: string;
+const tried = triedEsdb();
 
-beforeAll(async () => {
-  server = await startEsdbServer();
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await client.dispose();
-  await server.stop();
-});
-beforeEach(() => {
-  stream = `tried${randomUUID().slice(0, 8)}-1`;
-});
-
-/** The client appends over one long call, but over one for each append where this one has credentials. */
+/** The tried.client appends over one long call, but over one for each append where this one has credentials. */
 const WAYS: readonly [way: string, options: { credentials?: Credentials }][] = [
   ['batch append', {}],
   ['append', { credentials: { username: 'admin', password: 'changeit' } }],
@@ -41,7 +25,7 @@ describe.each(WAYS)('%s', (_, way) => {
     proposed: EventData[] = events(1),
   ): Promise<bigint> => {
     const options = { expectedRevision, ...way };
-    return (await client.appendToStream(stream, proposed, options)).nextExpectedRevision;
+    return (await tried.client.appendToStream(tried.stream, proposed, options)).nextExpectedRevision;
   };
 
   /** What became of a stream before it is appended to. */
@@ -50,14 +34,14 @@ describe.each(WAYS)('%s', (_, way) => {
     'with three events': async () => append(NO_STREAM, events(3)),
     deleted: async () => {
       await append(NO_STREAM, events(3));
-      await client.deleteStream(stream);
+      await tried.client.deleteStream(tried.stream);
     },
     'ended for ever': async () => {
       await append(NO_STREAM, events(3));
-      await client.tombstoneStream(stream);
+      await tried.client.tombstoneStream(tried.stream);
     },
-    'ended before it had events': async () => client.tombstoneStream(stream),
-    'with metadata alone': async () => client.setStreamMetadata(stream, { maxCount: 9 }),
+    'ended before it had events': async () => tried.client.tombstoneStream(tried.stream),
+    'with metadata alone': async () => tried.client.setStreamMetadata(tried.stream, { maxCount: 9 }),
   } as const;
 
   const wrong = { type: 'wrong-expected-version' };
@@ -161,13 +145,15 @@ test('an append in several messages is one append', async () => {
   const many = Array.from({ length: 20 }, (_, n) => jsonEvent({ type: 'Happened', data: { n, text } }));
   const options = { expectedRevision: NO_STREAM, batchAppendSize: 50_000 } as const;
 
-  expect(await client.appendToStream(stream, many, options)).toMatchObject({ nextExpectedRevision: 19n });
+  expect(await tried.client.appendToStream(tried.stream, many, options)).toMatchObject({
+    nextExpectedRevision: 19n,
+  });
   expect(await read()).toHaveLength(20);
 });
 
 test('hundreds of appends at a time, to one stream and to many, are each made and answered', async () => {
-  const streams = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? stream : `${stream}${n}`));
-  const appended = await Promise.all(streams.map((name) => client.appendToStream(name, events(2))));
+  const streams = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? tried.stream : `${tried.stream}${n}`));
+  const appended = await Promise.all(streams.map((name) => tried.client.appendToStream(name, events(2))));
 
   expect(appended.every(({ success }) => success)).toBe(true);
   expect(await read()).toHaveLength(200);
@@ -175,58 +161,58 @@ test('hundreds of appends at a time, to one stream and to many, are each made an
 
 describe('a deleted stream', () => {
   beforeEach(async () => {
-    await client.appendToStream(stream, events(3));
-    await client.setStreamMetadata(stream, { maxCount: 50 });
-    await client.deleteStream(stream, { expectedRevision: 2n });
+    await tried.client.appendToStream(tried.stream, events(3));
+    await tried.client.setStreamMetadata(tried.stream, { maxCount: 50 });
+    await tried.client.deleteStream(tried.stream, { expectedRevision: 2n });
   });
 
   test('is not there, until an append revives it: numbering goes on', async () => {
-    await expect(read()).rejects.toMatchObject({ type: 'stream-not-found', streamName: stream });
-    await client.appendToStream(stream, events(2), { expectedRevision: NO_STREAM });
+    await expect(read()).rejects.toMatchObject({ type: 'stream-not-found', streamName: tried.stream });
+    await tried.client.appendToStream(tried.stream, events(2), { expectedRevision: NO_STREAM });
 
     expect((await read()).map(({ event }) => event!.revision)).toEqual([3n, 4n]);
-    expect((await client.getStreamMetadata(stream)).metadata).toEqual({ truncateBefore: 3 });
+    expect((await tried.client.getStreamMetadata(tried.stream)).metadata).toEqual({ truncateBefore: 3 });
   });
 
   test('is deleted as it is expected only, and if there is something to delete', async () => {
-    const other = `${stream}0`;
-    await expect(client.deleteStream(other)).rejects.toMatchObject({
+    const other = `${tried.stream}0`;
+    await expect(tried.client.deleteStream(other)).rejects.toMatchObject({
       type: 'wrong-expected-version',
       streamName: other,
       expectedVersion: -2n,
     });
-    await client.appendToStream(other, events(2));
-    await expect(client.deleteStream(other, { expectedRevision: 7n })).rejects.toMatchObject({
+    await tried.client.appendToStream(other, events(2));
+    await expect(tried.client.deleteStream(other, { expectedRevision: 7n })).rejects.toMatchObject({
       type: 'wrong-expected-version',
       expectedVersion: 7n,
       actualVersion: 1n,
     });
-    await expect(client.tombstoneStream(other, { expectedRevision: NO_STREAM })).rejects.toMatchObject({
+    await expect(tried.client.tombstoneStream(other, { expectedRevision: NO_STREAM })).rejects.toMatchObject({
       type: 'wrong-expected-version',
     });
   });
 });
 
 test('a stream that was ended for ever is neither read, nor deleted, nor given metadata', async () => {
-  const named = `${stream}-ü`;
-  await client.appendToStream(named, events(3));
-  const { position } = await client.tombstoneStream(named, { expectedRevision: 2n });
+  const named = `${tried.stream}-ü`;
+  await tried.client.appendToStream(named, events(3));
+  const { position } = await tried.client.tombstoneStream(named, { expectedRevision: 2n });
 
   expect(position).toBeDefined();
   const gone = { type: 'stream-deleted' };
   await expect(read(named)).rejects.toMatchObject(gone);
-  await expect(client.deleteStream(named)).rejects.toMatchObject(gone);
-  await expect(client.tombstoneStream(named)).rejects.toMatchObject(gone);
-  await expect(client.setStreamMetadata(named, {})).rejects.toMatchObject(gone);
+  await expect(tried.client.deleteStream(named)).rejects.toMatchObject(gone);
+  await expect(tried.client.tombstoneStream(named)).rejects.toMatchObject(gone);
+  await expect(tried.client.setStreamMetadata(named, {})).rejects.toMatchObject(gone);
 });
 
 function events(count: number): EventData[] {
   return Array.from({ length: count }, (_, n) => jsonEvent({ type: 'Happened', data: { n } }));
 }
 
-async function read(name = stream): Promise<readonly ResolvedEvent[]> {
+async function read(name = tried.stream): Promise<readonly ResolvedEvent[]> {
   const all: ResolvedEvent[] = [];
-  for await (const event of client.readStream(name)) all.push(event);
+  for await (const event of tried.client.readStream(name)) all.push(event);
   return all;
 }
 

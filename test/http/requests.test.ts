@@ -1,0 +1,133 @@
+import { codesOf, JSON_UTF8, notes, token } from './asking-notes';
+import { TOKENS } from './notes-service';
+
+const asked = notes();
+
+describe('tokens (Document 1, Authentication; decisions A4)', () => {
+  it.each([
+    ['', 400, '1'],
+    ['token=', 400, '1'],
+    ['token=zzz', 403, '2'],
+    [`token=${'d'.repeat(40)}`, 403, '2'],
+    [`token=${TOKENS.vouchers}`, 403, '2'],
+    ['token=%ff', 403, '2'],
+    [`${token}&${token}`, 400, 'N_301'],
+  ])('?%s: HTTP %i, code %s', async (query, status, code) => {
+    const answer = await asked.get(`/1.0/notes;word=a?${query}`);
+    expect([answer.statusCode, codesOf(answer.body)]).toEqual([status, [code]]);
+  });
+
+  it('of the wrong kind are refused by the service', async () => {
+    const answer = await asked.post(`/1.0/notes;word=a?token=${TOKENS.publisher}`, JSON_UTF8);
+    expect([answer.statusCode, codesOf(answer.body)]).toEqual([400, ['N_300']]);
+  });
+
+  it('may have their digits in either case (decisions X16)', async () => {
+    const own = await asked.get(`/1.0/notes;word=a?token=${TOKENS.publisher.toUpperCase()}`);
+    expect(own.json()).toMatchObject({ organisation: 2 });
+  });
+
+  it('are not needed where there is no service (decisions A8)', async () => {
+    expect((await asked.get('/health/live')).json()).toEqual({ live: true });
+  });
+});
+
+describe('what there is not (Document 1, Versioning; decisions A8)', () => {
+  it.each([
+    ['GET', '/2.0/notes', 404, '3'],
+    ['GET', '/1.0/notes/9.9', 404, '4'],
+    ['GET', '/notes', 404, '6'],
+    ['GET', '/1.0/', 404, '7'],
+    ['GET', '/1.0', 404, '7'],
+    ['GET', '/1.0/unknown.json;a=b', 404, '7'],
+    ['GET', '/1.0/notes/a/b', 404, '404'],
+    ['GET', '/', 404, '404'],
+    ['GET', '/%ff', 404, '404'],
+    ['GET', '/1.0/%ff/notes', 404, '7'],
+    ['GET', '/1.0/notes.csv/x', 404, '7'],
+    ['PUT', '/1.0/notes;word=a', 405, '405'],
+    ['GET', '/1.0/notes/7', 405, '405'],
+    ['PATCH', '/1.0/notes', 405, '405'],
+  ] as const)('%s %s: HTTP %i, code %s', async (method, url, status, code) => {
+    const answer = await asked.app.inject({ method, url });
+    expect([answer.statusCode, codesOf(answer.body)]).toEqual([status, [code]]);
+  });
+
+  it('is told with the methods there are', async () => {
+    expect((await asked.app.inject({ method: 'PUT', url: '/1.0/notes' })).headers.allow).toBe(
+      'GET, HEAD, POST',
+    );
+    expect((await asked.get('/1.0/notes/7')).headers.allow).toBe('DELETE');
+  });
+});
+
+describe('matrix keys (decisions A2, A3)', () => {
+  it.each([
+    '/1.0/notes;word=a+b;id=1,2;id=3',
+    '/1.0/notes.json;WORD=a%20b;id=1%2C2%2c3',
+    '/1.0/notes;;word=a+b;id=;id=1;id=2,,3;unknown=%ff;',
+    '/1.0/notes;word=a+b;word=a%20b;id=1,2,3/',
+    '/1.0;id=1,2,3/notes;word=a+b',
+  ])('%s', async (path) => {
+    expect((await asked.get(`${path}?${token}`)).json()).toEqual({
+      organisation: 1,
+      id: [1, 2, 3],
+      word: 'a b',
+    });
+  });
+
+  it('stand after an id too', async () => {
+    expect(
+      (await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/12.json;a=b?${token}` })).json(),
+    ).toEqual({
+      removed: '12',
+    });
+  });
+
+  it('are named when they are sent after the question mark', async () => {
+    expect((await asked.get(`/1.0/notes?word=a&${token}`)).json()).toEqual({
+      errors: [{ code: 'N_1', message: 'word must be a matrix key: /1.0/notes;word=…' }],
+    });
+  });
+});
+
+describe('order of checks (decisions A8)', () => {
+  it('is path, method, token, keys, content type, body', async () => {
+    const bad = { 'content-type': 'nonsense' };
+    const codes = async (url: string, headers: Record<string, string>, payload?: string) =>
+      codesOf((await asked.post(url, headers, payload)).body);
+    expect(await codes('/1.0/unknown', bad)).toEqual(['7']);
+    expect(await codes('/1.0/notes/1', bad)).toEqual(['405']);
+    expect(await codes('/1.0/notes', bad)).toEqual(['1']);
+    expect(await codes(`/1.0/notes?${token}`, bad)).toEqual(['N_1']);
+    expect(await codes(`/1.0/notes;word=a?${token}`, bad)).toEqual(['N_415']);
+    expect(await codes(`/1.0/notes;word=a?${token}`, JSON_UTF8, 'x'.repeat(501))).toEqual(['413']);
+  });
+});
+
+describe('bodies (decisions A10)', () => {
+  it.each([
+    ['application/json; charset=utf-8', 200],
+    ['application/json;charset="UTF-8"', 200],
+    ['text/xml; charset=utf8', 200],
+    ['application/json', 400],
+    ['application/json; charset=', 400],
+    ['application/json; charset=iso-8859-1', 415],
+    ['text/plain; charset=utf-8', 415],
+    ['nonsense', 415],
+  ])('of type %s: HTTP %i', async (type, status) => {
+    const answer = await asked.post(`/1.0/notes.json;word=a?${token}`, { 'content-type': type });
+    expect(answer.statusCode).toBe(status);
+  });
+
+  it('without a type are refused, compressed ones too', async () => {
+    expect((await asked.post(`/1.0/notes;word=a?${token}`)).statusCode).toBe(415);
+    const zipped = { ...JSON_UTF8, 'content-encoding': 'gzip' };
+    expect((await asked.post(`/1.0/notes;word=a?${token}`, zipped)).statusCode).toBe(415);
+  });
+
+  it('need no type where there is none: DELETE', async () => {
+    const answer = await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/7?${token}` });
+    expect(answer.json()).toEqual({ removed: '7' });
+  });
+});
