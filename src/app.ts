@@ -9,6 +9,8 @@ import { waitForPosition } from '../projections/wait';
 import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
 import { httpAdapter } from './http/adapter';
+import { DescribeModule } from './http/describe/describe.module';
+import { type Described } from './http/describe/described';
 import { installHttp } from './http/install';
 import { type Position } from './kernel/event';
 import { ReadStore } from './kernel/read-store';
@@ -20,6 +22,7 @@ import {
   type Readiness,
 } from './ops/health.controller';
 import { type ProductLoader } from './products/commands';
+import { productDescription } from './products/description';
 import { FeedVersions } from './products/feed-version';
 import { productService, ProductsModule } from './products/products.module';
 import { SHOWN, type Shown } from './products/shown';
@@ -39,16 +42,23 @@ export interface AppParts {
 /** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 
+/** What the modules are told by the application itself. */
+interface AppFacts {
+  readonly shown: Shown;
+  readonly failures: Failures;
+  readonly described: Described;
+}
+
 @Module({})
 class AppModule {
   static of(
     { config, store, follower, versions, loader, readiness }: AppParts,
-    { shown, failures }: { readonly shown: Shown; readonly failures: Failures },
+    { shown, failures, described }: AppFacts,
   ): DynamicModule {
     return {
       module: AppModule,
       global: true,
-      imports: [CqrsModule.forRoot(), ProductsModule.with(config, loader)],
+      imports: [CqrsModule.forRoot(), ProductsModule.with(config, loader), DescribeModule.with(described)],
       controllers: [HealthController],
       providers: [
         { provide: ReadStore, useValue: store },
@@ -73,8 +83,10 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
   };
   const failures = { unexpectedFailures: 0 };
-  const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.of(parts, { shown, failures }),
+  const baseUrl = (): string => baseUrlAt(config, portOf(app) ?? config.port);
+  const described = { vendor: config.vendor, baseUrl, descriptions: [productDescription] };
+  const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
+    AppModule.of(parts, { shown, failures, described }),
     httpAdapter(log),
     {
       logger: false,
@@ -84,7 +96,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   );
   installHttp(app, {
     services: [productService],
-    baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
+    baseUrl,
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,
     callerOf: (hash) => follower.directory.callerOf(hash),

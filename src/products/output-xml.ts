@@ -26,9 +26,9 @@ export function toXmlResult(
 }
 
 /** Optional elements of the common namespace, in the order they are written. */
-const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
+export const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
 
-const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
+export const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
 
 function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;

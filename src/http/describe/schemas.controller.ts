@@ -1,0 +1,31 @@
+import { Controller, Get, Inject, Param, Res } from '@nestjs/common';
+import { type FastifyReply } from 'fastify';
+import { errorSchema } from '../../wire/error-schema';
+import { CONTENT_TYPES } from '../../wire/format';
+import { httpFaults } from '../../wire/open-api';
+import { writeXml } from '../../wire/xml-write';
+import { type Schema, toXsd } from '../../wire/xsd';
+import { DESCRIBED, type Described } from './described';
+
+/** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
+@Controller('/1.0/schemas')
+export class SchemasController {
+  constructor(@Inject(DESCRIBED) private readonly described: Described) {}
+
+  @Get(':file')
+  schema(@Param('file') file: string, @Res({ passthrough: true }) reply: FastifyReply): string {
+    const schemas = this.schemas();
+    const schema = schemas.get(file);
+    if (schema === undefined)
+      throw httpFaults.notFound(`there is no schema ${file}: there is ${[...schemas.keys()].join(', ')}`);
+    reply.type(CONTENT_TYPES.xml).header('X-Content-Type-Options', 'nosniff');
+    return writeXml(toXsd(schema), { pretty: true });
+  }
+
+  private schemas(): ReadonlyMap<string, Schema> {
+    const { vendor, descriptions } = this.described;
+    const baseUrl = this.described.baseUrl();
+    const files = descriptions.flatMap(({ schemas }) => Object.entries(schemas({ vendor, baseUrl })));
+    return new Map([...files, ['Errors_v1_0.xsd', errorSchema(baseUrl)]]);
+  }
+}

@@ -1,0 +1,112 @@
+import { type XmlElement } from './xml-write';
+
+/**
+ * Elements or attributes and their types, by names that end in `?` where there may be none, in `*` where there may be any
+ * number. A name with a prefix is that of an element described elsewhere.
+ */
+export type Parts = Readonly<Record<string, string | XsdType>>;
+
+/** What an element holds: text of a simple type, or elements in this order, or each of these once in any order. */
+export interface XsdType {
+  readonly text?: string;
+  readonly sequence?: Parts;
+  readonly all?: Parts;
+  readonly attributes?: Parts;
+}
+
+/** Texts that match, or that one of some types has. */
+type SimpleType =
+  { readonly base: string; readonly pattern: string } | { readonly union: readonly string[] };
+
+/** An XML Schema, version 1.0. */
+export interface Schema {
+  /** Absent: its elements are in none. */
+  readonly namespace?: string;
+  /** Namespaces that its elements are made of, by prefix, and the files that describe them. */
+  readonly imports?: Readonly<Record<string, { readonly namespace: string; readonly file: string }>>;
+  readonly simpleTypes?: Readonly<Record<string, SimpleType>>;
+  /** Types that are referred to by their names. */
+  readonly types?: Readonly<Record<string, XsdType>>;
+  readonly elements: Parts;
+}
+
+/** What schemas depend on. */
+interface SchemaSettings {
+  /** Part of the namespaces. */
+  readonly vendor: string;
+  /** What clients reach us by, without a slash at the end. */
+  readonly baseUrl: string;
+}
+
+/** XML schemas by the names of their files. */
+export type SchemaFiles = (settings: SchemaSettings) => Readonly<Record<string, Schema>>;
+
+export function toXsd({
+  namespace,
+  imports = {},
+  simpleTypes = {},
+  types = {},
+  elements,
+}: Schema): XmlElement {
+  const prefixes = Object.entries(imports).map(([prefix, { namespace: its }]) => [`xmlns:${prefix}`, its]);
+  return {
+    'xs:schema': {
+      $: {
+        'xmlns:xs': 'http://www.w3.org/2001/XMLSchema',
+        ...(namespace === undefined ? {} : { xmlns: namespace, targetNamespace: namespace }),
+        ...(Object.fromEntries(prefixes) as Record<string, string>),
+        elementFormDefault: 'qualified',
+      },
+      'xs:import': Object.values(imports).map(({ namespace: its, file }) => ({
+        $: { namespace: its, schemaLocation: file },
+      })),
+      'xs:simpleType': Object.entries(simpleTypes).map(([name, type]) => ({ $: { name }, ...simple(type) })),
+      'xs:complexType': Object.entries(types).map(([name, type]) => ({ $: { name }, ...complex(type) })),
+      'xs:element': Object.entries(elements).map(([name, type]) => typed({ name }, type)),
+    },
+  };
+}
+
+function simple(type: SimpleType): XmlElement {
+  if ('union' in type) return { 'xs:union': { $: { memberTypes: type.union.join(' ') } } };
+  const { base, pattern } = type;
+  return { 'xs:restriction': { $: { base }, 'xs:pattern': { $: { value: pattern } } } };
+}
+
+function complex({ text, sequence, all, attributes = {} }: XsdType): XmlElement {
+  const its = Object.entries(attributes).map(([part, type]) => {
+    const { name, isOptional } = read(part);
+    return typed({ name, ...(isOptional ? {} : { use: 'required' }) }, type);
+  });
+  if (text !== undefined) {
+    return { 'xs:simpleContent': { 'xs:extension': { $: { base: text }, 'xs:attribute': its } } };
+  }
+  return {
+    ...(sequence === undefined ? {} : { 'xs:sequence': children(sequence) }),
+    ...(all === undefined ? {} : { 'xs:all': children(all) }),
+    'xs:attribute': its,
+  };
+}
+
+function children(parts: Parts): XmlElement {
+  const elements = Object.entries(parts).map(([part, type]) => {
+    const { name, isOptional, isMany } = read(part);
+    const occurs = {
+      ...(isOptional ? { minOccurs: 0 } : {}),
+      ...(isMany ? { maxOccurs: 'unbounded' } : {}),
+    };
+    return name.includes(':') ? { $: { ref: name, ...occurs } } : typed({ name, ...occurs }, type);
+  });
+  return { 'xs:element': elements };
+}
+
+function read(part: string): { name: string; isOptional: boolean; isMany: boolean } {
+  const isMany = part.endsWith('*');
+  const isOptional = isMany || part.endsWith('?');
+  return { name: isOptional ? part.slice(0, -1) : part, isOptional, isMany };
+}
+
+function typed(attributes: XmlElement, type: string | XsdType): XmlElement {
+  if (typeof type === 'string') return { $: { ...attributes, type } };
+  return { $: attributes, 'xs:complexType': complex(type) };
+}
