@@ -66,12 +66,14 @@ export interface SnapshotBatch {
 export const EVERYTHING: Filter = { all: [] };
 
 /**
- * One sort key: a `number` field (documents without it come last either way), or how many of the distinct
- * `words` a `words` field has. Ties at the end go by id, ascending.
+ * One sort key: a `number` field (documents without it come last either way), how many of the distinct
+ * `words` a `words` field has, or the place that a `number` field has in the random order of a seed (`shuffled`).
+ * Ties at the end go by id, ascending.
  */
 export type Order =
   | { readonly field: string; readonly descending?: boolean }
-  | { readonly matches: readonly string[]; readonly within: string; readonly descending: true };
+  | { readonly matches: readonly string[]; readonly within: string; readonly descending: true }
+  | { readonly shuffled: string; readonly seed: number; readonly descending?: false };
 
 export interface Search {
   readonly filter: Filter;

@@ -6,6 +6,7 @@ import {
   type Order,
   type Search,
 } from '../../src/kernel/read-store';
+import { shuffler } from '../../src/kernel/shuffle';
 
 /** What a read store must answer, found by looking at every document: slow and obviously right. */
 export function oracleOf(documents: readonly Document[]) {
@@ -71,6 +72,10 @@ function valuesOf(value: Document['fields'][string] | undefined): readonly (stri
 /** A document's value of a sort key; undefined where it has none. */
 function keyOf(document: Document, order: Order): number | undefined {
   if ('field' in order) return document.fields[order.field] as number | undefined;
+  if ('shuffled' in order) {
+    const value = document.fields[order.shuffled];
+    return typeof value === 'number' ? shuffler(order.seed)(value) : undefined;
+  }
   const words = valuesOf(document.fields[order.within]);
   return new Set(order.matches.filter((word) => words.includes(word))).size;
 }

@@ -1,5 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Order } from '../../kernel/read-store';
+import { shuffler } from '../../kernel/shuffle';
 import { ID, type Kept, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';
 import { Score } from './score';
@@ -27,6 +28,8 @@ const PAGE = { keys: 10_000, whole: 500 } as const;
 export class Ranks {
   private readonly score: Score;
   private readonly fields: readonly string[];
+  /** What a document is compared by, given its value of the field. */
+  private readonly places: readonly ((value: number) => number)[];
 
   constructor(
     private readonly order: readonly Order[],
@@ -37,7 +40,11 @@ export class Ranks {
       order.filter((key) => 'matches' in key),
       layout,
     );
-    const sorted = order.flatMap((key) => ('field' in key ? layout.field(key.field, 'number').name : []));
+    this.places = order.map((key) => ('shuffled' in key ? shuffler(key.seed) : (value: number) => value));
+    const sorted = order.flatMap((key) => {
+      const name = fieldOf(key);
+      return name === undefined ? [] : layout.field(name, 'number').name;
+    });
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
 
@@ -69,15 +76,22 @@ export class Ranks {
     const counts = this.score.counts(hit._score ?? 0);
     const value = (name: string): unknown => (hit.fields?.[name] as readonly unknown[] | undefined)?.[0];
     return {
-      keys: this.order.map((key) => {
-        const of = 'field' in key ? value(property(key.field)) : counts.shift();
-        return typeof of === 'number' ? of : undefined;
+      keys: this.order.map((key, at) => {
+        const name = fieldOf(key);
+        const of = name === undefined ? counts.shift() : value(property(name));
+        return typeof of === 'number' ? this.places[at]?.(of) : undefined;
       }),
       id: Buffer.from(String(value(ID))),
       group: this.group === undefined ? '' : String(value(property(this.group))),
       source: hit._source as Source,
     };
   }
+}
+
+/** The field that a sort key looks at, but for counts of words. */
+function fieldOf(key: Order): string | undefined {
+  if ('matches' in key) return undefined;
+  return 'field' in key ? key.field : key.shuffled;
 }
 
 /** Compares in an order: no value comes last either way, ties go by id, byte by byte. */

@@ -25,7 +25,7 @@ export async function search(
 ): Promise<{ total: number; found: readonly Found[] }> {
   const { order, filter, offset, size } = wanted;
   const { layout, connection, alias, patience } = place;
-  if (!isOneScore(order)) return await searchAll(place, wanted);
+  if (!isSortable(order)) return await searchAll(place, wanted);
   const score = new Score(order.filter(isMatches), layout);
   const request: estypes.SearchRequest = {
     index: alias,
@@ -48,18 +48,26 @@ function totalOf({ total }: estypes.SearchHitsMetadata): number {
   return typeof total === 'object' ? total.value : (total ?? 0);
 }
 
-/** Whether the counts of words follow one another, so that one score can hold them. */
-function isOneScore(order: readonly Order[]): boolean {
+/** What the server can sort by: fields, and counts of words that follow one another, so that one score can hold them. */
+function isSortable(order: readonly Order[]): order is readonly Sortable[] {
+  if (!order.every(isServers)) return false;
   const first = order.findIndex(isMatches);
   const last = order.findLastIndex(isMatches);
   return order.slice(first === -1 ? 0 : first, last + 1).every(isMatches);
+}
+
+/** Orders of which the server knows. */
+type Sortable = Exclude<Order, { readonly shuffled: string }>;
+
+function isServers(key: Order): key is Sortable {
+  return !('shuffled' in key);
 }
 
 function isMatches(key: Order): key is Matches {
   return 'matches' in key;
 }
 
-function sortOf(order: readonly Order[], layout: Layout): estypes.SortCombinations[] {
+function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
   const keys = order.flatMap((key, at): estypes.SortCombinations[] => {
     if ('field' in key) {
       const name = property(layout.field(key.field, 'number').name);

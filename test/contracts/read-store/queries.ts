@@ -69,6 +69,7 @@ export function queriesFor(documents: readonly Document[]): Queries {
       within: fc.constantFrom('title', 'description'),
       descending: fc.constant(true as const),
     }),
+    fc.record({ shuffled: numbers, seed: fc.maxSafeInteger() }),
   );
   const page = { offset: fc.constantFrom(0, 0, 1, 10, 1000), size: fc.constantFrom(0, 1, 7, 100, 9_000) };
   const groupOrder = fc

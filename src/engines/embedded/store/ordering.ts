@@ -1,4 +1,5 @@
 import { type Order } from '../../../kernel/read-store';
+import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
 import { isLong, matching, phrase } from './selection';
@@ -13,12 +14,23 @@ export interface SortKey {
 /** Reads an order. Raises `UndeclaredField`. */
 export function sortKeys(order: readonly Order[], layout: Layout, hits: Hits): readonly SortKey[] {
   return order.map((key) => ({
-    expression:
-      'field' in key
-        ? raw(`k.${column(layout.field(key.field, 'number').name)}`)
-        : matches(key.matches, layout.field(key.within, 'words').code, hits),
+    expression: expressionOf(key, layout, hits),
     direction: key.descending === true ? 'DESC NULLS LAST' : 'ASC NULLS LAST',
   }));
+}
+
+function expressionOf(key: Order, layout: Layout, hits: Hits): Sql {
+  if ('matches' in key) return matches(key.matches, layout.field(key.within, 'words').code, hits);
+  const value = `k.${column(layout.field('field' in key ? key.field : key.shuffled, 'number').name)}`;
+  return raw('field' in key ? value : shuffledAs(value, key.seed));
+}
+
+/** As `shuffler` in `kernel/shuffle.ts`. */
+function shuffledAs(value: string, seed: number): string {
+  const [a, b] = shuffleSummands(seed);
+  const cube = (x: string) => `((${x}) * (${x}) % ${SHUFFLE_PRIME} * (${x}) % ${SHUFFLE_PRIME})`;
+  const first = cube(`(${value} % ${SHUFFLE_PRIME} + ${SHUFFLE_PRIME + a}) % ${SHUFFLE_PRIME}`);
+  return cube(`(${first} + ${b}) % ${SHUFFLE_PRIME}`);
 }
 
 /** With more words than this, looking for each among the hits only costs more than it saves. */
