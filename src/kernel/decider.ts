@@ -20,9 +20,17 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   evolve(state: State, event: Event): State;
 }
 
+/** A stream folded up to its last event. */
+export interface Loaded<State> {
+  readonly state: State;
+  readonly revision: number;
+}
+
 /** What became of a command: `position` is that of the last event appended, absent if there was nothing to do. */
-export interface Executed<Event> {
+export interface Executed<State, Event> {
   readonly events: readonly Event[];
+  /** With these events. */
+  readonly state: State;
   readonly position?: Position;
 }
 
@@ -36,23 +44,25 @@ export function toDomainEvent({ type, data }: RecordedEvent): DomainEvent {
   return { type, data: JSON.parse(data) as object };
 }
 
-const ATTEMPTS = 20;
+/** So often others may be faster: each of these times one of them has got on. */
+const ATTEMPTS = 200;
 
 /**
- * Loads an aggregate, decides, appends at the loaded revision. When another was faster it starts over; when the
- * answer is lost it appends again with the same ids, which the log makes harmless.
+ * Loads an aggregate (unless it is `known` already), decides, appends at the loaded revision. When another was faster it
+ * starts over; when the answer is lost it appends again with the same ids, which the log makes harmless.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
   log: EventLog,
   decider: Decider<Command, State, Event>,
   id: string | number,
   command: Command,
-): Promise<Executed<Event>> {
+  known?: Loaded<State>,
+): Promise<Executed<State, Event>> {
   const stream = streamOf(decider.category, id);
   for (let attempt = 1; ; attempt += 1) {
-    const { state, revision } = await load(log, decider, stream);
+    const { state, revision } = attempt === 1 && known !== undefined ? known : await load(log, decider, id);
     const events = decider.decide(command, state);
-    if (events.length === 0) return { events };
+    if (events.length === 0) return { events, state };
     try {
       const appended = await appendSurely(
         log,
@@ -60,22 +70,26 @@ export async function execute<Command, State, Event extends DomainEvent>(
         revision,
         events.map((event) => toNewEvent(event)),
       );
-      return { events, position: appended.position };
+      return {
+        events,
+        state: events.reduce((before, event) => decider.evolve(before, event), state),
+        position: appended.position,
+      };
     } catch (error) {
       if (!(error instanceof RevisionConflict) || attempt === ATTEMPTS) throw error;
     }
   }
 }
 
-/** The state of a stream as of its last event. */
-async function load<State, Event extends DomainEvent>(
+/** An aggregate as of the last event of its stream. */
+export async function load<State, Event extends DomainEvent>(
   log: EventLog,
-  decider: Pick<Decider<never, State, Event>, 'initial' | 'evolve'>,
-  stream: string,
-): Promise<{ state: State; revision: number }> {
+  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
+  id: string | number,
+): Promise<Loaded<State>> {
   let state = decider.initial;
   let revision = NO_STREAM;
-  for await (const batch of log.readStream(stream)) {
+  for await (const batch of log.readStream(streamOf(decider.category, id))) {
     for (const recorded of batch) {
       state = decider.evolve(state, toDomainEvent(recorded) as Event);
       revision = recorded.revision;

@@ -5,7 +5,7 @@ import { FEED } from '../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
-import { Turns } from './turns';
+import { Turns } from '../../kernel/turns';
 
 /** Events behind which the file of a small feed may stay; a large one's may stay a quarter of its products behind. */
 const SAVE_AFTER = 10_000;

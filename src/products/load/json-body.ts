@@ -1,7 +1,6 @@
 import { JsonCutter } from '../../wire/json-cut';
 import { asFault, type BodyReader } from './body';
-import { type Receiver } from './receiver';
-import { MAX_PRODUCT } from './sift';
+import { MAX_PRODUCT, type Receiver } from './receiver';
 
 /** Objects and lists within a product, the product itself counted. */
 const MAX_DEPTH = 32;
@@ -16,8 +15,8 @@ export class JsonBody implements BodyReader {
       key: 'products',
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
-      onElement: (bytes, index) => {
-        this.pending = receiver.json(bytes, index + 1) ?? this.pending;
+      onElement: (bytes) => {
+        this.pending = receiver.json(bytes) ?? this.pending;
       },
       onOversized: (_, head) => {
         receiver.oversized(sourceProductIdIn(head.toString()));

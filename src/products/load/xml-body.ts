@@ -1,8 +1,7 @@
 import { type XmlAttributes, type XmlReader, readXml } from '../../wire/xml-read';
 import { productFaults as fault } from '../faults';
 import { asFault, type BodyReader } from './body';
-import { type Receiver } from './receiver';
-import { MAX_PRODUCT } from './sift';
+import { MAX_PRODUCT, type Receiver } from './receiver';
 
 /** Elements that hold others; all the rest hold text. */
 const LISTS: ReadonlySet<string> = new Set(['categories', 'fields', 'identifiers']);
@@ -25,8 +24,6 @@ type Growing = Record<string, unknown>;
 export class XmlBody implements BodyReader {
   private readonly reader: XmlReader;
   private depth = 0;
-  /** Products so far. */
-  private count = 0;
   private product: Growing = {};
   /** Characters that the present product has taken, as JSON. */
   private taken = 0;
@@ -140,9 +137,8 @@ export class XmlBody implements BodyReader {
   }
 
   private closeProduct(): void {
-    this.count += 1;
     if (this.isOver()) this.receiver.oversized(this.product.sourceProductId as string | undefined);
-    else this.pending = this.receiver.take(this.product, this.count) ?? this.pending;
+    else this.pending = this.receiver.take(this.product) ?? this.pending;
     this.product = {};
     this.taken = 0;
   }
