@@ -12,6 +12,8 @@ export interface Renderings {
   readonly xml?: () => XmlElement;
   /** In pieces. */
   readonly csv?: () => Iterable<string>;
+  /** iCalendar, in pieces. */
+  readonly ics?: () => Iterable<string>;
 }
 
 export interface AnswerDetails {
@@ -27,9 +29,14 @@ export interface AnswerDetails {
 /** What a handler returns: rendered by the interceptor in the format of the request. */
 export class Answer {
   constructor(
-    readonly renderings: Renderings | { readonly faults: readonly Fault[] },
+    readonly renderings: Renderings | { readonly faults: readonly Fault[] } | 'none',
     readonly details: AnswerDetails = {},
   ) {}
+
+  /** No body: HTTP status 204. */
+  static none(details: Pick<AnswerDetails, 'position'>): Answer {
+    return new Answer('none', { ...details, status: 204 });
+  }
 
   /** The error list of a write (Document 1, Errors): empty is success. */
   static errors(faults: readonly Fault[], details: Omit<AnswerDetails, 'format' | 'status'> = {}): Answer {

@@ -18,8 +18,8 @@ export interface Rendered {
 /** Writes a result in the format of the view. */
 export function renderResult(renderings: Renderings, status: number, view: View): Rendered {
   const { format } = view;
-  if (format === 'csv' && renderings.csv !== undefined) {
-    return { status, contentType: CONTENT_TYPES.csv, body: renderings.csv() };
+  if ((format === 'csv' || format === 'ics') && renderings[format] !== undefined) {
+    return { status, contentType: CONTENT_TYPES[format], body: renderings[format]() };
   }
   if (format === 'xml' && renderings.xml !== undefined) {
     return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };

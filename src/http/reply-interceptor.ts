@@ -5,7 +5,7 @@ import { concatMap, type Observable } from 'rxjs';
 import { mapInSlices } from '../kernel/slices';
 import { type Format } from '../wire/format';
 import { httpFaults } from '../wire/open-api';
-import { Answer } from './answer';
+import { Answer, type AnswerDetails } from './answer';
 import { FORMATS } from './decorators';
 import { renderErrors, renderResult, type Rendered } from './render';
 import { factsOf } from './request-facts';
@@ -55,17 +55,31 @@ export class ReplyInterceptor implements NestInterceptor {
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
   }
 
-  private async write(answer: Answer, view: View, service: Service, reply: FastifyReply): Promise<string> {
-    const { headers = {}, position } = answer.details;
-    const { status, contentType, body } = this.render(answer, view, service);
+  private async write(
+    answer: Answer,
+    view: View,
+    service: Service,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const { headers = {}, position, status: ended = 200 } = answer.details;
+    if (position !== undefined) reply.header('X-Log-Position', position);
+    if (answer.renderings === 'none') {
+      reply.code(ended);
+      return undefined;
+    }
+    const { status, contentType, body } = this.render(answer.renderings, answer.details, view, service);
     const pieces = await mapInSlices(body, (piece) => piece);
     reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
-    if (position !== undefined) reply.header('X-Log-Position', position);
     return pieces.join('');
   }
 
-  private render({ renderings, details }: Answer, wanted: View, service: Service): Rendered {
-    const { status = 200, format = wanted.format } = details;
+  private render(
+    renderings: Exclude<Answer['renderings'], 'none'>,
+    { status = 200, format: named }: AnswerDetails,
+    wanted: View,
+    service: Service,
+  ): Rendered {
+    const format = named ?? wanted.format;
     const view = { ...wanted, format };
     checkJsonp(view, service);
     if (!('faults' in renderings)) return renderResult(renderings, status, view);

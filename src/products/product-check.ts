@@ -1,4 +1,5 @@
 import { forbiddenCharacter } from '../wire/characters';
+import { isPosted, isUnset, type Place, type Posted, wholeNumber, wrong } from '../wire/posted';
 import { isWebUrl } from '../wire/web-url';
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { type Identifiers, type PostedCategory, type Product } from './feed';
@@ -24,11 +25,6 @@ export interface RefusedProduct {
 
 /** An id is named in every fault of its product, and in keys: it has at most so many bytes in UTF-8 (`docs/decisions.md#x22`). */
 const MAX_ID = 1000;
-
-type Posted = Readonly<Record<string, unknown>>;
-
-/** Where a value stands; made only when there is something to say of it. */
-type Place = string | (() => string);
 
 /**
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as
@@ -128,8 +124,8 @@ class Check {
 
   integer(field: string, value: unknown): number | undefined {
     if (isUnset(value)) return undefined;
-    const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
-    if (Number.isSafeInteger(number)) return (number as number) + 0;
+    const number = wholeNumber(value);
+    if (number !== undefined) return number;
     return this.refuse<number | undefined>(
       fault.notNumeric,
       wrong(field, value, 'a whole number'),
@@ -147,7 +143,7 @@ class Check {
   image(): Product['productImage'] {
     const value = this.posted.productImage;
     if (isUnset(value)) return this.refuse(fault.valueNotSet, 'productImage must be set', { url: '' });
-    if (!isRecord(value)) {
+    if (!isPosted(value)) {
       return this.refuse(fault.illegalValue, wrong('productImage', value, 'an object with a url'), {
         url: '',
       });
@@ -193,10 +189,10 @@ class Check {
   /** Posted on the product, under `identifiers`, or both alike (`docs/decisions.md#p9`). */
   identifiers(): Identifiers | undefined {
     const group = this.posted.identifiers;
-    if (!isUnset(group) && !isRecord(group)) {
+    if (!isUnset(group) && !isPosted(group)) {
       this.refuse(fault.illegalValue, wrong('identifiers', group, 'an object'));
     }
-    const grouped: Posted = isRecord(group) ? group : {};
+    const grouped: Posted = isPosted(group) ? group : {};
     const found: { -readonly [Key in keyof Identifiers]: Identifiers[Key] } = {};
     let any = false;
     for (const name of IDENTIFIERS) {
@@ -247,7 +243,7 @@ class Check {
   }
 
   private list(field: string, value: unknown, accepted: string): Posted[] {
-    if (Array.isArray(value) && value.every(isRecord)) return value;
+    if (Array.isArray(value) && value.every(isPosted)) return value;
     return this.refuse(fault.illegalValue, wrong(field, value, accepted), []);
   }
 
@@ -261,19 +257,4 @@ class Check {
     else this.moreFaults += 1;
     return instead as T;
   }
-}
-
-function isRecord(value: unknown): value is Posted {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Absent, null and empty are all the same: not set. */
-function isUnset(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
-}
-
-function wrong(field: Place, value: unknown, accepted: string): string {
-  const name = typeof field === 'string' ? field : field();
-  const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return `${name} must be ${accepted}, not '${(shown ?? '').slice(0, 100)}'`;
 }

@@ -16,7 +16,7 @@ import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys
 import { csvLayout, csvPieces } from './output-csv';
 import { toJsonProduct } from './output-json';
 import { toXmlResult } from './output-xml';
-import { SHOWN, type Shown } from './shown';
+import { SHOWN, type Shown } from '../http/shown';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')

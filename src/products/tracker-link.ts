@@ -1,7 +1,6 @@
-/**
- * The link by which a publisher earns (`docs/decisions.md#p12`): the target wrapped in the tracker's address. Every part
- * is percent-encoded, parentheses too.
- */
+import { clickLink } from '../wire/click-link';
+
+/** The link by which a publisher earns: the target wrapped in the tracker's address (`docs/decisions.md#p12`). */
 export function trackerLink(
   trackerUrl: string,
   parts: {
@@ -12,11 +11,11 @@ export function trackerLink(
     readonly target: string;
   },
 ): string {
-  const site = parts.siteId === undefined ? '' : `a(${parts.siteId})`;
-  const product = `product(${parts.feedId}-${encoded(parts.sourceProductId)})`;
-  return `${trackerUrl}/click?${site}p(${parts.programId})${product}ttid(19)url(${encoded(parts.target)})`;
-}
-
-function encoded(part: string): string {
-  return encodeURIComponent(part).replaceAll('(', '%28').replaceAll(')', '%29');
+  return clickLink(trackerUrl, {
+    a: parts.siteId,
+    p: parts.programId,
+    product: `${parts.feedId}-${parts.sourceProductId}`,
+    ttid: 19,
+    url: parts.target,
+  });
 }

@@ -6,7 +6,10 @@ export type CsvSeparators = readonly [column: string, value: string, part: strin
 export type CsvCell = string | number | undefined;
 
 /** Gives the line of a row, its end included: every cell embraced, the embrace doubled inside (`docs/decisions.md#x26`). */
-export function csvLines([delimiter]: CsvSeparators, embrace: string): (cells: readonly CsvCell[]) => string {
+export function csvLines(
+  [delimiter]: CsvSeparators | readonly [column: string],
+  embrace: string,
+): (cells: readonly CsvCell[]) => string {
   const options = {
     delimiter,
     quote: embrace,

@@ -12,6 +12,7 @@ export const CONTENT_TYPES = {
   json: 'application/json; charset=utf-8',
   xml: 'application/xml; charset=utf-8',
   csv: 'text/csv; charset=utf-8',
+  ics: 'text/calendar; charset=utf-8',
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
 
@@ -19,6 +20,7 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly string[]>> = {
   json: ['application/json', 'text/json'],
   xml: ['application/xml', 'text/xml'],
   csv: ['text/csv'],
+  ics: ['text/calendar'],
 };
 
 /** What there is to choose an answer's format by. */

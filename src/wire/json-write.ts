@@ -3,23 +3,32 @@ export function writeJson(value: unknown, options: { readonly pretty?: boolean }
   return JSON.stringify(value, null, options.pretty === true ? 2 : undefined);
 }
 
-/** The same text of an object, in pieces: each item of a list that stands directly in it is one. */
+/**
+ * The same text of an object or a list, in pieces: each item of the list, or of a list that stands directly in the object,
+ * is one.
+ */
 export function* jsonPieces(value: object, options: { readonly pretty?: boolean } = {}): Generator<string> {
   const isPretty = options.pretty === true;
   const line = (depth: number) => (isPretty ? `\n${'  '.repeat(depth)}` : '');
   // In a JSON text no string has a line break.
   const write = (part: unknown, depth: number) => writeJson(part, options).replaceAll('\n', line(depth));
+  if (Array.isArray(value)) {
+    yield* items(value, 0);
+    return;
+  }
   let before = '{';
   for (const [name, child] of Object.entries(value) as [string, unknown][]) {
     if (child === undefined) continue;
     yield `${before}${line(1)}${writeJson(name)}${isPretty ? ': ' : ':'}`;
     before = ',';
-    if (!Array.isArray(child) || child.length === 0) {
-      yield write(child, 1);
-      continue;
-    }
-    for (const [at, item] of child.entries()) yield `${at === 0 ? '[' : ','}${line(2)}${write(item, 2)}`;
-    yield `${line(1)}]`;
+    if (Array.isArray(child)) yield* items(child, 1);
+    else yield write(child, 1);
   }
   yield before === '{' ? '{}' : `${line(0)}}`;
+
+  function* items(list: readonly unknown[], depth: number): Generator<string> {
+    for (const [at, item] of list.entries())
+      yield `${at === 0 ? '[' : ','}${line(depth + 1)}${write(item, depth + 1)}`;
+    yield list.length === 0 ? '[]' : `${line(depth)}]`;
+  }
 }

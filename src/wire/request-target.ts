@@ -8,7 +8,7 @@ export interface SentKey {
   readonly sent: string;
 }
 
-const EXTENSIONS = ['json', 'xml', 'csv'] as const;
+const EXTENSIONS = ['json', 'xml', 'csv', 'ics'] as const;
 export type Extension = (typeof EXTENSIONS)[number];
 
 /** A request target taken apart (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */

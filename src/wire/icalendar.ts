@@ -1,0 +1,72 @@
+/** An event of a calendar; times in epoch ms, told to the second. */
+export interface CalendarEvent {
+  /** The same for the same thing for ever, different from all others' in the world. */
+  readonly uid: string;
+  readonly changed: number;
+  readonly start: number;
+  readonly end: number;
+  readonly summary: string;
+  readonly description: string;
+  readonly url: string;
+}
+
+/** An iCalendar document (RFC 5545), in pieces. */
+export function* calendarPieces(product: string, events: Iterable<CalendarEvent>): Generator<string> {
+  yield lines([
+    ['BEGIN', 'VCALENDAR'],
+    ['VERSION', '2.0'],
+    ['PRODID', text(product)],
+  ]);
+  for (const { uid, changed, start, end, summary, description, url } of events)
+    yield lines([
+      ['BEGIN', 'VEVENT'],
+      ['UID', text(uid)],
+      ['DTSTAMP', instant(changed)],
+      ['DTSTART', instant(start)],
+      ['DTEND', instant(end)],
+      ['SUMMARY', text(summary)],
+      ['DESCRIPTION', text(description)],
+      ['URL', url],
+      ['END', 'VEVENT'],
+    ]);
+  yield lines([['END', 'VCALENDAR']]);
+}
+
+function lines(properties: readonly (readonly [name: string, value: string])[]): string {
+  return properties.map(([name, value]) => `${folded(`${name}:${value}`)}\r\n`).join('');
+}
+
+/** `20260301T120000Z` */
+function instant(time: number): string {
+  return `${new Date(time)
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+    .replaceAll(/[-:]/g, '')}`;
+}
+
+function text(value: string): string {
+  return value.replaceAll(/[\\;,]/g, '\\$&').replaceAll(/\r\n|\r|\n/g, '\\n');
+}
+
+/** Bytes that a line may have, its end not counted. */
+const LINE = 75;
+
+/** A long line goes on in the next one behind a blank; no character is cut. */
+function folded(line: string): string {
+  if (line.length * 3 <= LINE) return line;
+  const parts: string[] = [];
+  let part = '';
+  let size = 0;
+  for (const character of line) {
+    const bytes = Buffer.byteLength(character);
+    if (size + bytes > LINE) {
+      parts.push(part);
+      part = '';
+      // The blank counts.
+      size = 1;
+    }
+    part += character;
+    size += bytes;
+  }
+  return [...parts, part].join('\r\n ');
+}
