@@ -1,6 +1,7 @@
 import { priceHistory } from './price-history';
 import { products } from './products';
 import { type Projection } from './projection';
+import { vouchers } from './vouchers';
 
 /** Every read model there is. */
-export const PROJECTIONS: readonly Projection[] = [products, priceHistory];
+export const PROJECTIONS: readonly Projection[] = [products, priceHistory, vouchers];

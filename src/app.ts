@@ -9,10 +9,13 @@ import { waitForPosition } from '../projections/wait';
 import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
 import { httpAdapter } from './http/adapter';
+import { CLOCK, type Clock } from './http/clock';
 import { DescribeModule } from './http/describe/describe.module';
 import { type Described } from './http/describe/described';
 import { installHttp } from './http/install';
+import { SHOWN, type Shown } from './http/shown';
 import { type Position } from './kernel/event';
+import { EventLog } from './kernel/event-log';
 import { ReadStore } from './kernel/read-store';
 import {
   FAILURES,
@@ -25,18 +28,19 @@ import { type ProductLoader } from './products/commands';
 import { productDescription } from './products/description';
 import { FeedVersions } from './products/feed-version';
 import { productService, ProductsModule } from './products/products.module';
-import { SHOWN, type Shown } from './products/shown';
+import { voucherService, VouchersModule } from './vouchers/vouchers.module';
 
 /** What the application is made of: opened by others, and closed by them. */
 export interface AppParts {
   readonly config: Config;
+  readonly eventLog: EventLog;
   readonly store: ReadStore;
   readonly follower: FollowedDirectory;
   readonly versions: FeedVersions;
   readonly loader: ProductLoader;
   readonly readiness: Readiness;
   readonly log?: FastifyBaseLogger;
-  readonly now?: () => Date;
+  readonly now?: Clock;
 }
 
 /** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
@@ -47,28 +51,36 @@ interface AppFacts {
   readonly shown: Shown;
   readonly failures: Failures;
   readonly described: Described;
+  readonly now: Clock;
 }
 
 @Module({})
 class AppModule {
   static of(
-    { config, store, follower, versions, loader, readiness }: AppParts,
-    { shown, failures, described }: AppFacts,
+    { config, eventLog, store, follower, versions, loader, readiness }: AppParts,
+    { shown, failures, described, now }: AppFacts,
   ): DynamicModule {
     return {
       module: AppModule,
       global: true,
-      imports: [CqrsModule.forRoot(), ProductsModule.with(config, loader), DescribeModule.with(described)],
+      imports: [
+        CqrsModule.forRoot(),
+        ProductsModule.with(config, loader),
+        VouchersModule.with(config),
+        DescribeModule.with(described),
+      ],
       controllers: [HealthController],
       providers: [
+        { provide: EventLog, useValue: eventLog },
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
         { provide: FeedVersions, useValue: versions },
         { provide: SHOWN, useValue: shown },
+        { provide: CLOCK, useValue: now },
         { provide: READINESS, useValue: readiness },
         { provide: FAILURES, useValue: failures },
       ],
-      exports: [ReadStore, FollowedDirectory, FeedVersions, SHOWN],
+      exports: [EventLog, ReadStore, FollowedDirectory, FeedVersions, SHOWN, CLOCK],
     };
   }
 }
@@ -86,7 +98,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const baseUrl = (): string => baseUrlAt(config, portOf(app) ?? config.port);
   const described = { vendor: config.vendor, baseUrl, descriptions: [productDescription] };
   const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
-    AppModule.of(parts, { shown, failures, described }),
+    AppModule.of(parts, { shown, failures, described, now }),
     httpAdapter(log),
     {
       logger: false,
@@ -95,7 +107,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     },
   );
   installHttp(app, {
-    services: [productService],
+    services: [productService, voucherService],
     baseUrl,
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,

@@ -95,6 +95,16 @@ export class Directory {
     return this.viewOf(caller).feeds;
   }
 
+  /** The ids of an advertiser's own programs, or of those that a publisher's sites (`sitesOf`) are connected to. */
+  programsOf(caller: Caller): ReadonlySet<number> {
+    return this.viewOf(caller).programs;
+  }
+
+  /** The site that a publisher's token names, or all sites of the publisher; ids, ascending. */
+  sitesOf(caller: Caller): readonly number[] {
+    return this.viewOf(caller).sites;
+  }
+
   /** The first program of a feed that is the caller's own, or connected to it (`docs/decisions.md#p26`). */
   programOf(caller: Caller, feed: FeedDefinition): Program | undefined {
     const { programs } = this.viewOf(caller);

@@ -71,6 +71,7 @@ describe('health (docs/operations.md, Health)', () => {
     const readiness = async () => ({});
     const http = await createApp({
       config,
+      eventLog: engines.log,
       store: engines.store,
       follower,
       versions: new FeedVersions(engines.log),

@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type Generation } from '../../src/kernel/read-store';
-import { PROJECTIONS } from '../../projections';
 import { GenerationFold } from '../../projections/generation-fold';
 import { LogPass } from '../../projections/log-pass';
 import { prepareParked } from '../../projections/parked';
 import { rebuild } from '../../projections/rebuild';
 import { failing } from './failing';
 import { expectedAfter, histories, interleaved } from './histories';
-import { type Documents, World } from './world';
+import { PROJECTIONS, type Documents, World } from './world';
 
 const batchSizes = fc.integer({ min: 1, max: 7 });
 const RUNS = { numRuns: 12 };

@@ -3,7 +3,6 @@ import { type FeedEvent, type Product } from '../../src/products/feed';
 import { groupingIdOf } from '../../src/products/gtin';
 import { offerId } from '../../src/products/offer-id';
 import { wordsOf } from '../../src/wire/words';
-import { PROJECTIONS } from '../../projections';
 import {
   type ProductCriteria,
   type ProductOrder,
@@ -13,7 +12,7 @@ import {
 } from '../../projections/product-search';
 import { rebuild } from '../../projections/rebuild';
 import { defined, listed } from './telling';
-import { World } from './world';
+import { PROJECTIONS, World } from './world';
 
 const FEEDS = [7, 22] as const;
 

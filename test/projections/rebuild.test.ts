@@ -1,5 +1,4 @@
 import { offerId } from '../../src/products/offer-id';
-import { PROJECTIONS } from '../../projections';
 import { listParked } from '../../projections/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../projections/projection';
@@ -10,7 +9,7 @@ import {
   RebuildRefused,
 } from '../../projections/rebuild';
 import { FEED_ID, listed, repriced } from './telling';
-import { type Documents, World } from './world';
+import { PROJECTIONS, type Documents, World } from './world';
 
 let world: World;
 let before: Documents;

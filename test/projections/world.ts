@@ -8,11 +8,15 @@ import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { type FeedEvent } from '../../src/products/feed';
-import { PROJECTIONS } from '../../projections';
+import { priceHistory } from '../../projections/price-history';
+import { products } from '../../projections/products';
 import { type Projection } from '../../projections/projection';
 import { Runner, type RunnerOptions } from '../../projections/runner';
 import { waitForPosition } from '../../projections/wait';
 import { FEED_ID, streamFor } from './telling';
+
+/** The read models of feeds, which is what happens in these tests. */
+export const PROJECTIONS: readonly Projection[] = [products, priceHistory];
 
 /** Something happens to a feed (the usual one, if it is not named) or to the directory. */
 export type Happening = FeedEvent | DirectoryEvent | FeedHappening;
@@ -97,12 +101,8 @@ export class World {
     return documents;
   }
 
-  async stopRunners(): Promise<void> {
-    for (const runner of this.runners) await runner.stop();
-  }
-
   async end(): Promise<void> {
-    await this.stopRunners();
+    for (const runner of this.runners) await runner.stop();
     await this.close();
   }
 }

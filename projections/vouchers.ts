@@ -1,0 +1,78 @@
+import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { audienceOf } from '../src/vouchers/audience';
+import { type StoredVoucher } from '../src/vouchers/stored-voucher';
+import { VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
+import { wordsOf } from '../src/wire/words';
+import { type Projection, type Told } from './projection';
+
+const FIELDS = {
+  id: 'keyword',
+  programId: 'keyword',
+  voucherTypeId: 'keyword',
+  siteSpecific: 'keyword',
+  languageId: 'keyword',
+  audience: 'keyword',
+  /** Title, descriptions and code together (Document 2, List keys, `keywords`). */
+  text: 'words',
+  updated: 'number',
+  /** The id, to be ordered by. */
+  number: 'number',
+  startDate: 'number',
+  endDate: 'number',
+  publishStart: 'number',
+  publishEnd: 'number',
+} as const satisfies Readonly<Record<string, FieldType>>;
+
+export type VoucherField = keyof typeof FIELDS;
+
+/** A side of the publication window that was not posted is open: the first and the last instant there is (ms). */
+const OPEN = { start: -8.64e15, end: 8.64e15 } as const;
+
+/** The vouchers that have not been withdrawn, to be listed (Document 2, List keys). */
+export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
+  collection: { name: 'vouchers', version: 1, fields: FIELDS, sorts: ['updated'] },
+  streams: [`${VOUCHER}-`],
+  handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn'],
+  idOf: (event) => String(idOf(event)),
+  fold(stored, event) {
+    const updated = Date.parse(event.data.at);
+    switch (event.type) {
+      case 'VoucherPublished': {
+        const { programId, voucher, sourceId = String(idOf(event)) } = event.data;
+        return { programId, sourceId, created: updated, updated, voucher };
+      }
+      case 'VoucherRevised':
+        return stored && { ...stored, updated, voucher: event.data.voucher };
+      case 'VoucherWithdrawn':
+        return undefined;
+    }
+  },
+  describe: (document, id) => ({ document, fields: fieldsOf(document, id) }),
+};
+
+function idOf({ stream }: Told<VoucherEvent>): number {
+  return Number(stream.slice(VOUCHER.length + 1));
+}
+
+function fieldsOf(
+  { programId, updated, voucher }: StoredVoucher,
+  id: string,
+): Record<VoucherField, FieldValue> {
+  const { title, shortDescription, description, code = '', siteIds, languageId } = voucher;
+  const { publishStartDate, publishEndDate } = voucher;
+  return {
+    id,
+    programId: String(programId),
+    voucherTypeId: String(voucher.voucherTypeId),
+    siteSpecific: String(siteIds !== undefined),
+    languageId: languageId === undefined ? [] : [languageId.toLowerCase()],
+    audience: audienceOf(programId, siteIds),
+    text: [title, shortDescription, description, code].flatMap(wordsOf),
+    updated,
+    number: Number(id),
+    startDate: Date.parse(voucher.startDate),
+    endDate: Date.parse(voucher.endDate),
+    publishStart: publishStartDate === undefined ? OPEN.start : Date.parse(publishStartDate),
+    publishEnd: publishEndDate === undefined ? OPEN.end : Date.parse(publishEndDate),
+  };
+}

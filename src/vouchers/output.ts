@@ -1,0 +1,123 @@
+import { type Directory } from '../directory/directory';
+import { type Caller } from '../directory/organisations';
+import { clickLink } from '../wire/click-link';
+import { type ListedVoucher } from './stored-voucher';
+
+/** What an answer depends on besides its vouchers. */
+export interface OutputView {
+  readonly directory: Directory;
+  readonly caller: Caller;
+  readonly clickUrl: string;
+  readonly dates: 'epoch' | 'iso8601';
+}
+
+type OutputDate = number | string;
+
+/** Document 2, Voucher returned by the list operation: every field is always there (`docs/decisions.md#v9`). */
+export interface OutputVoucher {
+  readonly id: number;
+  readonly programId: number;
+  readonly programName: string;
+  readonly code: string;
+  readonly updateDate: OutputDate;
+  readonly publishStartDate: OutputDate;
+  readonly publishEndDate: OutputDate;
+  readonly startDate: OutputDate;
+  readonly endDate: OutputDate;
+  readonly title: string;
+  readonly shortDescription: string;
+  readonly description: string;
+  readonly voucherTypeId: number;
+  readonly defaultTrackUri: string;
+  readonly siteSpecific: boolean;
+  readonly landingUrl: string;
+  readonly discountAmount: number;
+  readonly isPercentage: boolean;
+  readonly publisherInformation: string;
+  readonly languageId: string;
+  readonly exclusive: boolean;
+  readonly currencyId: string;
+  readonly logoPath: string;
+  /** For its owner (`docs/decisions.md#v1`). */
+  readonly sourceId?: string;
+}
+
+/** The columns of CSV: the fields of the document's table, in its order (`docs/decisions.md#v17`). */
+export const COLUMNS = [
+  'id',
+  'programId',
+  'programName',
+  'code',
+  'updateDate',
+  'publishStartDate',
+  'publishEndDate',
+  'startDate',
+  'endDate',
+  'title',
+  'shortDescription',
+  'description',
+  'voucherTypeId',
+  'defaultTrackUri',
+  'siteSpecific',
+  'landingUrl',
+  'discountAmount',
+  'isPercentage',
+  'publisherInformation',
+  'languageId',
+  'exclusive',
+  'currencyId',
+  'logoPath',
+] as const satisfies readonly (keyof OutputVoucher)[];
+
+export function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher {
+  const { id, programId, voucher } = listed;
+  const { siteIds = [], startDate, endDate } = voucher;
+  const program = view.directory.program(programId);
+  const date = (time: number | string) => toDate(new Date(time), view.dates);
+  return {
+    id,
+    programId,
+    programName: program?.name ?? '',
+    code: voucher.code ?? '',
+    updateDate: date(listed.updated),
+    publishStartDate: date(voucher.publishStartDate ?? listed.created),
+    publishEndDate: date(voucher.publishEndDate ?? endDate),
+    startDate: date(startDate),
+    endDate: date(endDate),
+    title: voucher.title,
+    shortDescription: voucher.shortDescription,
+    description: voucher.description,
+    voucherTypeId: voucher.voucherTypeId,
+    defaultTrackUri: trackUri(listed, view),
+    siteSpecific: siteIds.length > 0,
+    landingUrl: voucher.landingUrl ?? '',
+    discountAmount: voucher.discountAmount ?? 0,
+    isPercentage: voucher.isPercentage ?? false,
+    publisherInformation: voucher.publisherInformation ?? '',
+    languageId: voucher.languageId ?? '',
+    exclusive: siteIds.length === 1,
+    currencyId: program?.currency ?? '',
+    logoPath: program?.logoUrl ?? '',
+    ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
+  };
+}
+
+/** `docs/decisions.md#v7`, `#v13`. */
+function trackUri(
+  { programId, voucher }: ListedVoucher,
+  { directory, caller, clickUrl }: OutputView,
+): string {
+  const { siteIds } = voucher;
+  const site =
+    caller.kind === 'advertiser'
+      ? undefined
+      : directory
+          .sitesOf(caller)
+          .filter((id) => directory.programs.connectionsOf(id).has(programId))
+          .find((id) => siteIds === undefined || siteIds.includes(id));
+  return clickLink(clickUrl, { a: site, p: programId, ttid: 13, url: voucher.landingUrl });
+}
+
+export function toDate(time: Date, dates: OutputView['dates']): OutputDate {
+  return dates === 'iso8601' ? time.toISOString() : time.getTime();
+}

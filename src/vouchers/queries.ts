@@ -1,0 +1,145 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { LAST_VOUCHER, listVouchers, type VoucherCriteria } from '../../projections/voucher-list';
+import { type Directory } from '../directory/directory';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { EventLog } from '../kernel/event-log';
+import { ReadStore } from '../kernel/read-store';
+import { mapInSlices } from '../kernel/slices';
+import { httpFaults } from '../wire/open-api';
+import { audiencesIn } from './audience';
+import { voucherFaults as fault } from './faults';
+import { type ListKeys } from './list-keys';
+import { type OutputVoucher, toOutput } from './output';
+import { versionsOf, type VoucherVersion } from './versions';
+
+/** What of the settings the answers depend on. */
+export interface VoucherSettings {
+  readonly vendor: string;
+  /** Without a slash at the end. */
+  readonly clickUrl: string;
+}
+
+export const VOUCHER_SETTINGS = Symbol('VoucherSettings');
+
+/** The listing of vouchers (Document 2, List keys), and what became of one. */
+@Injectable()
+export class VoucherQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly log: EventLog,
+    private readonly follower: FollowedDirectory,
+    @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
+  ) {}
+
+  async list(keys: ListKeys, caller: Caller, now: Date): Promise<readonly OutputVoucher[]> {
+    const { directory } = this.follower;
+    const { clickUrl } = this.settings;
+    const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }));
+    const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
+    return await mapInSlices(listed, (voucher) => toOutput(voucher, view));
+  }
+
+  /** `docs/decisions.md#v17`; raises 404 for all but the owner. */
+  async versions(id: number | undefined, caller: Caller): Promise<readonly VoucherVersion[]> {
+    const found = id === undefined ? undefined : await versionsOf(this.log, id);
+    const program = found && this.follower.directory.program(found.programId);
+    if (program?.organisationId === caller.organisationId && found !== undefined) return found.versions;
+    throw httpFaults.notFound('there is no such voucher of a program of yours');
+  }
+}
+
+interface Asker {
+  readonly directory: Directory;
+  readonly caller: Caller;
+  readonly now: Date;
+}
+
+/** Vouchers in a page at most, and unless the keys say how many (Document 2, Limits; `docs/decisions.md#v16`). */
+const PAGE = 1000;
+
+/** What is listed, of the keys and of what the caller may see (`docs/decisions.md#v3`, `#v10`, `#v18`). */
+function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
+  const { directory, caller } = asker;
+  const isOwner = caller.kind === 'advertiser';
+  const { siteSpecific, languageId, random, keywords } = keys;
+  const size = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
+  const offset = atLeast(0, 'page', keys.page ?? 0) * size;
+  if (random !== undefined && offset + size > LAST_VOUCHER)
+    throw fault.invalidVoucher(`page=${keys.page ?? 0}: a random order has ${LAST_VOUCHER} vouchers at most`);
+  return {
+    ...(isOwner || keys.programId.length > 0 ? { programIds: programsIn(keys, asker, isOwner) } : {}),
+    audiences: [
+      ...(isOwner ? [] : [audiencesOf(directory.sitesOf(caller), directory, 'active')]),
+      ...(keys.siteId.length === 0 ? [] : [audiencesOf(sitesNamed(keys, asker), directory, 'any')]),
+    ],
+    ...timesOf(keys, asker),
+    ...some('ids', keys.id),
+    ...some('voucherTypeIds', keys.voucherTypeId),
+    ...some('keywords', keywords),
+    ...(siteSpecific === undefined ? {} : { siteSpecific }),
+    ...(languageId === undefined ? {} : { languageId }),
+    ...(random === undefined ? {} : { seed: random }),
+    offset,
+    size,
+  };
+}
+
+/** Of the programs named those that are the caller's, or all of these. */
+function programsIn(
+  { programId }: ListKeys,
+  { directory, caller }: Asker,
+  isOwner: boolean,
+): readonly number[] {
+  if (!isOwner) return programId;
+  const own = directory.programsOf(caller);
+  return programId.length === 0 ? [...own] : programId.filter((id) => own.has(id));
+}
+
+/** The sites named that the caller may name (`docs/decisions.md#v11`). */
+function sitesNamed({ siteId }: ListKeys, { directory, caller }: Asker): readonly number[] {
+  if (caller.kind === 'advertiser') return siteId;
+  const own = directory.programs.sitesOf(caller.organisationId);
+  return siteId.filter((id) => own.includes(id));
+}
+
+function audiencesOf(
+  siteIds: readonly number[],
+  directory: Directory,
+  programs: 'active' | 'any',
+): readonly string[] {
+  return audiencesIn(
+    siteIds.flatMap((siteId) =>
+      [...directory.programs.connectionsOf(siteId)]
+        .filter((id) => programs === 'any' || directory.program(id)?.status === 'active')
+        .map((programId) => ({ siteId, programId })),
+    ),
+  );
+}
+
+type Times = Pick<VoucherCriteria, 'publishedAt' | 'minEndDate' | 'maxStartDate'>;
+
+function timesOf({ activeAt, minEndDate, maxStartDate }: ListKeys, { caller, now }: Asker): Times {
+  const isBounded = minEndDate !== undefined || maxStartDate !== undefined;
+  if (activeAt !== undefined && isBounded)
+    throw fault.invalidVoucher('activeAt: accepted without minEndDate and maxStartDate only');
+  const at = activeAt ?? (caller.kind === 'advertiser' ? undefined : now.getTime());
+  return {
+    ...(at === undefined ? {} : { publishedAt: at }),
+    ...(at === undefined || isBounded ? {} : { minEndDate: at }),
+    ...(minEndDate === undefined ? {} : { minEndDate }),
+    ...(maxStartDate === undefined ? {} : { maxStartDate }),
+  };
+}
+
+function some<Name extends string, Value>(
+  name: Name,
+  values: readonly Value[],
+): { readonly [K in Name]?: readonly Value[] } {
+  return (values.length === 0 ? {} : { [name]: values }) as { readonly [K in Name]?: readonly Value[] };
+}
+
+function atLeast(least: number, key: string, value: number): number {
+  if (value >= least) return value;
+  throw fault.invalidVoucher(`${key}=${value}: accepted is a whole number from ${least}`);
+}
