@@ -11,13 +11,13 @@ const BATCH = 1000;
  * Products of the log projected into live read models, all that there are, indexes and FTS5 in place.
  *
  * Ours: the runner that the server's projector thread runs, here in this process, from its start until all read
- * models have reached the end of the log: read, parsed, folded, described, written. (`npm run bench` gives this process
- * the young generation that the projector thread has.)
+ * models have reached the end of the log: read, parsed, folded, described, written by a thread of the store's.
+ * (`npm run bench` gives this process the young generation that the projector thread has.)
  * Bare: the rows that come of it (already in memory) inserted into the same tables, indexes in place, as many in a
  * transaction, one read model after the other.
  */
 export async function project(bench: Bench): Promise<readonly Figure[]> {
-  const loaded = await openLoaded(bench, 'project');
+  const loaded = await openLoaded(bench, 'project', true);
   try {
     const wanted: Wanted[] = [];
     for (const projection of PROJECTIONS) wanted.push(await wantedOf(loaded, projection));

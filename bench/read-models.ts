@@ -19,7 +19,8 @@ export interface Loaded {
   readonly engines: Engines;
 }
 
-export async function openLoaded(bench: Bench, name: string): Promise<Loaded> {
+/** With `threads` opened as a thread of the server opens it, else as `affilog rebuild` does. */
+export async function openLoaded(bench: Bench, name: string, threads = false): Promise<Loaded> {
   const dataDir = join(bench.folder, name);
   const server = await Server.start(dataDir, 'api');
   try {
@@ -27,7 +28,7 @@ export async function openLoaded(bench: Bench, name: string): Promise<Loaded> {
   } finally {
     await server.stop();
   }
-  const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+  const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads, readers: 0 };
   return { dataDir, engines: await openEngines(settings) };
 }
 

@@ -3,7 +3,7 @@ import { type Position, START } from '../src/kernel/event';
 import { type EventBatch, type EventLog } from '../src/kernel/event-log';
 import { type ReadStore } from '../src/kernel/read-store';
 import { Arrival } from './arrival';
-import { GenerationFold } from './generation-fold';
+import { allWritten, GenerationFold } from './generation-fold';
 import { LogPass } from './log-pass';
 import { type Projection } from './projection';
 
@@ -30,16 +30,20 @@ export async function fill(
   }
   const directory = await directoryAt(log, until);
   const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];
-  for await (const batch of until === START
-    ? []
-    : log.readAll({ after: START, prefixes, batchSize: FILL_BATCH })) {
-    const { events, position } = cutAt(batch, until);
-    const arrivals = events.map((event) => new Arrival(event));
-    for (const fold of folds) await fold.take(arrivals, directory, position);
-    await onFolded(events.length, position);
-    if (position === until) break;
+  try {
+    for await (const batch of until === START
+      ? []
+      : log.readAll({ after: START, prefixes, batchSize: FILL_BATCH })) {
+      const { events, position } = cutAt(batch, until);
+      const arrivals = events.map((event) => new Arrival(event));
+      for (const fold of folds) await fold.take(arrivals, directory, position);
+      await onFolded(events.length, position);
+      if (position === until) break;
+    }
+    for (const fold of folds) await fold.advance(until);
+  } finally {
+    await allWritten(folds);
   }
-  for (const fold of folds) await fold.advance(until);
   return folds;
 }
 
@@ -52,11 +56,15 @@ export async function catchUp(
 ): Promise<void> {
   if (fold.checkpoint >= until) return;
   const pass = await LogPass.open(log, [fold]);
-  for await (const batch of log.readAll({ after: pass.position, prefixes: pass.prefixes })) {
-    const part = cutAt(batch, until);
-    await pass.take(part);
-    await onFolded(part.events.length, part.position);
-    if (part.position === until) return;
+  try {
+    for await (const batch of log.readAll({ after: pass.position, prefixes: pass.prefixes })) {
+      const part = cutAt(batch, until);
+      await pass.take(part);
+      await onFolded(part.events.length, part.position);
+      if (part.position === until) return;
+    }
+  } finally {
+    await pass.written();
   }
 }
 

@@ -24,13 +24,30 @@ interface Folded {
   readonly partition?: number | undefined;
 }
 
+/** A document with what is to be written of it. */
+interface Drafted extends Folded {
+  readonly write: Write;
+}
+
+/** What the store is writing: the documents by id, for whoever folds on meanwhile. */
+interface Writing {
+  readonly documents: ReadonlyMap<string, Folded>;
+  readonly done: Promise<void>;
+}
+
+const NOTHING: Writing = { documents: new Map(), done: Promise.resolve() };
+
 /** Bounds one look for the documents that changes concern. */
 const CHANGES_AT_ONCE = 100;
 
-/** One projection on its way into one generation. */
+/**
+ * One projection on its way into one generation. While the store writes a batch, the next one is folded: a failure
+ * to write is raised by whatever comes next, at the latest by `written`.
+ */
 export class GenerationFold {
   private readonly target: Target;
   private readonly types: ReadonlySet<string>;
+  private writing = NOTHING;
 
   private constructor(
     private readonly store: ReadStore,
@@ -60,7 +77,7 @@ export class GenerationFold {
     );
   }
 
-  /** How far the log has been folded. */
+  /** How far the log has been folded; once it is `written`, the store says so too. */
   get checkpoint(): Position {
     return this.position;
   }
@@ -82,14 +99,16 @@ export class GenerationFold {
       else others.push(arrival);
     }
     await this.write(await this.fold(byDocument), directory, upTo);
-    this.position = upTo;
   }
 
   /** Says that there is nothing to be folded up to a position. */
   async advance(upTo: Position): Promise<void> {
-    if (upTo <= this.position) return;
-    await this.store.write(this.target, [], upTo);
-    this.position = upTo;
+    if (upTo > this.position) await this.begin([], upTo);
+  }
+
+  /** Waits until everything has been written. */
+  async written(): Promise<void> {
+    await this.writing.done;
   }
 
   /**
@@ -104,6 +123,7 @@ export class GenerationFold {
   ): Promise<void> {
     const { fanOut } = this.projection;
     if (fanOut === undefined || changes.length === 0 || version <= this.position) return;
+    await this.written();
     await this.store.refresh(this.target);
     for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
       const filter = fanOut.concerned(changes.slice(at, at + CHANGES_AT_ONCE));
@@ -118,6 +138,7 @@ export class GenerationFold {
         await this.write(concerned, directory);
       }
     }
+    await this.written();
   }
 
   /** The document that an event is about; an event that does not tell is parked by itself. */
@@ -140,13 +161,18 @@ export class GenerationFold {
         : { ...whole, version: this.position };
     });
     await this.write(folded, directory);
+    await this.written();
   }
 
   private async fold(byDocument: ReadonlyMap<string, readonly Arrival[]>): Promise<readonly Folded[]> {
     if (byDocument.size === 0) return [];
-    const found = await this.store.get(this.target, [...byDocument.keys()]);
+    const { documents } = this.writing;
+    const others = [...byDocument.keys()].filter((id) => !documents.has(id));
+    const found = others.length === 0 ? [] : await this.store.get(this.target, others);
     const byId = new Map(found.map((document) => [document.id, document]));
     return [...byDocument].flatMap(([id, arrivals]) => {
+      const written = documents.get(id);
+      if (written !== undefined) return this.foldInto(written.document, written.version, id, arrivals) ?? [];
       const before = byId.get(id);
       const document = before && (JSON.parse(before.body) as object);
       return this.foldInto(document, before?.version ?? START, id, arrivals) ?? [];
@@ -181,46 +207,80 @@ export class GenerationFold {
     return folded;
   }
 
+  /** Describes documents and has them written, once what came before is. */
   private async write(folded: readonly Folded[], directory: Directory, checkpoint?: Position): Promise<void> {
-    const writes = folded.flatMap((document) => this.toWrite(document, directory) ?? []);
+    await this.begin(
+      folded.flatMap((document) => this.drafted(document, directory) ?? []),
+      checkpoint,
+    );
+  }
+
+  private async begin(drafts: readonly Drafted[], checkpoint?: Position): Promise<void> {
+    await this.written();
+    // Whatever could not be stored is parked by now, and what has been folded into it since has to wait.
+    const kept = drafts.filter(({ id, version }) => !this.parked.holds(id, version));
     await this.parked.keep();
+    const done = this.save(kept, checkpoint);
+    // Who waits for it is told; nobody may, when what comes next fails too.
+    done.catch(() => undefined);
+    this.writing = { documents: new Map(kept.map((draft) => [draft.id, draft])), done };
+    if (checkpoint !== undefined) this.position = checkpoint;
+  }
+
+  private async save(drafts: readonly Drafted[], checkpoint: Position | undefined): Promise<void> {
     try {
-      await this.store.write(this.target, writes, checkpoint);
+      await this.store.write(
+        this.target,
+        drafts.map(({ write }) => write),
+        checkpoint,
+      );
     } catch (error) {
       if (!(error instanceof UndeclaredField)) throw error;
-      const byId = new Map(folded.map((document) => [document.id, document]));
-      for (const write of writes) {
-        await this.writeOrPark(write, byId.get('put' in write ? write.put.id : write.remove));
-      }
+      for (const draft of drafts) await this.writeOrPark(draft);
       await this.parked.keep();
       await this.store.write(this.target, [], checkpoint);
     }
   }
 
-  private toWrite(folded: Folded, directory: Directory): Write | undefined {
+  /** With what is kept of it, as the next fold is given it. */
+  private drafted(folded: Folded, directory: Directory): Drafted | undefined {
     const { id, document, version, partition } = folded;
     if (document === undefined) {
-      return { version, remove: id, ...(partition === undefined ? {} : { partition }) };
+      return {
+        ...folded,
+        write: { version, remove: id, ...(partition === undefined ? {} : { partition }) },
+      };
     }
     try {
       const described = this.projection.describe(document, id, directory);
-      return { version, put: { id, fields: described.fields, body: JSON.stringify(described.document) } };
+      const body = JSON.stringify(described.document);
+      return {
+        ...folded,
+        document: described.document,
+        write: { version, put: { id, fields: described.fields, body } },
+      };
     } catch (error) {
       this.park(folded, error);
       return undefined;
     }
   }
 
-  private async writeOrPark(write: Write, folded: Folded | undefined): Promise<void> {
+  private async writeOrPark(draft: Drafted): Promise<void> {
     try {
-      await this.store.write(this.target, [write]);
+      await this.store.write(this.target, [draft.write]);
     } catch (error) {
-      if (!(error instanceof UndeclaredField) || folded === undefined) throw error;
-      this.park(folded, error);
+      if (!(error instanceof UndeclaredField)) throw error;
+      this.park(draft, error);
     }
   }
 
   private park({ id, stream, since }: Folded, error: unknown): void {
     this.parked.add({ document: id, stream, position: since }, error);
   }
+}
+
+/** Waits until everything has been written into each of them, or could not be; raises what that failed for. */
+export async function allWritten(folds: readonly GenerationFold[]): Promise<void> {
+  const ends = await Promise.allSettled(folds.map((fold) => fold.written()));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }

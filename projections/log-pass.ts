@@ -4,7 +4,7 @@ import { directoryAt } from '../src/directory/fold';
 import { type Position, type RecordedEvent } from '../src/kernel/event';
 import { type EventBatch, type EventLog } from '../src/kernel/event-log';
 import { Arrival } from './arrival';
-import { type GenerationFold } from './generation-fold';
+import { allWritten, type GenerationFold } from './generation-fold';
 
 /**
  * One way through the log for several projections, each at its own checkpoint: read and parsed once, folded by all.
@@ -36,8 +36,9 @@ export class LogPass {
   }
 
   /**
-   * Folds a batch, and all checkpoints with it. Where the directory changes, what came before is written first. An
-   * abort leaves it half done, to be done again from the checkpoints.
+   * Folds a batch, and all checkpoints with it; what comes of it is still being written when it returns. Where the
+   * directory changes, what came before is written first. An abort leaves it half done, to be done again from the
+   * checkpoints.
    */
   async take(batch: EventBatch, signal?: AbortSignal): Promise<void> {
     const { events } = batch;
@@ -52,6 +53,11 @@ export class LogPass {
     }
     for (const fold of this.folds) await fold.advance(batch.position);
     this.reached = batch.position;
+  }
+
+  /** Waits until everything taken has been written, or could not be. */
+  async written(): Promise<void> {
+    await allWritten(this.folds);
   }
 
   private async change(run: readonly RecordedEvent[], upTo: Position, signal?: AbortSignal): Promise<void> {

@@ -108,8 +108,10 @@ export class ParkedDocuments {
     return entry !== undefined && position >= entry.position;
   }
 
-  /** Parks a document at the event that could not be folded into it. */
+  /** Parks a document at the first event that could not be folded into it. */
   add(failed: Pick<Parked, 'document' | 'stream' | 'position'>, error: unknown): void {
+    const earlier = this.entries.get(keyOf(failed));
+    if (earlier !== undefined && earlier.position <= failed.position) return;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const { generation, code } = this;
     const entry = { ...failed, generation, code, error: text, asOf: laterOf(failed.position, this.asOf) };

@@ -146,12 +146,17 @@ export class Runner {
 
   private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = pass;
-    for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
-      await pass.take(batch, signal);
-      this.meter.count(batch.events.length);
-      this.tellParked();
-      this.isCaughtUp = batch.caughtUp;
-      this.caughtUpAt = this.now();
+    try {
+      for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
+        await pass.take(batch, signal);
+        if (batch.caughtUp) await pass.written();
+        this.meter.count(batch.events.length);
+        this.tellParked();
+        this.isCaughtUp = batch.caughtUp;
+        this.caughtUpAt = this.now();
+      }
+    } finally {
+      await pass.written();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }

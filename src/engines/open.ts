@@ -19,9 +19,9 @@ export interface EngineSettings {
   readonly readStore: string;
   /** API key of an Elasticsearch. */
   readonly readStoreKey?: string;
-  /** Let threads of their own append to the embedded log and answer queries; needs compiled code. */
+  /** Let threads of their own work for the embedded engines; needs compiled code. */
   readonly threads: boolean;
-  /** How many threads answer queries of the embedded store (default 2). */
+  /** How many threads answer queries of the embedded store (default 2); with none, one writes large batches. */
   readonly readers?: number;
 }
 
@@ -59,11 +59,11 @@ export async function openEngines(settings: EngineSettings): Promise<Engines> {
   return await withStore(settings, await openServerLog(eventLog), () => undefined);
 }
 
-/** Opens in a worker thread what its ticket is for. */
+/** Opens in a worker thread what its ticket is for: it asks little and may write much. */
 export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
   const joined = log === undefined ? await openServerLog(settings.eventLog) : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file };
-  return await withStore({ ...settings, threads: false }, joined, () => ticket);
+  return await withStore({ ...settings, readers: 0 }, joined, () => ticket);
 }
 
 /** Opens a log alone, in this thread. Raises `UnknownEngine`, `EngineUnavailable`. */

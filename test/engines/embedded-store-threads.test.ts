@@ -1,13 +1,17 @@
 import { EVERYTHING } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
-import { live, put } from '../contracts/read-store/subject';
+import { at, live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
 import { storeFolder, triedStore } from '../support/store-folder';
 
 const { openEmbeddedStore } = built(
   'src/engines/embedded/store/open-store',
 ) as typeof import('../../src/engines/embedded/store/open-store');
+
+const { StoreThreads } = built(
+  'src/engines/embedded/store/store-threads',
+) as typeof import('../../src/engines/embedded/store/store-threads');
 
 readStoreContract('SQLite with reader threads', () => triedStore(openEmbeddedStore, true));
 
@@ -42,5 +46,58 @@ test('queries that are asked at the same time are all answered, and none after i
   await store.close();
   await expect(store.count(target, EVERYTHING)).rejects.toMatchObject({ name: 'EngineUnavailable' });
   await expect(store.checkpoint(target)).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  await remove();
+});
+
+test('large batches are written in another thread: if it ends meanwhile, all of a batch is there or nothing of it', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: true, readers: 0 });
+  const target = { collection: OFFERS.name };
+  await live(store, OFFERS);
+  const large = generatedDocuments(500).map((document) => ({ put: document, version: at(1) }));
+  await store.write(target, large, at(1));
+  expect(await store.count(target, EVERYTHING)).toBe(500);
+  expect(await store.get(target, [large[499]!.put.id])).toHaveLength(1);
+
+  const undeclared = { version: at(2), put: { ...large[0]!.put, fields: { colour: 'red' } } };
+  await expect(store.write(target, [...large, undeclared], at(2))).rejects.toMatchObject({
+    name: 'UndeclaredField',
+  });
+  expect(await store.checkpoint(target)).toBe(at(1));
+
+  const writing = store.write(
+    target,
+    large.map(({ put: { id } }) => ({ version: at(3), remove: id })),
+    at(3),
+  );
+  const closed = store.close();
+  // Closed while it writes, it may still have written all of it.
+  const [outcome] = await Promise.allSettled([writing, closed]);
+  const again = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  const left = [await again.checkpoint(target), await again.count(target, EVERYTHING)];
+  expect([
+    [at(1), 500],
+    [at(3), 0],
+  ]).toContainEqual(left);
+  if (outcome.status === 'fulfilled') expect(left[1]).toBe(0);
+  await again.close();
+  await remove();
+});
+
+test('a thread that dies is replaced: who waits for it is told, the next one is answered', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  const target = { collection: OFFERS.name };
+  await live(store, OFFERS);
+  await put(store, target, generatedDocuments(7));
+  const threads = new StoreThreads(directory, 1);
+  expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
+  // What it answers cannot be sent: that it does not survive.
+  await expect(
+    threads.ask(async (one) => await (one.scan(target, EVERYTHING) as Promise<unknown>)),
+  ).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
+  await threads.close();
+  await store.close();
   await remove();
 });

@@ -6,6 +6,7 @@ import { LogPass } from '../../projections/log-pass';
 import { prepareParked } from '../../projections/parked';
 import { rebuild } from '../../projections/rebuild';
 import { failing } from './failing';
+import { late } from './late';
 import { expectedAfter, histories, interleaved } from './histories';
 import { PROJECTIONS, type Documents, World } from './world';
 
@@ -57,10 +58,11 @@ async function openPass(
 async function readOn({ log }: World, pass: LogPass, batchSize: number, batches = Infinity): Promise<void> {
   let left = batches;
   for await (const batch of log.readAll({ after: pass.position, prefixes: pass.prefixes, batchSize })) {
-    if (left === 0) return;
+    if (left === 0) break;
     await pass.take(batch);
     left -= 1;
   }
+  await pass.written();
 }
 
 async function documentsOf(world: World, generations: readonly Generation[]): Promise<readonly Documents[]> {
@@ -77,6 +79,14 @@ describe('documents', () => {
       await world.happen(...history);
       const generations = await newGenerations(world);
       await readOn(world, await openPass(world, generations), batchSize);
+      expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
+    }));
+
+  test('are the same when each batch is folded while the one before is being written', () =>
+    law(fc.tuple(histories, batchSizes, fc.nat(20)), async (world, history, batchSize, turns) => {
+      await world.happen(...history);
+      const generations = await newGenerations(world);
+      await readOn(world, await openPass(world, generations, late(world.store, turns)), batchSize);
       expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
     }));
 
@@ -109,7 +119,7 @@ describe('documents', () => {
         await world.happen(...history);
         const generations = await newGenerations(world);
         const crash = new EngineUnavailable('killed');
-        const broken = failing(world.store, 'write', (call) => call === step, crash);
+        const broken = failing(late(world.store, step % 5), 'write', (call) => call === step, crash);
         await readOn(world, await openPass(world, generations, broken), batchSize).catch((error: unknown) => {
           expect(error).toBe(crash);
         });

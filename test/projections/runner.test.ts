@@ -1,16 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { offerId } from '../../src/products/offer-id';
-import { listParked, retryParked, TooManyParked } from '../../projections/parked';
+import { GenerationFold } from '../../projections/generation-fold';
+import { LogPass } from '../../projections/log-pass';
+import { listParked, prepareParked, retryParked, TooManyParked } from '../../projections/parked';
 import { products } from '../../projections/products';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { type Projection } from '../../projections/projection';
 import { rebuild } from '../../projections/rebuild';
 import { waitForPosition } from '../../projections/wait';
 import { toNewEvent } from '../../src/kernel/decider';
-import { NO_STREAM } from '../../src/kernel/event';
+import { NO_STREAM, START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './telling';
 import { failing } from './failing';
+import { late } from './late';
 import { World } from './world';
 
 let world: World;
@@ -214,6 +217,31 @@ describe('an event that cannot be folded', () => {
     await world.settled([wrong]);
     expect(await ids()).toEqual([b]);
     expect(await listParked(world.store)).toMatchObject([{ document: a }]);
+  });
+
+  test('is parked where it was refused, when more has been folded into it since', async () => {
+    const wrong: Projection = {
+      ...picky,
+      describe(document, id, directory) {
+        const described = products.describe(document as never, id, directory);
+        return id === a ? { ...described, fields: { ...described.fields, colour: 'red' } } : described;
+      },
+    };
+    await prepareParked(world.store);
+    const generation = await world.store.create(wrong.collection);
+    await world.store.finish(generation);
+    const fold = await GenerationFold.open(late(world.store, 20), wrong, generation, 'test');
+    const pass = await LogPass.open(world.log, [fold]);
+    const first = await world.happen(listed('a', 1));
+    const head = await world.happen(listed('b', 2), repriced('a', 13), repriced('b', 3));
+    for await (const batch of world.log.readAll({ after: START, prefixes: pass.prefixes, batchSize: 1 }))
+      await pass.take(batch);
+    await pass.written();
+    expect(await world.documents('products', generation.number)).toMatchObject({ [b]: { price: 3 } });
+    expect(await listParked(world.store)).toMatchObject([{ document: a, position: first }]);
+    expect(await world.store.checkpoint({ collection: 'products', generation: generation.number })).toBe(
+      head,
+    );
   });
 
   test('is parked by itself when it does not even tell its document', async () => {

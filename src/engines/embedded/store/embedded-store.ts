@@ -25,7 +25,7 @@ import { countOf, hitsOf } from './hits';
 import { type Registered, Registry } from './registry';
 import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
-import { writeBatch } from './writer';
+import { type Draft, draftsOf, writeBatch } from './writer';
 
 /** The read store in a folder, all its work done in the calling thread. */
 export class EmbeddedStore extends ReadStore {
@@ -66,8 +66,18 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
+    const drafts = this.at(target, ({ layout }) => draftsOf(layout, writes));
+    await this.writeDrafts(target, drafts, checkpoint);
+  }
+
+  /** What is left to do of a `write` once its documents have been checked and taken apart. */
+  async writeDrafts(
+    target: Target,
+    drafts: readonly Draft[],
+    checkpoint: Position | undefined,
+  ): Promise<void> {
     this.at(target, (generation) => {
-      writeBatch(generation, writes, checkpoint);
+      writeBatch(generation, drafts, checkpoint);
     });
   }
 

@@ -8,47 +8,48 @@ import {
   type Target,
 } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
-import { ReaderThreads } from './reader-threads';
+import { StoreThreads } from './store-threads';
 
 /** The read store in a folder: queries are answered by reader threads, all else by the calling thread. */
 export class ThreadedStore extends EmbeddedStore {
-  private readonly threads: ReaderThreads;
+  private readonly readers: StoreThreads;
 
   constructor(directory: string, readers: number) {
     super(directory);
-    this.threads = new ReaderThreads(directory, readers);
+    this.readers = new StoreThreads(directory, readers);
+    this.readers.start();
   }
 
   override get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
-    return this.threads.ask((queries) => queries.get(target, ids));
+    return this.readers.ask((store) => store.get(target, ids));
   }
 
   override search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
-    return this.threads.ask((queries) => queries.search(target, wanted));
+    return this.readers.ask((store) => store.search(target, wanted));
   }
 
   override searchGroups(
     target: Target,
     wanted: GroupSearch,
   ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
-    return this.threads.ask((queries) => queries.searchGroups(target, wanted));
+    return this.readers.ask((store) => store.searchGroups(target, wanted));
   }
 
   override count(target: Target, filter: Filter): Promise<number> {
-    return this.threads.ask((queries) => queries.count(target, filter));
+    return this.readers.ask((store) => store.count(target, filter));
   }
 
   override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return this.threads.ask((queries) => queries.countGroups(target, wanted));
+    return this.readers.ask((store) => store.countGroups(target, wanted));
   }
 
   override async drop(...[generation]: Parameters<EmbeddedStore['drop']>): Promise<void> {
     await super.drop(generation);
-    await this.threads.forget();
+    await this.readers.forget();
   }
 
   override async close(): Promise<void> {
-    await this.threads.close();
+    await this.readers.close();
     await super.close();
   }
 }

@@ -2,35 +2,36 @@ import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
-import { column, type Row, SLOT } from './layout';
+import { column, type Layout, type Row, SLOT } from './layout';
 import { VERSION } from './search';
 import { type SqlValue, type StoreFile } from './store-file';
 
-/** Writes a batch with its checkpoint in one transaction. Raises `UndeclaredField` before anything is written. */
-export function writeBatch(
-  generation: GenerationFile,
-  writes: readonly Write[],
-  checkpoint: Position | undefined,
-): void {
-  const { layout, file } = generation;
-  const drafts = writes.map((write): Draft => {
+/** What becomes of a document, ready to be written; without `put` it is removed. May be sent to another thread. */
+export interface Draft {
+  readonly id: string;
+  readonly version: Position;
+  readonly put?: { readonly row: Row; readonly body: string };
+}
+
+/** Raises `UndeclaredField`. */
+export function draftsOf(layout: Layout, writes: readonly Write[]): readonly Draft[] {
+  return writes.map((write) => {
     const { version } = write;
     if (!('put' in write)) return { id: write.remove, version };
-    const { id, body } = write.put;
-    const row = layout.row(write.put);
-    return { id, version, put: { ...row, body, digest: digestOf(row.tokens) } };
-  });
-  file.writing(() => {
-    new Batch(generation).write(drafts);
-    if (checkpoint !== undefined) generation.note('checkpoint', checkpoint);
+    return { id: write.put.id, version, put: { row: layout.row(write.put), body: write.put.body } };
   });
 }
 
-/** What becomes of a document; without `put` it is removed. */
-interface Draft {
-  readonly id: string;
-  readonly version: Position;
-  readonly put?: Row & { readonly body: string; readonly digest: string };
+/** Writes a batch with its checkpoint in one transaction. */
+export function writeBatch(
+  generation: GenerationFile,
+  drafts: readonly Draft[],
+  checkpoint: Position | undefined,
+): void {
+  generation.file.writing(() => {
+    new Batch(generation).write(drafts);
+    if (checkpoint !== undefined) generation.note('checkpoint', checkpoint);
+  });
 }
 
 /** A document, or its removal, as it is before the batch; of a document the row it has and what its tokens are known by. */
@@ -79,13 +80,18 @@ class Batch {
         this.file.run('INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))', id, version);
         continue;
       }
-      const place = this.partition(put.partition);
+      const {
+        body,
+        row: { partition, values, tokens: text },
+      } = put;
+      const place = this.partition(partition);
+      const digest = digestOf(text);
       const { at } = before ?? {};
       if (at !== undefined && Math.floor(at.row / SLOT) === place.slot) {
-        this.file.run(this.update, version, put.digest, ...put.values, at.row);
-        bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, put.body]);
-        if (put.digest === at.digest) continue;
-        tokens.push(put.digest === NO_TOKENS ? [UNINDEX, at.row] : [REINDEX, at.row, put.tokens]);
+        this.file.run(this.update, version, digest, ...values, at.row);
+        bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, body]);
+        if (digest === at.digest) continue;
+        tokens.push(digest === NO_TOKENS ? [UNINDEX, at.row] : [REINDEX, at.row, text]);
         continue;
       }
       if (at !== undefined) this.take(at);
@@ -93,9 +99,9 @@ class Batch {
       place.last += 1;
       place.documents += 1;
       const row = place.slot * SLOT + place.last;
-      this.file.run(this.insert, row, id, version, put.digest, ...put.values);
-      bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, put.body]);
-      if (put.digest !== NO_TOKENS) tokens.push([INDEX, row, put.tokens]);
+      this.file.run(this.insert, row, id, version, digest, ...values);
+      bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, body]);
+      if (digest !== NO_TOKENS) tokens.push([INDEX, row, text]);
     }
     for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
     for (const [sql, ...values] of tokens) this.file.run(sql, ...values);
