@@ -38,7 +38,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
   let at = new Date();
-  const loader = makeLoader(log, follower, dataDir, () => at);
+  const loader = makeLoader(log, follower, dataDir, { now: () => at });
   try {
     return await runDemo(
       {

@@ -4,6 +4,7 @@ import { joinEngines } from '../engines/open';
 import { serveCalls } from '../kernel/calls';
 import { feedLeases } from './feed-leases';
 import { type LoaderThreadData, makeLoader } from './loader';
+import { sifterThreads } from './sifters';
 
 /** Loads feeds away from the thread that serves HTTP. Answers the calls of a `Loader`; closing it ends the thread. */
 async function main({ ticket, dataDir, port }: LoaderThreadData): Promise<void> {
@@ -12,9 +13,11 @@ async function main({ ticket, dataDir, port }: LoaderThreadData): Promise<void> 
   const follower = followDirectory(engines.log, ending.signal);
   // A log in a file is seldom another process's too: after a crash nobody shall wait until a lease runs out.
   const turns = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(engines.store);
-  const loader = makeLoader(engines.log, follower, dataDir, () => new Date(), turns);
+  const sifters = sifterThreads();
+  const loader = makeLoader(engines.log, follower, dataDir, { turns, sift: sifters.sift });
   const close = async (): Promise<void> => {
     await loader.close();
+    sifters.close();
     ending.abort();
     await follower.ended;
     await engines.close();

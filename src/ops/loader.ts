@@ -7,6 +7,7 @@ import { type EventLog } from '../kernel/event-log';
 import { type ProductLoader } from '../products/commands';
 import { Feeds, type ProcessTurns } from '../products/load/feeds';
 import { Loader } from '../products/load/loader';
+import { type Sift } from '../products/load/receiver';
 
 export interface LoaderThreadData {
   readonly ticket: EngineTicket;
@@ -15,13 +16,20 @@ export interface LoaderThreadData {
   readonly port: MessagePort;
 }
 
-/** A loader of this thread; without `turns` no other process is thought of. */
+interface LoaderParts {
+  readonly now?: () => Date;
+  /** Without it no other process is thought of. */
+  readonly turns?: ProcessTurns | undefined;
+  /** Without it products are read in this thread. */
+  readonly sift?: Sift;
+}
+
+/** A loader of this thread. */
 export function makeLoader(
   log: EventLog,
   follower: FollowedDirectory,
   dataDir: string,
-  now: () => Date = () => new Date(),
-  turns?: ProcessTurns,
+  { now = () => new Date(), turns, sift }: LoaderParts = {},
 ): Loader {
   return new Loader({
     log,
@@ -30,6 +38,7 @@ export function makeLoader(
     directory: follower.directory,
     reached: (position) => follower.reached(position),
     now,
+    sift,
   });
 }
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonBody, sourceProductIdIn } from '../../src/products/load/json-body';
 import { Receiver } from '../../src/products/load/receiver';
-import { type Held, Spool } from '../../src/products/load/spool';
+import { type Held } from '../../src/products/load/held';
+import { Spool } from '../../src/products/load/spool';
 import { XmlBody } from '../../src/products/load/xml-body';
 
 interface Read {
@@ -19,6 +20,7 @@ async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): P
   for (let at = 0; at < bytes.length; at += chunk)
     await body.write(Buffer.from(bytes.subarray(at, at + chunk)));
   body.end();
+  await receiver.complete();
   const held: Held[] = [];
   for await (const some of spool.read()) held.push(...some);
   await spool.close();
@@ -29,7 +31,7 @@ async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): P
       ...(JSON.parse(text().toString()) as object),
     })),
     faults: receiver.faults.map(
-      ({ code, message, details }) => `${code} ${details.sourceProductId ?? '-'} ${message}`,
+      ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
     ),
   };
 }
@@ -215,9 +217,9 @@ describe('a posted body', () => {
     const spool = new Spool(tmpdir());
     const receiver = new Receiver({ spool, prints: undefined, knowsCategory: () => false });
     const fields = Array.from({ length: 1000 }, () => ({}));
-    await receiver.take({ ...JSON_BODY.products[0], fields });
+    await receiver.take({ ...JSON_BODY.products[0], fields }, 1);
     expect([receiver.refused, receiver.faults.length, receiver.moreFaults]).toEqual([1, 20, 980]);
-    for (let bad = 0; bad < 500; bad += 1) await receiver.take({ fields });
+    for (let bad = 0; bad < 500; bad += 1) await receiver.take({ fields }, 2 + bad);
     expect(receiver.faults).toHaveLength(10_000);
     expect(receiver.refused).toBe(501);
   });

@@ -2,7 +2,8 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf } from '../../src/products/load/fingerprints';
-import { type Held, Spool } from '../../src/products/load/spool';
+import { type Held } from '../../src/products/load/held';
+import { Spool } from '../../src/products/load/spool';
 
 async function folder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'affilog-'));
@@ -11,6 +12,7 @@ async function folder(): Promise<string> {
 /** A product as it is put. */
 interface Put {
   readonly head: Held['head'];
+  readonly number: number;
   readonly text: Buffer;
 }
 
@@ -19,10 +21,12 @@ function product(at: number, bytes: number): Put {
   const text = Buffer.alloc(bytes, `${at} `);
   const content = digestOf(`content ${at}`);
   const posted = digestOf(`posted ${at}`);
-  const known = { number: at * 7, sourceProductId };
-  if (at % 5 === 0) return { head: { kind: 'known', ...known, posted }, text };
+  const known = { sequence: at + 1, sourceProductId };
+  const number = at * 7;
+  if (at % 5 === 0) return { head: { kind: 'known', ...known, posted }, number, text };
   return {
     head: { kind: 'checked', ...known, price: at, content, posted: at % 2 === 0 ? posted : undefined },
+    number,
     text,
   };
 }
@@ -46,10 +50,12 @@ describe('the spool of posted products', () => {
     const products = Array.from({ length: count }, (__, at) =>
       product(at, at % 7 === 0 ? bytes : Math.ceil(bytes / 3)),
     );
-    for (const { head, text } of products) void spool.put(head, text);
+    for (const { head, number, text } of products) void spool.put(head, text, number);
     const found = await all(spool);
     expect(found.length).toBe(products.length);
-    expect(found.map(({ head }) => head)).toEqual(products.map(({ head }) => head));
+    expect(found.map(({ head, number }) => ({ head, number }))).toEqual(
+      products.map(({ head, number }) => ({ head, number })),
+    );
     for (const [at, { text, textBytes }] of found.entries()) {
       expect(text().equals(products[at]!.text)).toBe(true);
       expect(textBytes).toBe(products[at]!.text.length);

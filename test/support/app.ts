@@ -60,7 +60,7 @@ export class TestApp {
     const engines = await openEngines({ ...config, threads: false });
     const ending = new AbortController();
     const follower = followDirectory(engines.log, ending.signal);
-    const loader = makeLoader(engines.log, follower, dataDir, now);
+    const loader = makeLoader(engines.log, follower, dataDir, { now });
     const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
     const { store } = engines;
     const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });

@@ -1,6 +1,7 @@
 import { JsonCutter } from '../../wire/json-cut';
 import { asFault, type BodyReader } from './body';
-import { MAX_PRODUCT, type Receiver } from './receiver';
+import { type Receiver } from './receiver';
+import { MAX_PRODUCT } from './sift';
 
 /** Objects and lists within a product, the product itself counted. */
 const MAX_DEPTH = 32;
@@ -15,8 +16,8 @@ export class JsonBody implements BodyReader {
       key: 'products',
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
-      onElement: (bytes) => {
-        this.pending = receiver.json(bytes) ?? this.pending;
+      onElement: (bytes, index) => {
+        this.pending = receiver.json(bytes, index + 1) ?? this.pending;
       },
       onOversized: (_, head) => {
         receiver.oversized(sourceProductIdIn(head.toString()));

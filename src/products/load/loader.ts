@@ -10,7 +10,8 @@ import { CLOSE_BYTES, FeedWriter } from './feed-writer';
 import { type Feeds } from './feeds';
 import { type Fingerprints } from './fingerprints';
 import { JsonBody } from './json-body';
-import { Receiver } from './receiver';
+import { Receiver, type Sift } from './receiver';
+import { type LoadFault } from './sift';
 import { Spool } from './spool';
 import { storeReceived } from './storing';
 import { XmlBody } from './xml-body';
@@ -33,13 +34,6 @@ export interface Loaded {
   readonly changes: number;
 }
 
-interface LoadFault {
-  readonly code: string;
-  readonly status: number;
-  readonly message: string;
-  readonly sourceProductId: string | undefined;
-}
-
 export interface LoaderOptions {
   readonly log: EventLog;
   readonly feeds: Feeds;
@@ -49,6 +43,8 @@ export interface LoaderOptions {
   /** Waits until the directory has seen a position. */
   readonly reached: (position: Position) => Promise<unknown>;
   readonly now: () => Date;
+  /** Reads products in other threads. */
+  readonly sift?: Sift | undefined;
 }
 
 interface Load {
@@ -78,12 +74,13 @@ export class Loader {
 
   /** Starts a load; its body comes by `write`. */
   async open(request: LoadRequest): Promise<string> {
-    const { feeds, spoolFolder } = this.options;
+    const { feeds, spoolFolder, sift } = this.options;
     await this.options.reached(request.directoryPosition);
     await feeds.warm(request.feedId);
     const spool = new Spool(spoolFolder);
     const prints = this.hintsOf(request.feedId);
-    const receiver = new Receiver({ spool, prints, knowsCategory: this.knowsCategory });
+    const { knowsCategory } = this;
+    const receiver = new Receiver({ spool, prints, knowsCategory, sift });
     const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
     const id = randomUUID();
     this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });
@@ -146,6 +143,7 @@ export class Loader {
   private async storeWhole(load: Load): Promise<Loaded> {
     try {
       load.reader.end();
+      await load.receiver.complete();
       return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
     } finally {
       await load.spool.close();
@@ -160,12 +158,7 @@ export class Loader {
     await writer.settle((tally) => this.importOf(load, tally));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
-      faults: receiver.faults.map(({ code, status, message, details }) => ({
-        code,
-        status,
-        message,
-        sourceProductId: details.sourceProductId,
-      })),
+      faults: receiver.faults,
       moreFaults: receiver.moreFaults,
       position: writer.position ?? (await this.options.log.head()),
       changes: listed + revised + repriced + removed,
@@ -176,9 +169,9 @@ export class Loader {
     const { receiver, request, started } = load;
     const now = this.options.now();
     let room = CLOSE_BYTES / 2;
-    const faults = receiver.faults.slice(0, FAULTS_KEPT).map(({ code, message, details }) => ({
+    const faults = receiver.faults.slice(0, FAULTS_KEPT).map(({ code, message, sourceProductId }) => ({
       code,
-      ...(details.sourceProductId === undefined ? {} : { sourceProductId: details.sourceProductId }),
+      ...(sourceProductId === undefined ? {} : { sourceProductId }),
       message,
     }));
     return {

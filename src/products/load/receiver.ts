@@ -1,104 +1,106 @@
-import { isAscii, isUtf8 } from 'node:buffer';
-import { type Fault } from '../../kernel/fault';
-import { productFaults as fault } from '../faults';
-import {
-  type CheckedProduct,
-  checkProduct,
-  holdsForbiddenCharacter,
-  type RefusedProduct,
-  usableId,
-} from '../product-check';
-import { contentOf } from './changes';
-import { type Digest, digestOf, type Fingerprints } from './fingerprints';
+import { usableId } from '../product-check';
+import { digestOf, type Fingerprints } from './fingerprints';
+import { numberRecords } from './held';
 import { IdTable } from './id-table';
+import {
+  type Check,
+  judge,
+  judgeJson,
+  type LoadFault,
+  oversized,
+  type Refused,
+  sift,
+  type Sifted,
+  type Slice,
+  type Usable,
+} from './sift';
+import { Slicer } from './slicer';
 import { type Spool } from './spool';
 
-/** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
-export const MAX_PRODUCT = 256 * 1024;
-
-/** Faults that are told one by one, of all products and of one; more are counted. */
+/** Faults that are told one by one, of all products (`docs/decisions.md#x23`); more are counted. */
 const MAX_FAULTS = 10_000;
-const MAX_FAULTS_OF_ONE = 20;
+
+/** Slices that may be under way before the oldest is waited for. */
+const AHEAD = 4;
+
+/** Sifts a slice in another thread, which knows no categories. */
+export type Sift = (slice: Slice) => Promise<Sifted>;
 
 export interface ReceiverOptions {
   readonly spool: Spool;
   /** The feed's fingerprints as they happen to be now: a hint, looked at again when it is decided. */
   readonly prints: Fingerprints | undefined;
   readonly knowsCategory: (id: string) => boolean;
+  /** Without it all is done in this thread. */
+  readonly sift?: Sift | undefined;
 }
 
 /**
- * Takes the products of a posted body one by one: checks each, holds the good ones in a spool, and remembers which is the last usable one of each `sourceProductId` (`docs/decisions.md#p1`).
+ * Takes the products of a posted body one by one, numbered from 1: has each checked, holds the good ones in a spool,
+ * and remembers which is the last usable one of each `sourceProductId` (`docs/decisions.md#p1`). When a promise comes
+ * back, wait for it before giving more.
+ *
  * It knows nothing of the feed's state, so any number of bodies can be received at a time.
  */
 export class Receiver {
   /** Faults of refused products, at most `MAX_FAULTS`. */
-  readonly faults: Fault[] = [];
+  readonly faults: LoadFault[] = [];
   /** Faults beyond these. */
   moreFaults = 0;
   refused = 0;
   private readonly ids = new IdTable();
   /** Sequence number of the last usable product of each id. */
   private last = new Uint32Array(512);
-  private sequence = 0;
+  private readonly slicer = new Slicer();
+  /** Each ends after those before it. */
+  private readonly underWay: Promise<void>[] = [];
+  private latest: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: ReceiverOptions) {}
 
-  /** Takes the bytes of a product posted as JSON; when a promise comes back, wait for it. */
-  json(bytes: Buffer): Promise<void> | undefined {
+  /** Takes the bytes of a product posted as JSON. */
+  json(bytes: Buffer, sequence: number): Promise<void> | undefined {
     const { prints, spool } = this.options;
-    const posted = digestOf(bytes);
-    const known = prints?.findPosted(posted) ?? -1;
-    if (prints !== undefined && known >= 0) {
-      const sourceProductId = prints.idOf(known);
-      return spool.put(
-        { kind: 'known', number: this.usable(sourceProductId), sourceProductId, posted },
-        bytes,
-      );
+    if (prints !== undefined) {
+      const posted = digestOf(bytes);
+      const known = prints.findPosted(posted);
+      if (known >= 0) {
+        const sourceProductId = prints.idOf(known);
+        const number = this.usable(sourceProductId, sequence);
+        return spool.put({ kind: 'known', sequence, sourceProductId, posted }, bytes, number);
+      }
     }
-    return this.take(parseProduct(bytes), posted, !bytes.includes(BACKSLASH));
+    const isFull = this.slicer.add(bytes, sequence);
+    return isFull ? this.sendSlice() : undefined;
   }
 
-  /** Takes a product in the shape of JSON, from wherever; `posted` is the digest of its bytes, `isPlain` as for `contentOf`. */
-  take(
-    product: Readonly<Record<string, unknown>>,
-    posted?: Digest,
-    isPlain?: boolean,
-  ): Promise<void> | undefined {
-    const checked = this.check(product);
-    if (checked === undefined) return undefined;
-    const { sourceProductId, price } = checked;
-    const { json, digest } = contentOf(checked.product, isPlain);
-    if (json.length > MAX_PRODUCT) {
-      this.oversized(sourceProductId);
-      return undefined;
-    }
-    const number = this.usable(sourceProductId);
-    return this.options.spool.put(
-      { kind: 'checked', number, sourceProductId, price, content: digest, posted },
-      json,
-    );
+  /** Takes a product in the shape of JSON, from wherever. */
+  take(product: Readonly<Record<string, unknown>>, sequence: number): Promise<void> | undefined {
+    const usable = this.usableOf(judge(product, { sequence }, this.check()));
+    if (usable === undefined) return undefined;
+    const { head, text } = usable;
+    return this.options.spool.put(head, text, this.usable(head.sourceProductId, sequence));
   }
 
-  /** A product that may be stored; one that may not is counted with what is wrong with it. */
-  check(product: Readonly<Record<string, unknown>>): CheckedProduct | undefined {
-    const room = Math.min(MAX_FAULTS_OF_ONE, MAX_FAULTS - this.faults.length);
-    const checked = checkProduct(product, this.options.knowsCategory, room);
-    if (!('faults' in checked)) return checked;
-    this.refuse(checked);
-    return undefined;
+  /** The body has ended: waits until all of its products have been taken. */
+  async complete(): Promise<void> {
+    // What is left is seldom worth the way to another thread.
+    const rest = sift(this.slicer.take(this.room), this.options.knowsCategory);
+    await this.latest;
+    await this.collect(rest);
   }
 
-  /** Refuses a product of more than `MAX_PRODUCT`; its id is not always known. */
+  /** Reads a product after all that was known by its bytes: undefined if it is refused. */
+  again(bytes: Buffer, sequence: number): Usable | undefined {
+    return this.usableOf(judgeJson(bytes, sequence, this.check()));
+  }
+
+  /** Refuses a product that is larger than `MAX_PRODUCT`; its id is not always known. */
   oversized(posted: string | undefined): void {
-    const sourceProductId = usableId(posted);
-    const message = `a product may have ${MAX_PRODUCT / 1024} KB at most, as JSON`;
-    const isListed = this.faults.length < MAX_FAULTS;
-    const faults = [fault.illegalValue(message, sourceProductId === undefined ? {} : { sourceProductId })];
-    this.refuse({ sourceProductId, faults: isListed ? faults : [], moreFaults: isListed ? 0 : 1 });
+    this.refuse(oversized(usableId(posted)));
   }
 
-  /** True if the usable product taken as the `sequence`-th (from 1) is the last one of its id, whose number this is. */
+  /** True if the usable product of this place in the body is the last one of its id, whose number this is. */
   isLast(number: number, sequence: number): boolean {
     return this.last[number] === sequence;
   }
@@ -108,11 +110,47 @@ export class Receiver {
     return this.ids.find(sourceProductId) >= 0;
   }
 
+  /** Counts a product that may not be stored with what is wrong with it. */
+  private usableOf(judged: Usable | Refused): Usable | undefined {
+    if ('head' in judged) return judged;
+    this.refuse(judged);
+    return undefined;
+  }
+
+  private check(): Check {
+    return { knowsCategory: this.options.knowsCategory, room: this.room };
+  }
+
+  /** Faults that are still told one by one. */
+  private get room(): number {
+    return MAX_FAULTS - this.faults.length;
+  }
+
+  private sendSlice(): Promise<void> | undefined {
+    const { knowsCategory } = this.options;
+    const slice = this.slicer.take(this.room);
+    const sifted = this.options.sift?.(slice) ?? Promise.resolve(sift(slice, knowsCategory));
+    this.latest = Promise.all([sifted, this.latest]).then(([done]) =>
+      // A category that nobody knows: sifted again by who knows them.
+      this.collect(done.categories.every(knowsCategory) ? done : sift(slice, knowsCategory)),
+    );
+    // A failure is told when its turn to be waited for comes.
+    this.latest.catch(() => undefined);
+    this.underWay.push(this.latest);
+    return this.underWay.length > AHEAD ? this.underWay.shift() : undefined;
+  }
+
+  private async collect({ held, refused }: Sifted): Promise<void> {
+    const records = Buffer.from(held.buffer, held.byteOffset, held.byteLength);
+    numberRecords(records, (sourceProductId, sequence) => this.usable(sourceProductId, sequence));
+    for (const product of refused) this.refuse(product);
+    await this.options.spool.add(records);
+  }
+
   /** Gives the number of its id. */
-  private usable(sourceProductId: string): number {
-    this.sequence += 1;
+  private usable(sourceProductId: string, sequence: number): number {
     const number = this.number(sourceProductId);
-    this.last[number] = this.sequence;
+    if ((this.last[number] ?? 0) < sequence) this.last[number] = sequence;
     return number;
   }
 
@@ -126,33 +164,11 @@ export class Receiver {
     return id;
   }
 
-  private refuse({ sourceProductId, faults, moreFaults }: RefusedProduct): void {
+  private refuse({ sourceProductId, faults, moreFaults }: Refused): void {
     this.refused += 1;
-    this.faults.push(...faults);
-    this.moreFaults += moreFaults;
+    const told = faults.slice(0, this.room);
+    this.faults.push(...told);
+    this.moreFaults += moreFaults + faults.length - told.length;
     if (sourceProductId !== undefined) this.number(sourceProductId);
   }
-}
-
-const BACKSLASH = 0x5c;
-/** Characters and escapes among which a forbidden one may be. */
-const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
-
-/** Reads a product posted as JSON; raises `noParsableContent` for what stores nothing of the whole body. */
-export function parseProduct(bytes: Buffer): Record<string, unknown> {
-  const isPlain = isAscii(bytes);
-  if (!isPlain && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
-  const text = bytes.toString(isPlain ? 'latin1' : 'utf8');
-  let product: Record<string, unknown>;
-  try {
-    product = JSON.parse(text) as Record<string, unknown>;
-  } catch (error) {
-    throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
-  }
-  // Others than these two cannot be in what JSON.parse has taken.
-  const isSuspicious = !(isPlain && !bytes.includes(BACKSLASH)) && SUSPICIOUS.test(text);
-  if (isSuspicious && holdsForbiddenCharacter(product)) {
-    throw fault.noParsableContent('the body has a character that XML does not allow');
-  }
-  return product;
 }

@@ -1,9 +1,9 @@
 import { type FeedImport } from '../feed';
-import { contentOf } from './changes';
 import { type FeedWriter } from './feed-writer';
 import { type Fingerprints } from './fingerprints';
-import { parseProduct, type Receiver } from './receiver';
-import { type Held, type Known, type Spool } from './spool';
+import { type Held, type Known } from './held';
+import { type Receiver } from './receiver';
+import { type Spool } from './spool';
 
 /** A body that has been received, and the feed that it goes into. */
 export interface Storing {
@@ -16,12 +16,10 @@ export interface Storing {
 
 /** Decides what each product of a body means for the feed, and appends it; a replacement delists the others. */
 export async function storeReceived(storing: Storing, mode: FeedImport['mode']): Promise<void> {
-  let sequence = 0;
   for await (const some of storing.spool.read()) {
     storing.writer.refuseAfterStop();
     for (const held of some) {
-      sequence += 1;
-      if (!storing.receiver.isLast(held.head.number, sequence)) continue;
+      if (!storing.receiver.isLast(held.number, held.head.sequence)) continue;
       const full = store(held, storing);
       if (full !== undefined) await full;
     }
@@ -44,17 +42,14 @@ function isStill({ sourceProductId, posted }: Known, prints: Fingerprints): bool
 
 /** A product whose bytes were known when they came, but the feed has changed since. */
 function storeAgain(
-  { posted }: Known,
+  { sequence }: Known,
   bytes: Buffer,
   { receiver, writer }: Storing,
 ): Promise<void> | undefined {
-  const checked = receiver.check(parseProduct(bytes));
-  if (checked === undefined) return undefined;
-  const { json, digest: content } = contentOf(checked.product);
-  const { sourceProductId, price } = checked;
-  const text = Buffer.from(json);
-  const product = { sourceProductId, price, content, posted };
-  return writer.add({ kind: 'posted', product, textBytes: text.length, text: () => text });
+  const usable = receiver.again(bytes, sequence);
+  if (usable === undefined) return undefined;
+  const text = Buffer.from(usable.text);
+  return writer.add({ kind: 'posted', product: usable.head, textBytes: text.length, text: () => text });
 }
 
 /** Delists what a replacement did not name, once everything it did name has been appended. */

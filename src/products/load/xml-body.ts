@@ -1,7 +1,8 @@
 import { type XmlAttributes, type XmlReader, readXml } from '../../wire/xml-read';
 import { productFaults as fault } from '../faults';
 import { asFault, type BodyReader } from './body';
-import { MAX_PRODUCT, type Receiver } from './receiver';
+import { type Receiver } from './receiver';
+import { MAX_PRODUCT } from './sift';
 
 /** Elements that hold others; all the rest hold text. */
 const LISTS: ReadonlySet<string> = new Set(['categories', 'fields', 'identifiers']);
@@ -24,6 +25,8 @@ type Growing = Record<string, unknown>;
 export class XmlBody implements BodyReader {
   private readonly reader: XmlReader;
   private depth = 0;
+  /** Products so far. */
+  private count = 0;
   private product: Growing = {};
   /** Characters that the present product has taken, as JSON. */
   private taken = 0;
@@ -137,8 +140,9 @@ export class XmlBody implements BodyReader {
   }
 
   private closeProduct(): void {
+    this.count += 1;
     if (this.isOver()) this.receiver.oversized(this.product.sourceProductId as string | undefined);
-    else this.pending = this.receiver.take(this.product) ?? this.pending;
+    else this.pending = this.receiver.take(this.product, this.count) ?? this.pending;
     this.product = {};
     this.taken = 0;
   }

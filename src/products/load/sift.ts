@@ -1,0 +1,152 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { type Fault } from '../../kernel/fault';
+import { productFaults as fault } from '../faults';
+import { checkProduct, holdsForbiddenCharacter } from '../product-check';
+import { contentOf } from './changes';
+import { type Digest, digestOf } from './fingerprints';
+import { type Checked, HeldBlock } from './held';
+
+/** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
+export const MAX_PRODUCT = 256 * 1024;
+
+/** Faults of one product that are told one by one; more are counted (`docs/decisions.md#x23`). */
+const MAX_FAULTS = 20;
+
+/** Some products of a JSON body, cut out of it but not read. */
+export interface Slice {
+  /** One product after the other. */
+  readonly bytes: Uint8Array;
+  /** Where each ends. */
+  readonly ends: Uint32Array;
+  /** The place of each in the body, from 1. */
+  readonly sequences: Uint32Array;
+  /** Faults that are still told one by one. */
+  readonly room: number;
+}
+
+/** What is wrong with a product, or with a body. */
+export interface LoadFault {
+  readonly code: string;
+  readonly status: number;
+  readonly message: string;
+  readonly sourceProductId: string | undefined;
+}
+
+/** A product that may not be stored: the first of its faults, and how many there are beyond. */
+export interface Refused {
+  readonly sourceProductId: string | undefined;
+  readonly faults: readonly LoadFault[];
+  readonly moreFaults: number;
+}
+
+/** What has become of a slice. */
+export interface Sifted {
+  /** The products that may be stored, as records. */
+  readonly held: Uint8Array;
+  readonly refused: readonly Refused[];
+  /** The platform categories without which some of them would have been refused. */
+  readonly categories: readonly string[];
+}
+
+/** What a product is checked by. */
+export interface Check {
+  readonly knowsCategory: (id: string) => boolean;
+  /** Faults that are still told one by one. */
+  readonly room: number;
+}
+
+/** Where a product comes from: `posted` is the digest of its bytes, `isPlain` as for `contentOf`. */
+interface Origin {
+  readonly sequence: number;
+  readonly posted?: Digest;
+  readonly isPlain?: boolean;
+}
+
+/** A product that may be stored; its text is valid until the next is judged. */
+export interface Usable {
+  readonly head: Checked;
+  readonly text: Buffer;
+}
+
+/**
+ * Reads and checks the products of a slice, in whatever thread. Without `knowsCategory` every category is taken
+ * to exist and told in `categories`, for whoever knows them. Raises `PF_210` for what stores nothing of the whole body.
+ */
+export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
+  const bytes = Buffer.from(slice.bytes.buffer, slice.bytes.byteOffset, slice.bytes.byteLength);
+  const block = new HeldBlock();
+  const refused: Refused[] = [];
+  const categories = new Set<string>();
+  const assume = (id: string): true => {
+    categories.add(id);
+    return true;
+  };
+  const knowsCategory = given ?? assume;
+  let { room } = slice;
+  let start = 0;
+  for (const [at, end] of slice.ends.entries()) {
+    const sequence = slice.sequences[at] ?? 0;
+    const judged = judgeJson(bytes.subarray(start, end), sequence, { knowsCategory, room });
+    start = end;
+    if ('head' in judged) {
+      block.put(judged.head, judged.text);
+    } else {
+      refused.push(judged);
+      room -= judged.faults.length;
+    }
+  }
+  return { held: block.records(), refused, categories: [...categories] };
+}
+
+/** Judges a product posted as JSON; raises `PF_210` for what stores nothing of the whole body. */
+export function judgeJson(bytes: Buffer, sequence: number, check: Check): Usable | Refused {
+  const origin = { sequence, posted: digestOf(bytes), isPlain: !bytes.includes(BACKSLASH) };
+  return judge(parseProduct(bytes), origin, check);
+}
+
+/** Judges a product in the shape of JSON, from wherever. */
+export function judge(
+  product: Readonly<Record<string, unknown>>,
+  { sequence, posted, isPlain }: Origin,
+  { knowsCategory, room }: Check,
+): Usable | Refused {
+  const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room));
+  if ('faults' in checked) return { ...checked, faults: checked.faults.map(toLoadFault) };
+  const { sourceProductId, price } = checked;
+  const { json, digest: content } = contentOf(checked.product, isPlain);
+  if (json.length > MAX_PRODUCT) return oversized(sourceProductId);
+  return { head: { kind: 'checked', sequence, sourceProductId, price, content, posted }, text: json };
+}
+
+/** Why a product of more than `MAX_PRODUCT` is refused; its id is not always known. */
+export function oversized(sourceProductId: string | undefined): Refused {
+  const message = `a product may have ${MAX_PRODUCT / 1024} KB at most, as JSON`;
+  const details = sourceProductId === undefined ? {} : { sourceProductId };
+  return { sourceProductId, faults: [toLoadFault(fault.illegalValue(message, details))], moreFaults: 0 };
+}
+
+function toLoadFault({ code, status, message, details }: Fault): LoadFault {
+  return { code, status, message, sourceProductId: details.sourceProductId };
+}
+
+const BACKSLASH = 0x5c;
+/** Characters and escapes among which a forbidden one may be. */
+const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
+
+function parseProduct(bytes: Buffer): Record<string, unknown> {
+  const isPlain = isAscii(bytes);
+  if (!isPlain && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
+  const text = bytes.toString(isPlain ? 'latin1' : 'utf8');
+  let product: Record<string, unknown>;
+  try {
+    product = JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+  // Others than these two cannot be in what JSON.parse has taken.
+  const isSuspicious = !(isPlain && !bytes.includes(BACKSLASH)) && SUSPICIOUS.test(text);
+  if (isSuspicious && holdsForbiddenCharacter(product)) {
+    throw fault.noParsableContent('the body has a character that XML does not allow');
+  }
+  return product;
+}

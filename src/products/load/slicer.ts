@@ -1,0 +1,43 @@
+import { type Slice } from './sift';
+
+/** Bytes of a slice: a few milliseconds of work. */
+const SLICE = 256 * 1024;
+
+/** Gathers products of a body into slices. */
+export class Slicer {
+  private bytes = Buffer.alloc(0);
+  private used = 0;
+  private ends: number[] = [];
+  private sequences: number[] = [];
+
+  /** Takes a product; true when the slice has become full. */
+  add(product: Buffer, sequence: number): boolean {
+    this.reserve(product.length);
+    this.bytes.set(product, this.used);
+    this.used += product.length;
+    this.ends.push(this.used);
+    this.sequences.push(sequence);
+    return this.used >= SLICE;
+  }
+
+  /** What has been gathered, as a slice with room for so many faults. */
+  take(room: number): Slice {
+    const [ends, sequences] = [Uint32Array.from(this.ends), Uint32Array.from(this.sequences)];
+    const slice = { bytes: this.bytes.subarray(0, this.used), ends, sequences, room };
+    this.bytes = Buffer.alloc(0);
+    this.used = 0;
+    this.ends = [];
+    this.sequences = [];
+    return slice;
+  }
+
+  private reserve(length: number): void {
+    if (this.used + length <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(4 * this.bytes.length, this.used + length, SMALLEST));
+    this.bytes.copy(larger, 0, 0, this.used);
+    this.bytes = larger;
+  }
+}
+
+/** Bytes of a slice at first: most bodies are small. */
+const SMALLEST = 18 * 1024;
