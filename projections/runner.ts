@@ -7,6 +7,7 @@ import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
+import { claimStore } from './origin';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
@@ -66,6 +67,7 @@ export class Runner {
   private readonly toldParked = new Map<number, number>();
   private caughtUpAt: number;
   private isCaughtUp = false;
+  private isClaimed = false;
 
   constructor(
     private readonly log: EventLog,
@@ -132,6 +134,7 @@ export class Runner {
 
   /** Projects until it is stopped or must begin again. */
   private async lead(onOpen: () => void): Promise<void> {
+    this.isClaimed = await claimStore(this.log, this.store);
     await this.buildMissing();
     this.folds = await this.openFolds();
     const pass = await LogPass.open(this.log, this.folds);
@@ -175,6 +178,7 @@ export class Runner {
     for (;;) {
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
+      this.isClaimed ||= await claimStore(this.log, this.store);
       for (const { generation, projection, parked } of this.folds) {
         const live = await liveGeneration(this.store, projection.collection);
         if (live?.number !== generation.number || (await parked.isRetryAsked())) return;

@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
+import { refuseOtherLog } from '../projections/origin';
 import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
+import { EngineUnavailable } from './kernel/event-log';
 import { createDemo } from './ops/demo';
 import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
@@ -17,7 +19,7 @@ type Opened = (() => Promise<void>)[];
 
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
- * Raises `EngineUnavailable`, and what the system says when it cannot listen.
+ * Raises `EngineUnavailable`, `OtherLog`, and what the system says when it cannot listen.
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
   const log = pino({ level: config.logLevel }, destination(2));
@@ -32,6 +34,7 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
       readers: Math.max(1, availableParallelism() - 1),
     });
     opened.push(() => engines.close());
+    await refuseOther(engines);
     const follower = await openDirectory(engines, opened);
     const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
     const projecting = roles.includes('projector') ? project(engines, log, opened) : undefined;
@@ -50,6 +53,13 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     await stop();
     throw error;
   }
+}
+
+/** A read store that does not answer is asked again by the projector. */
+async function refuseOther({ log, store }: Engines): Promise<void> {
+  await refuseOtherLog(log, store).catch((error: unknown) => {
+    if (!(error instanceof EngineUnavailable)) throw error;
+  });
 }
 
 async function openDirectory(engines: Engines, opened: Opened): Promise<FollowedDirectory> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { PROJECTIONS } from '../../projections/index';
+import { recordOrigin, refuseOtherLog } from '../../projections/origin';
 import { rebuild, type Rebuilt, type RebuildOptions } from '../../projections/rebuild';
 import { type Engines } from '../engines/open';
 import { runningCode } from './running-code';
@@ -11,10 +12,10 @@ class UnknownProjection extends Error {
 
 /**
  * Builds a read model, or `all` of them in one pass, anew beside the live one and swaps it in. Raises
- * `UnknownProjection`, `RebuildUnderWay`, `RebuildRefused`.
+ * `UnknownProjection`, `RebuildUnderWay`, `RebuildRefused`, `OtherLog` unless all are swapped in whatever they are.
  */
 export async function rebuildProjections(
-  { log, store }: Engines,
+  { log, store }: Pick<Engines, 'log' | 'store'>,
   name: string,
   options: Pick<RebuildOptions, 'onProgress' | 'signal' | 'force'> = {},
 ): Promise<readonly Rebuilt[]> {
@@ -23,5 +24,13 @@ export async function rebuildProjections(
     const names = PROJECTIONS.map(({ collection }) => collection.name);
     throw new UnknownProjection(`${name} is no projection; there are: ${names.join(', ')}, all`);
   }
-  return await rebuild(log, store, chosen, { ...options, owner: randomUUID(), code: await runningCode() });
+  const isWhole = options.force === true && chosen.length === PROJECTIONS.length;
+  if (!isWhole) await refuseOtherLog(log, store);
+  const rebuilt = await rebuild(log, store, chosen, {
+    ...options,
+    owner: randomUUID(),
+    code: await runningCode(),
+  });
+  if (isWhole) await recordOrigin(log, store);
+  return rebuilt;
 }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderWithNetwork, NETWORK, PUBLISHER, removeFolder, runProgram, Server } from '../support/server';
 
@@ -84,4 +84,17 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(await ending.end(signal)).toBe(0);
     await removeFolder(other);
   });
+});
+
+it('Where the read models are of another log, the program does not start (decisions X31)', async () => {
+  const folder = await folderWithNetwork();
+  const server = await Server.start(folder);
+  await server.end();
+  for (const file of await readdir(folder)) if (file.startsWith('log.sqlite')) await rm(join(folder, file));
+  expect(await runProgram(['serve'], { DATA_DIR: folder, PORT: '0' })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^affilog: READ_STORE holds read models of another log .*\n$/),
+  });
+  await removeFolder(folder);
 });

@@ -101,8 +101,12 @@ export class World {
     return documents;
   }
 
-  async end(): Promise<void> {
+  async stopRunners(): Promise<void> {
     for (const runner of this.runners) await runner.stop();
+  }
+
+  async end(): Promise<void> {
+    await this.stopRunners();
     await this.close();
   }
 }

@@ -26,6 +26,7 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   AbortError: 1,
   IncompleteDemo: 1,
   LogsDiffer: 1,
+  OtherLog: 1,
   RebuildRefused: 1,
   RebuildUnderWay: 1,
 };

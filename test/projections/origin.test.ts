@@ -1,0 +1,75 @@
+import { EventEmitter, once } from 'node:events';
+import { PROJECTIONS } from '../../projections';
+import { claimStore, refuseOtherLog } from '../../projections/origin';
+import { waitForPosition } from '../../projections/wait';
+import { START } from '../../src/kernel/event';
+import { rebuildProjections } from '../../src/ops/rebuild';
+import { listed } from './telling';
+import { World } from './world';
+
+const REFUSED = { name: 'OtherLog', message: expect.stringContaining('affilog rebuild all --force') };
+
+describe('Read models of another log (decisions X31)', () => {
+  let one: World;
+  let other: World;
+  beforeEach(async () => {
+    one = await World.open();
+    other = await World.open();
+    await one.runner().start();
+    await one.happen(listed('a'));
+    await one.settled();
+    await other.happen(listed('b'), listed('c'));
+  });
+  afterEach(async () => {
+    await one.end();
+    await other.end();
+  });
+
+  /** The read models of the one with the log of the other. */
+  const mixed = () => ({ log: other.log, store: one.store });
+
+  /** Waits until it is recorded whose they are, which takes an event. */
+  async function claimed(): Promise<void> {
+    while (!(await claimStore(one.log, one.store)));
+  }
+
+  it('are refused, and nothing is projected into them', async () => {
+    await claimed();
+    await expect(refuseOtherLog(one.log, one.store)).resolves.toBeUndefined();
+    await expect(refuseOtherLog(other.log, one.store)).rejects.toMatchObject(REFUSED);
+    const before = await one.documents('products');
+    await one.stopRunners();
+    const failures = new EventEmitter();
+    const failed = once(failures, 'failure');
+    void one.runner({ report: (error) => failures.emit('failure', error) }, PROJECTIONS, mixed()).start();
+    expect(await failed).toEqual([expect.objectContaining(REFUSED)]);
+    expect(await one.documents('products')).toEqual(before);
+  });
+
+  it('are refused by a log without events too', async () => {
+    await claimed();
+    const empty = await World.open();
+    await expect(refuseOtherLog(empty.log, one.store)).rejects.toMatchObject(REFUSED);
+    await empty.end();
+  });
+
+  it('are made anew by a rebuild of all of them that is forced, by no other', async () => {
+    await claimed();
+    await one.stopRunners();
+    await expect(rebuildProjections(mixed(), 'all')).rejects.toMatchObject(REFUSED);
+    await expect(rebuildProjections(mixed(), 'products', { force: true })).rejects.toMatchObject(REFUSED);
+    await rebuildProjections(mixed(), 'all', { force: true });
+    await expect(refuseOtherLog(one.log, one.store)).rejects.toMatchObject(REFUSED);
+    await one.runner({}, PROJECTIONS, mixed()).start();
+    expect(await waitForPosition(one.store, PROJECTIONS, await other.log.head(), 30_000)).toBe(true);
+    expect(Object.keys(await one.documents('products'))).toHaveLength(2);
+  });
+
+  it('are of any log as long as nothing has been folded into them', async () => {
+    const empty = await World.open();
+    await empty.runner().start();
+    expect(await empty.log.head()).toBe(START);
+    await expect(refuseOtherLog(other.log, empty.store)).resolves.toBeUndefined();
+    await empty.end();
+  });
+});
