@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -167,6 +169,50 @@ describe('affilog network import', () => {
     const { code, err } = await run(['network', 'import', await fileOf(smallNetwork())], environment);
     expect(code).toBe(1);
     expect(err).toMatch(/^affilog: .*\n$/);
+  });
+});
+
+describe('affilog categories import (decisions P29)', () => {
+  it('imports once, also a packed file, and tells what it left out', async () => {
+    const file = join(folder, 'tree.json.gz');
+    await writeFile(file, gzipSync('[{"id":"a001","name":"Boats","children":[{"id":"a002","name":null}]}]'));
+    const environment = { DATA_DIR: dataDir };
+    const leftOut = 'left out: $[0].children[0] (a002): it has no name\n';
+    expect(await run(['categories', 'import', file], environment)).toEqual({
+      code: 0,
+      out: `${leftOut}imported: 1 events; 1 categories in the file\n`,
+      err: '',
+    });
+    expect(await run(['categories', 'import', file, '--language', 'en'], environment)).toMatchObject({
+      out: `${leftOut}nothing has changed; 1 categories in the file\n`,
+    });
+  });
+
+  it('lists every fault of a bad file, changes nothing, ends with 1', async () => {
+    const file = await fileOf('[{"id":1,"name":"A"},{"id":2,"name":2},7]');
+    expect(await run(['categories', 'import', file], { DATA_DIR: dataDir })).toEqual({
+      code: 1,
+      out: '',
+      err: 'affilog: $[1].name: 2 is not a text\naffilog: $[2]: 7 is not a category\n',
+    });
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it('takes no more than 64 MiB, packed or not, and no other text than UTF-8', async () => {
+    const file = join(folder, 'tree.txt');
+    await writeFile(file, gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, 'A')));
+    const { code, err } = await run(['categories', 'import', file], { DATA_DIR: dataDir });
+    expect([code, err]).toEqual([1, `affilog: ${file} is larger than 67108864 bytes\n`]);
+    await writeFile(file, Buffer.from([0x41, 0xff]));
+    expect(await run(['categories', 'import', file], { DATA_DIR: dataDir })).toMatchObject({
+      code: 1,
+      err: `affilog: ${file} is not text in UTF-8\n`,
+    });
+  });
+
+  it('takes a language of ISO 639-1', async () => {
+    const { code } = await run(['categories', 'import', 'x', '--language', 'xx'], { DATA_DIR: dataDir });
+    expect(code).toBe(2);
   });
 });
 

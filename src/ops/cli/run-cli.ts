@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
+import { addCategories } from './categories';
 import { addLog } from './log';
 import { addNetwork } from './network';
 import { addRebuild } from './rebuild';
@@ -11,7 +12,7 @@ import { type Surroundings } from './surroundings';
 export type ExitCode = 0 | 1 | 2;
 
 /** Each adds a group of verbs; modules are loaded when one of them runs: help comes at once. */
-const VERBS = [addServe, addNetwork, addRebuild, addLog, addSettingsVerb];
+const VERBS = [addServe, addNetwork, addCategories, addRebuild, addLog, addSettingsVerb];
 
 /** Errors by name, so that telling them loads none of the modules they come from. */
 const TOLD: Readonly<Record<string, ExitCode>> = {
@@ -21,6 +22,8 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   UnusableAddress: 2,
   UnusableUrl: 2,
   EngineUnavailable: 1,
+  CategoryFaults: 1,
+  UnreadableFile: 1,
   NetworkFaults: 1,
   NotJson: 1,
   AbortError: 1,
