@@ -135,10 +135,8 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
     const before = await answers();
     const { log, store } = app.engines;
     const rebuilt = await rebuild(log, store, PROJECTIONS, { owner: 'test', code: 'test' });
-    expect(rebuilt.map(({ documents }) => documents)).toEqual([
-      first.length + second.length,
-      expect.any(Number),
-    ]);
+    const products = rebuilt.find(({ generation }) => generation.collection === 'products');
+    expect(products?.documents).toBe(first.length + second.length);
     expect(await answers()).toEqual(before);
   });
 

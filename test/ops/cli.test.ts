@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { PROJECTIONS } from '../../projections';
 import { Directory } from '../../src/directory/directory';
 import { networkSchema } from '../../src/directory/network-file';
 import { tokenHash } from '../../src/directory/token';
@@ -217,12 +218,15 @@ describe('affilog categories import (decisions P29)', () => {
 });
 
 describe('affilog rebuild', () => {
+  const projections = PROJECTIONS.map(({ collection }) => collection.name);
+
   it('builds a read model, or all of them, says how far it is, and what is live', async () => {
     const { code, out, err } = await run(['rebuild', 'all'], { DATA_DIR: dataDir });
     expect(err).toMatch(/^folding the log|^building indexes/m);
-    expect(out).toMatch(
-      /^products: generation \d+, 0 documents\nprice-history: generation \d+, 0 documents\n$/,
-    );
+    expect(out.replace(/\d+(?=,)/g, 'n').split('\n')).toEqual([
+      ...projections.map((name) => `${name}: generation n, 0 documents`),
+      '',
+    ]);
     expect(code).toBe(0);
   });
 
@@ -241,7 +245,7 @@ describe('affilog rebuild', () => {
     expect(await run(['rebuild', 'orders'], { DATA_DIR: dataDir })).toEqual({
       code: 2,
       out: '',
-      err: 'affilog: orders is no projection; there are: products, price-history, all\n',
+      err: `affilog: orders is no projection; there are: ${[...projections, 'all'].join(', ')}\n`,
     });
   });
 });
