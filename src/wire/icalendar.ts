@@ -38,10 +38,10 @@ function lines(properties: readonly (readonly [name: string, value: string])[]):
 
 /** `20260301T120000Z` */
 function instant(time: number): string {
-  return `${new Date(time)
+  return new Date(time)
     .toISOString()
     .replace(/\.\d+Z$/, 'Z')
-    .replaceAll(/[-:]/g, '')}`;
+    .replaceAll(/[-:]/g, '');
 }
 
 function text(value: string): string {
