@@ -1,7 +1,8 @@
+import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
 import { type Projection } from './projection';
 import { vouchers } from './vouchers';
 
 /** Every read model there is. */
-export const PROJECTIONS: readonly Projection[] = [products, priceHistory, vouchers];
+export const PROJECTIONS: readonly Projection[] = [products, priceHistory, imports, vouchers];

@@ -1,14 +1,22 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
 import { type Position } from '../kernel/event';
+import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
+import { EngineUnavailable } from '../kernel/event-log';
+import { Fault } from '../kernel/fault';
 import { type Loaded, type Loader, type LoadRequest } from './load/loader';
+import { FeedRefusals } from './refusals';
+import { SHOWN, type Shown } from '../http/shown';
 
-/** Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). */
+/**
+ * Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). That it was refused as a
+ * whole is recorded too (`docs/decisions.md#p30`).
+ */
 export class LoadProducts extends Command<Loaded> {
   constructor(
-    readonly request: LoadRequest,
-    readonly body: AsyncIterable<Uint8Array>,
+    readonly request: Omit<LoadRequest, 'format'>,
+    readonly body: Pick<PostedBody, 'format' | 'chunks'>,
   ) {
     super();
   }
@@ -33,9 +41,35 @@ const AHEAD = 16;
 
 @CommandHandler(LoadProducts)
 export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
-  constructor(@Inject(PRODUCT_LOADER) private readonly loader: ProductLoader) {}
+  constructor(
+    @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
+    private readonly refusals: FeedRefusals,
+    @Inject(SHOWN) private readonly shown: Shown,
+  ) {}
 
   async execute({ request, body }: LoadProducts): Promise<Loaded> {
+    const record = this.refusals.begin(request.feedId, request.mode);
+    try {
+      const loaded = await this.load({ ...request, format: body.format() }, body.chunks());
+      // Be all unchanged: the load is reported.
+      await this.shown({ ...loaded, changes: Math.max(1, loaded.changes) });
+      return loaded;
+    } catch (error) {
+      if (isRefusal(error)) await this.show(record(error));
+      throw error;
+    }
+  }
+
+  /** The refusal is answered whether or not it could be recorded. */
+  private async show(recorded: Promise<Position>): Promise<void> {
+    try {
+      await this.shown({ position: await recorded, changes: 1 });
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+
+  private async load(request: LoadRequest, body: AsyncIterable<Uint8Array>): Promise<Loaded> {
     const id = await this.loader.open(request);
     try {
       await this.send(id, body);
@@ -57,6 +91,11 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     }
     await Promise.all(underWay);
   }
+}
+
+/** A fault of the post, not one of ours (`docs/decisions.md#a12`). */
+function isRefusal(error: unknown): error is Fault {
+  return error instanceof Fault && error.status < 500;
 }
 
 @CommandHandler(DeleteProducts)

@@ -12,5 +12,8 @@ export const mappingKeys = {
   format: { type: oneOf('json', 'xml') },
 } as const satisfies KeyTable;
 
+/** The load report (`docs/decisions.md#p30`). */
+export const importKeys = { fid: { type: INTEGER, required: true } } as const satisfies KeyTable;
+
 /** Document 1, Feed list. */
 export const feedKeys = { programId: { type: INTEGER, multiple: true } } as const satisfies KeyTable;

@@ -33,13 +33,28 @@ const MAPPING: XsdType = {
   },
 };
 
+const COUNTS = ['durationMs', 'new', 'revised', 'repriced', 'unchanged', 'removed', 'refused', 'moreFaults?'];
+
+const IMPORT: XsdType = {
+  attributes: {
+    importId: 'xs:string',
+    time: 'xs:dateTime',
+    mode: 'mode',
+    status: 'status',
+    ...Object.fromEntries(COUNTS.map((name) => [name, 'xs:integer'])),
+  },
+  sequence: {
+    'fault*': { text: 'xs:string', attributes: { code: 'xs:string', 'sourceProductId?': 'xs:string' } },
+  },
+};
+
 /** A time in seconds and milliseconds, or none yet; `offset` is a pattern. */
 const time = (offset: string) => ({
   base: 'xs:string',
   pattern: `(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}${offset})?`,
 });
 
-/** Category tree, mapping status, feed list and last update: in no namespace (`docs/decisions.md#p24`). */
+/** Category tree, mapping status, feed list, load report and last update: in no namespace (`docs/decisions.md#p24`). */
 export const feedSchemas: Readonly<Record<string, Schema>> = {
   'CategoryTree_v1_0.xsd': {
     types: { category: CATEGORY },
@@ -54,6 +69,13 @@ export const feedSchemas: Readonly<Record<string, Schema>> = {
     elements: {
       result: { attributes: { version: 'xs:string' }, sequence: { feeds: { sequence: { 'feed*': FEED } } } },
     },
+  },
+  'Imports_v1_0.xsd': {
+    simpleTypes: {
+      mode: { base: 'xs:string', pattern: 'update|replace' },
+      status: { base: 'xs:string', pattern: 'done|refused' },
+    },
+    elements: { imports: { sequence: { 'import*': IMPORT } } },
   },
   'LastUpdated_v1_0.xsd': {
     simpleTypes: { time: time('') },

@@ -69,6 +69,8 @@ export interface FeedImport {
     readonly sourceProductId?: string;
     readonly message: string;
   }[];
+  /** How many there are beyond these, if any. */
+  readonly moreFaults?: number;
 }
 
 /** The category of a feed's stream. */

@@ -55,17 +55,8 @@ export class ProductsController {
   ): Promise<Answer> {
     const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
     const loaded = await this.commands.execute(
-      new LoadProducts(
-        {
-          feedId,
-          mode: mode ?? 'update',
-          format: body.format(),
-          directoryPosition: this.follower.position,
-        },
-        body.chunks(),
-      ),
+      new LoadProducts({ feedId, mode: mode ?? 'update', directoryPosition: this.follower.position }, body),
     );
-    await this.shown(loaded);
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 

@@ -1,12 +1,16 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { CLOCK, type Clock } from '../http/clock';
 import { type Service } from '../http/service';
+import { EventLog } from '../kernel/event-log';
 import { httpFaults } from '../wire/open-api';
 import { DeleteProductsHandler, LoadProductsHandler, PRODUCT_LOADER, type ProductLoader } from './commands';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
+import { ImportsController } from './imports.controller';
 import { ProductsController } from './products.controller';
 import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { FeedRefusals } from './refusals';
 import { keyFaults } from './search-keys';
 
 /** The product service as the shared HTTP glue knows it (Document 1). */
@@ -33,7 +37,7 @@ export class ProductsModule {
   static with(settings: ProductSettings, loader: ProductLoader): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController, FeedsController],
+      controllers: [ProductsController, FeedsController, ImportsController],
       providers: [
         LoadProductsHandler,
         DeleteProductsHandler,
@@ -41,6 +45,11 @@ export class ProductsModule {
         FeedQueries,
         { provide: PRODUCT_SETTINGS, useValue: settings },
         { provide: PRODUCT_LOADER, useValue: loader },
+        {
+          provide: FeedRefusals,
+          useFactory: (log: EventLog, now: Clock) => new FeedRefusals(log, now),
+          inject: [EventLog, CLOCK],
+        },
       ],
     };
   }

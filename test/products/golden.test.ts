@@ -1,17 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { imports } from '../../projections/imports';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { type StoredOffer } from '../../src/products/offer';
 import { Directory } from '../../src/directory/directory';
 import { START } from '../../src/kernel/event';
 import { type FeedEvent } from '../../src/products/feed';
+import { type RefusalEvent } from '../../src/products/refusals';
 import { applyChange, toChange } from '../../src/products/load/changes';
 import { Fingerprints } from '../../src/products/load/fingerprints';
 
 type Sample = FeedEvent & { readonly stream: string; readonly meta: object; readonly position: string };
 
-function sample(type: FeedEvent['type']): Sample {
+function sample(type: (FeedEvent | RefusalEvent)['type']): Sample {
   const stored = JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as object;
   return { ...stored, position: START } as Sample;
 }
@@ -48,6 +50,23 @@ describe('events of feeds as they have been stored (test/golden)', () => {
       [true, 9990, true],
       [false, 9990, true],
       [false, 9990, true],
+    ]);
+  });
+
+  test('are reported for ever, and so are refused posts (decisions P30)', () => {
+    const reported = (['FeedImported', 'FeedImportRefused'] as const).map((type) => {
+      const event = sample(type) as Parameters<typeof imports.fold>[1];
+      return imports.describe(imports.fold(undefined, event)!, imports.idOf(event), new Directory());
+    });
+    expect(reported).toMatchObject([
+      {
+        fields: { feedId: 301, time: Date.parse('2026-01-05T08:00:00Z') },
+        document: { reported: { status: 'done', new: 1, refused: 1, faults: [{ code: 'PF_240' }] } },
+      },
+      {
+        fields: { feedId: 301, time: Date.parse('2026-01-06T08:00:00Z') },
+        document: { reported: { status: 'refused', new: 0, faults: [{ code: 'PF_210' }] } },
+      },
     ]);
   });
 

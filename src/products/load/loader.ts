@@ -174,6 +174,8 @@ export class Loader {
       ...(sourceProductId === undefined ? {} : { sourceProductId }),
       message,
     }));
+    const kept = faults.filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault))) > 0);
+    const moreFaults = receiver.moreFaults + receiver.faults.length - kept.length;
     return {
       importId: randomUUID(),
       mode: request.mode,
@@ -181,7 +183,8 @@ export class Loader {
       durationMs: now.getTime() - started,
       ...tally,
       refused: receiver.refused,
-      faults: faults.filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault))) > 0),
+      faults: kept,
+      ...(moreFaults === 0 ? {} : { moreFaults }),
     };
   }
 

@@ -1,0 +1,30 @@
+import { Controller, Get } from '@nestjs/common';
+import { lastImports } from '../../projections/imports';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller as CallerOfToken } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { Caller, For, RequestKeys } from '../http/decorators';
+import { ReadStore } from '../kernel/read-store';
+import { type Keys } from '../wire/keys';
+import { importKeys } from './feed-keys';
+import { toXmlImports } from './import-report';
+import { ownFeed } from './queries';
+
+/** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
+@Controller('/1.0/products/imports')
+export class ImportsController {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+  ) {}
+
+  @Get()
+  @For('advertiser')
+  async report(
+    @Caller() caller: CallerOfToken,
+    @RequestKeys(importKeys) { fid }: Keys<typeof importKeys>,
+  ): Promise<Answer> {
+    const imports = await lastImports(this.store, ownFeed(this.follower.directory, caller, fid).id);
+    return new Answer({ json: () => ({ imports }), xml: () => toXmlImports(imports) });
+  }
+}

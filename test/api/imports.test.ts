@@ -1,0 +1,115 @@
+import { importReport, type ReportedImport } from '../../src/products/import-report';
+import { TestApp } from '../support/app';
+import { faultsBySchema } from '../support/xml-schemas';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, outcome, product } from './posted';
+import { el, parse } from './xml-elements';
+
+const { german, swedish } = FEEDS;
+const token = TOKENS.nord;
+
+let app: TestApp;
+let now = Date.parse('2026-03-01T12:00:00Z');
+const { post } = clientOf(() => app);
+beforeAll(async () => {
+  // A clock that goes on each time somebody looks.
+  app = await TestApp.start({ network: NETWORK, now: () => new Date((now += 1)) });
+});
+afterAll(() => app.close());
+
+async function report(feedId: number): Promise<readonly ReportedImport[]> {
+  const response = await app.get(`/1.0/products/imports;fid=${feedId}`, { token });
+  expect(response.statusCode).toBe(200);
+  return importReport.strict().parse(response.json()).imports;
+}
+
+const none = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, refused: 0 };
+
+describe('the load report (decisions P30)', () => {
+  it('has each load as soon as it has been answered, the newest first (decisions A7)', async () => {
+    expect(await report(german)).toEqual([]);
+    await post(german, [product('a'), product('b'), product('c', { price: 'x' })]);
+    expect(await report(german)).toMatchObject([
+      {
+        ...none,
+        mode: 'update',
+        status: 'done',
+        new: 2,
+        refused: 1,
+        faults: [{ code: 'PF_280', sourceProductId: 'c' }],
+      },
+    ]);
+    await post(german, [product('a', { price: 3 }), product('d')], { keys: ';mode=replace' });
+    await post(german, [product('a', { price: 3 })]);
+    const [last, before, first] = await report(german);
+    expect(last).toMatchObject({ ...none, mode: 'update', unchanged: 1, faults: [] });
+    expect(before).toMatchObject({ ...none, mode: 'replace', new: 1, repriced: 1, removed: 1 });
+    const times = [first, before, last].map((load) => Date.parse(load?.time ?? ''));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(new Set([first, before, last].map((load) => load?.importId)).size).toBe(3);
+    expect(last?.durationMs).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['that cannot be read', '{"products":[{]}', {}, 'PF_210', /cannot be read/],
+    ['without its charset', '{}', { 'content-type': 'application/json' }, 'PF_210', /charset/],
+    ['of another type', 'a;b', { 'content-type': 'text/csv; charset=utf-8' }, '415', /text\/csv/],
+  ])(
+    'has a post refused as a whole, %s, and its answer is as ever',
+    async (_, body, headers, code, message) => {
+      const answer = await app.post(`/1.0/products;fid=${german};mode=replace`, { token, body, headers });
+      expect(outcome(answer)).toMatch(new RegExp(`${code}$`));
+      const [last] = await report(german);
+      expect(last).toMatchObject({ ...none, mode: 'replace', status: 'refused' });
+      expect(last?.faults).toEqual([{ code, message: expect.stringMatching(message) as string }]);
+    },
+  );
+
+  it('has no deletions, and nothing of posts that name no feed of the caller', async () => {
+    const before = await report(german);
+    await app.delete(`/1.0/products;fid=${german};spId=a`, { token });
+    expect(outcome(await post(german, [product('stranger')], { by: 'casa' }))).toBe('400 PF_392');
+    await app.post(`/1.0/products;fid=999999`, { token, body: '{' });
+    expect(await report(german)).toEqual(before);
+  });
+
+  it('has the last 50 loads, with 1,000 faults each and the number of those beyond (decisions P30, X2)', async () => {
+    const bad = Array.from({ length: 1010 }, (_, at) => product(`bad-${at}`, { price: 'x' }));
+    for (let load = 0; load < 55; load += 1) await post(swedish, [product('a', { price: load })]);
+    await post(swedish, bad);
+    const loads = await report(swedish);
+    expect(loads).toHaveLength(50);
+    const [last] = loads;
+    expect(last?.faults.length).toBeLessThanOrEqual(1000);
+    expect((last?.faults.length ?? 0) + (last?.moreFaults ?? 0)).toBe(1010);
+    expect(last?.refused).toBe(1010);
+  });
+
+  it('is the same in XML, valid by its schema (decisions P24, P30, X35)', async () => {
+    const { body } = await app.get(`/1.0/products/imports.xml;fid=${german}`, { token });
+    const { name: root, children } = await parse(body);
+    expect(root).toBe('imports');
+    expect(await faultsBySchema(app, 'Imports_v1_0.xsd', [body])).toEqual([]);
+    const loads = await report(german);
+    expect(children.map(({ name, attributes }) => [name, attributes])).toEqual(
+      loads.map((load) => [
+        'import',
+        Object.fromEntries(
+          Object.entries(load).flatMap(([name, value]) =>
+            typeof value === 'object' ? [] : [[name, String(value)]],
+          ),
+        ),
+      ]),
+    );
+    expect(children[0]?.children).toEqual([el('fault', { code: '415' }, loads[0]?.faults[0]?.message ?? '')]);
+  });
+
+  it('is for the advertiser alone, of an own feed, which must be named (decisions A4, P2)', async () => {
+    const target = `/1.0/products/imports;fid=${german}`;
+    expect(outcome(await app.get(target, { token: TOKENS.preisblick }))).toBe('400 PF_300');
+    expect(outcome(await app.get('/1.0/products/imports', { token }))).toBe('400 PF_200');
+    expect(outcome(await app.get('/1.0/products/imports;fid=999999', { token }))).toBe('400 PF_392');
+    const script = await app.get(`${target}?jsonp=show`, { token });
+    expect(script.body).toMatch(/^\/\*\*\/show\(\{"imports":\[/);
+  });
+});
