@@ -26,7 +26,7 @@ export async function fill(
   const folds: GenerationFold[] = [];
   for (const projection of projections) {
     const generation = await store.create(projection.collection);
-    folds.push(await GenerationFold.open(store, projection, generation, code));
+    folds.push(await GenerationFold.open(log, store, projection, generation, code));
   }
   const directory = await directoryAt(log, until);
   const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];

@@ -1,6 +1,7 @@
 import { type CategoryChange } from '../src/directory/categories';
 import { type Directory } from '../src/directory/directory';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
+import { type EventLog } from '../src/kernel/event-log';
 import {
   type Generation,
   type ReadStore,
@@ -10,8 +11,9 @@ import {
 } from '../src/kernel/read-store';
 import { type Arrival } from './arrival';
 import { nameOf, targetOf } from './generations';
-import { ParkedDocuments } from './parked';
+import { type Parked, ParkedDocuments } from './parked';
 import { type Projection } from './projection';
+import { skippedEvents } from './skipped';
 
 /** A document as folding left it, and what to blame should it turn out not to be storable. */
 interface Folded {
@@ -19,8 +21,8 @@ interface Folded {
   readonly document: object | undefined;
   readonly version: Position;
   readonly stream: string;
-  /** Where it was changed first. */
-  readonly since: Position;
+  /** The event that changed it first. */
+  readonly since: Pick<Parked, 'position' | 'event'>;
   readonly partition?: number | undefined;
 }
 
@@ -54,6 +56,8 @@ export class GenerationFold {
     readonly projection: Projection,
     readonly generation: Generation,
     readonly parked: ParkedDocuments,
+    /** Ids of events that it is not to fold. */
+    private readonly skipped: ReadonlySet<string>,
     private position: Position,
   ) {
     this.target = targetOf(generation);
@@ -62,6 +66,7 @@ export class GenerationFold {
 
   /** `code` is what the running code is known by: what it could not fold it does not try again. */
   static async open(
+    log: EventLog,
     store: ReadStore,
     projection: Projection,
     generation: Generation,
@@ -73,6 +78,7 @@ export class GenerationFold {
       projection,
       generation,
       parked,
+      await skippedEvents(log, projection.collection.name),
       await store.checkpoint(targetOf(generation)),
     );
   }
@@ -82,8 +88,10 @@ export class GenerationFold {
     return this.position;
   }
 
-  handles({ type, stream }: RecordedEvent): boolean {
-    return this.types.has(type) && this.projection.streams.some((prefix) => stream.startsWith(prefix));
+  handles({ type, stream, id }: RecordedEvent): boolean {
+    const isOurs =
+      this.types.has(type) && this.projection.streams.some((prefix) => stream.startsWith(prefix));
+    return isOurs && !this.skipped.has(id);
   }
 
   /** Folds events in log order, each document read and written once; with them the checkpoint becomes `upTo`. */
@@ -133,7 +141,8 @@ export class GenerationFold {
           .filter((found) => found.version < version && !this.parked.holds(found.id, version))
           .map(({ id, body }) => {
             const document = JSON.parse(body) as object;
-            return { id, document, version, stream: fanOut.streamOf(document), since: version };
+            const stream = fanOut.streamOf(document);
+            return { id, document, version, stream, since: { position: version } };
           });
         await this.write(concerned, directory);
       }
@@ -146,8 +155,8 @@ export class GenerationFold {
     try {
       return this.projection.idOf(arrival.told());
     } catch (error) {
-      const { stream, position } = arrival.event;
-      this.parked.add({ stream, position }, error);
+      const { stream, position, id: event } = arrival.event;
+      this.parked.add({ stream, position, event }, error);
       return undefined;
     }
   }
@@ -190,7 +199,7 @@ export class GenerationFold {
     let folded: Folded | undefined;
     let document = before;
     for (const arrival of arrivals) {
-      const { stream, position } = arrival.event;
+      const { stream, position, id: event } = arrival.event;
       if (position <= seen) continue;
       try {
         const told = arrival.told();
@@ -198,9 +207,10 @@ export class GenerationFold {
         if (after === document && after !== undefined) continue;
         document = after;
         const partition = projection.partitionOf?.(told);
-        folded = { id, document, version: position, stream, since: folded?.since ?? position, partition };
+        const since = folded?.since ?? { position, event };
+        folded = { id, document, version: position, stream, since, partition };
       } catch (error) {
-        this.parked.add({ document: id, stream, position }, error);
+        this.parked.add({ document: id, stream, position, event }, error);
         break;
       }
     }
@@ -275,7 +285,7 @@ export class GenerationFold {
   }
 
   private park({ id, stream, since }: Folded, error: unknown): void {
-    this.parked.add({ document: id, stream, position: since }, error);
+    this.parked.add({ document: id, stream, ...since }, error);
   }
 }
 

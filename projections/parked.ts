@@ -3,6 +3,7 @@ import {
   type CollectionSpec,
   EVERYTHING,
   type Filter,
+  NoGeneration,
   type ReadStore,
   type Write,
 } from '../src/kernel/read-store';
@@ -15,8 +16,10 @@ export interface Parked {
   readonly document?: string;
   /** The stream that it is folded from. */
   readonly stream: string;
-  /** The event at which folding failed. */
+  /** Where folding failed. */
   readonly position: Position;
+  /** Id of the event there; absent for a change of the directory. */
+  readonly event?: string;
   readonly error: string;
   /** The code that could not fold it; empty when it is to be tried again at once. */
   readonly code: string;
@@ -61,6 +64,16 @@ export async function listParked(store: ReadStore, generation?: string): Promise
     found.push(...page.map(({ body }) => JSON.parse(body) as Parked));
   }
   return found;
+}
+
+/** How many documents are parked in these generations; none where nothing was ever projected. */
+export async function countParked(store: ReadStore, generations: readonly string[]): Promise<number> {
+  try {
+    return await store.count(TARGET, { field: 'generation', in: generations });
+  } catch (error) {
+    if (error instanceof NoGeneration) return 0;
+    throw error;
+  }
 }
 
 /** Has parked documents folded again by whoever projects them, now instead of with the next release. */
@@ -109,7 +122,7 @@ export class ParkedDocuments {
   }
 
   /** Parks a document at the first event that could not be folded into it. */
-  add(failed: Pick<Parked, 'document' | 'stream' | 'position'>, error: unknown): void {
+  add(failed: Pick<Parked, 'document' | 'stream' | 'position' | 'event'>, error: unknown): void {
     const earlier = this.entries.get(keyOf(failed));
     if (earlier !== undefined && earlier.position <= failed.position) return;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -176,6 +189,11 @@ function idOf(entry: Parked): string {
   return `${entry.generation}/${keyOf(entry)}`;
 }
 
-function keyOf({ document, stream, position }: Pick<Parked, 'document' | 'stream' | 'position'>): string {
+/** What it is called within its generation. */
+export function keyOf({
+  document,
+  stream,
+  position,
+}: Pick<Parked, 'document' | 'stream' | 'position'>): string {
   return document ?? `${stream}@${position}`;
 }

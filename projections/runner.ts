@@ -214,7 +214,7 @@ export class Runner {
       const generation = await liveGeneration(this.store, projection.collection);
       if (generation === undefined)
         throw new NoGeneration(`${projection.collection.name} is no longer of this version`);
-      folds.push(await GenerationFold.open(this.store, projection, generation, this.options.code));
+      folds.push(await GenerationFold.open(this.log, this.store, projection, generation, this.options.code));
     }
     return folds;
   }

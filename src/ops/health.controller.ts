@@ -1,8 +1,15 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 
-/** What has to be well before requests are worth while: by name, why it is not yet; empty when all is. */
-export type Readiness = () => Promise<Readonly<Record<string, string>>>;
+/** How the engines and what is made of them are. */
+interface Health {
+  /** What has to be well before requests are worth while: by name, why it is not yet; empty when all is. */
+  readonly waiting: Readonly<Record<string, string>>;
+  /** Documents that an event could not be folded into; absent where the read store does not answer. */
+  readonly parked?: number;
+}
+
+export type Readiness = () => Promise<Health>;
 
 export const READINESS = Symbol('Readiness');
 
@@ -30,9 +37,9 @@ export class HealthController {
   /** 503 until the log, the read models and the directory have caught up. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
-    const waiting = await this.readiness();
-    if (Object.keys(waiting).length === 0) return { status: 'ok', ...this.failures };
+    const { waiting, ...parked } = await this.readiness();
+    if (Object.keys(waiting).length === 0) return { status: 'ok', ...parked, ...this.failures };
     reply.code(503).header('Retry-After', 1);
-    return { status: 'waiting', waiting, ...this.failures };
+    return { status: 'waiting', waiting, ...parked, ...this.failures };
   }
 }

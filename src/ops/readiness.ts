@@ -3,6 +3,7 @@ import { waitForPosition } from '../../projections/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
 import { type Readiness } from './health.controller';
+import { parkedCount } from './parked';
 
 /**
  * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
@@ -18,9 +19,10 @@ export async function readinessOf({ log, store }: Engines, follower: FollowedDir
     try {
       caughtUp = await waitForPosition(store, PROJECTIONS, caughtUp ? '' : start, 0);
       if (!caughtUp) waiting.readModels = 'are catching up with the log';
+      return { waiting, parked: await parkedCount(store) };
     } catch {
       waiting.readModels = 'do not answer';
     }
-    return waiting;
+    return { waiting };
   };
 }

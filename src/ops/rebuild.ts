@@ -3,12 +3,8 @@ import { PROJECTIONS } from '../../projections/index';
 import { recordOrigin, refuseOtherLog } from '../../projections/origin';
 import { rebuild, type Rebuilt, type RebuildOptions } from '../../projections/rebuild';
 import { type Engines } from '../engines/open';
+import { projectionsNamed } from './projections-named';
 import { runningCode } from './running-code';
-
-/** There is no projection of this name; the message names those there are. */
-class UnknownProjection extends Error {
-  override readonly name = 'UnknownProjection';
-}
 
 /**
  * Builds a read model, or `all` of them in one pass, anew beside the live one and swaps it in. Raises
@@ -19,11 +15,7 @@ export async function rebuildProjections(
   name: string,
   options: Pick<RebuildOptions, 'onProgress' | 'signal' | 'force'> = {},
 ): Promise<readonly Rebuilt[]> {
-  const chosen = PROJECTIONS.filter(({ collection }) => name === 'all' || collection.name === name);
-  if (chosen.length === 0) {
-    const names = PROJECTIONS.map(({ collection }) => collection.name);
-    throw new UnknownProjection(`${name} is no projection; there are: ${names.join(', ')}, all`);
-  }
+  const chosen = projectionsNamed(name);
   const isWhole = options.force === true && chosen.length === PROJECTIONS.length;
   if (!isWhole) await refuseOtherLog(log, store);
   const rebuilt = await rebuild(log, store, chosen, {

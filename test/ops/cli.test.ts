@@ -67,6 +67,7 @@ describe('affilog', () => {
     [['serve', '--help'], /--demo .*--roles .*--port <value> .*--max-body /s],
     [['network', 'import', '--help'], /<file>.*--prune .*--data-dir /s],
     [['rebuild', '--help'], /<projection>/],
+    [['parked', '--help'], /list .*show .*retry .*skip /s],
   ])('%j explains itself and ends with 0', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringMatching(expected), err: '' });
   });

@@ -49,7 +49,7 @@ async function openPass(
 ): Promise<LogPass> {
   const folds: GenerationFold[] = [];
   for (const [at, projection] of PROJECTIONS.entries()) {
-    folds.push(await GenerationFold.open(through, projection, generations[at]!, 'test'));
+    folds.push(await GenerationFold.open(log, through, projection, generations[at]!, 'test'));
   }
   return await LogPass.open(log, folds);
 }

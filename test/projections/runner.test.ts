@@ -230,7 +230,7 @@ describe('an event that cannot be folded', () => {
     await prepareParked(world.store);
     const generation = await world.store.create(wrong.collection);
     await world.store.finish(generation);
-    const fold = await GenerationFold.open(late(world.store, 20), wrong, generation, 'test');
+    const fold = await GenerationFold.open(world.log, late(world.store, 20), wrong, generation, 'test');
     const pass = await LogPass.open(world.log, [fold]);
     const first = await world.happen(listed('a', 1));
     const head = await world.happen(listed('b', 2), repriced('a', 13), repriced('b', 3));

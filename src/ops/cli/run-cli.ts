@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { addCategories } from './categories';
 import { addLog } from './log';
 import { addNetwork } from './network';
+import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addServe } from './serve';
 import { addSettingsVerb } from './settings';
@@ -12,7 +13,7 @@ import { type Surroundings } from './surroundings';
 export type ExitCode = 0 | 1 | 2;
 
 /** Each adds a group of verbs; modules are loaded when one of them runs: help comes at once. */
-const VERBS = [addServe, addNetwork, addCategories, addRebuild, addLog, addSettingsVerb];
+const VERBS = [addServe, addNetwork, addCategories, addRebuild, addParked, addLog, addSettingsVerb];
 
 /** Errors by name, so that telling them loads none of the modules they come from. */
 const TOLD: Readonly<Record<string, ExitCode>> = {
@@ -20,6 +21,7 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   UnknownEngine: 2,
   UnknownProjection: 2,
   UnusableAddress: 2,
+  UnusableReason: 2,
   UnusableUrl: 2,
   EngineUnavailable: 1,
   CategoryFaults: 1,
@@ -29,6 +31,8 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   AbortError: 1,
   IncompleteDemo: 1,
   LogsDiffer: 1,
+  NotParked: 1,
+  NothingToSkip: 1,
   OtherLog: 1,
   RebuildRefused: 1,
   RebuildUnderWay: 1,

@@ -1,0 +1,180 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
+import { listParked, type Parked } from '../../projections/parked';
+import { products } from '../../projections/products';
+import { type Projection } from '../../projections/projection';
+import { rebuild } from '../../projections/rebuild';
+import { type EventSkipped, skippedEvents } from '../../projections/skipped';
+import { toNewEvent } from '../../src/kernel/decider';
+import { runCli } from '../../src/ops/cli/run-cli';
+import { parkedCount } from '../../src/ops/parked';
+import { offerId } from '../../src/products/offer-id';
+import { defined, FEED_ID, listed, mapped, repriced } from '../projections/telling';
+import { World } from '../projections/world';
+
+let world: World;
+let isMended: boolean;
+beforeEach(async () => {
+  isMended = false;
+  world = await World.open();
+});
+afterEach(() => world.end());
+
+const a = offerId(FEED_ID, 'a');
+const b = offerId(FEED_ID, 'b');
+
+/** The products, folded by code that fails at a price of 13, and that cannot tell the document of a price of 14. */
+const picky: Projection = {
+  ...(products as Projection),
+  idOf(event) {
+    if ((event.data as { price?: number }).price === 14) throw new Error('fourteen');
+    return products.idOf(event as never);
+  },
+  fold(document, event) {
+    if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+    return products.fold(document as never, event as never);
+  },
+};
+
+async function parked(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCli(['parked', ...args, '--data-dir', world.dataDir], {
+    environment: {},
+    stdout,
+    stderr,
+    stopSignal: () => new AbortController().signal,
+    start: () => Promise.reject(new Error('nothing was to be started')),
+  });
+  const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
+  return { code, out: textOf(stdout), err: textOf(stderr) };
+}
+
+/** A server that projects, meanwhile, with what it cannot fold. */
+async function projecting(): Promise<void> {
+  await world.runner({}, [picky]).start();
+  await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3));
+  await world.settled([picky]);
+}
+
+async function emptied(): Promise<void> {
+  while ((await listParked(world.store)).length > 0) await turn();
+}
+
+test('nothing is parked where nothing was projected', async () => {
+  expect(await parked('list')).toEqual({ code: 0, out: 'nothing is parked\n', err: '' });
+  expect(await parkedCount(world.store)).toBe(0);
+});
+
+test('parked documents are listed, counted, and each is shown with all that is known', async () => {
+  await projecting();
+  const line = `products ${a}: Error: thirteen\n`;
+  expect(await parked('list')).toEqual({ code: 0, out: line, err: '' });
+  expect(await parked('list', 'products')).toMatchObject({ out: line });
+  expect(await parked('list', 'price-history')).toMatchObject({ out: 'nothing is parked\n' });
+  expect(await parkedCount(world.store)).toBe(1);
+  const [event] = (await eventsOf(`feed-${FEED_ID}`)).slice(1);
+  expect(JSON.parse((await parked('show', 'products', a)).out)).toMatchObject({
+    document: a,
+    stream: `feed-${FEED_ID}`,
+    event: event?.id,
+    position: event?.position,
+    error: expect.stringContaining('Error: thirteen\n    at '),
+  });
+});
+
+test('what is asked for is folded again by the server that projects', async () => {
+  await projecting();
+  isMended = true;
+  expect(await parked('retry', 'products', a)).toMatchObject({
+    code: 0,
+    out: '1 to be folded again by the projector\n',
+  });
+  await emptied();
+  expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 } });
+  expect(await parked('retry')).toMatchObject({ out: '0 to be folded again by the projector\n' });
+});
+
+test('an event that is skipped is left out of its document, also by a rebuild; who did it, and why, is in the log (decisions X47)', async () => {
+  await projecting();
+  const { event } = JSON.parse((await parked('show', 'products', a)).out) as Required<Parked>;
+  const skipped = await parked('skip', 'products', a, '--reason', 'a price that never was');
+  expect(skipped).toMatchObject({ code: 0, err: '', out: expect.stringContaining(event) });
+  await emptied();
+  expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
+
+  const [rebuilt] = await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'test' });
+  expect(rebuilt?.comparison?.differing).toBe(0);
+  expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
+  const [kept] = await eventsOf('projection-products');
+  expect([kept?.type, JSON.parse(kept?.data ?? '')]).toMatchObject([
+    'EventSkipped',
+    {
+      event,
+      document: a,
+      reason: 'a price that never was',
+      by: expect.stringMatching(/./),
+      at: expect.any(String),
+    },
+  ]);
+});
+
+test('what a change of the directory made unusable has no event to be skipped', async () => {
+  const mappedOnly: Projection = {
+    ...picky,
+    describe(document, id, directory) {
+      if (directory.category('11') !== undefined) throw new Error('eleven');
+      return products.describe(document as never, id, directory);
+    },
+  };
+  await world.runner({}, [mappedOnly]).start();
+  await world.happen(listed('a'), mapped(FEED_ID, 'Audio', '11'));
+  await world.settled([mappedOnly]);
+  await world.happen(defined('11', 'Audio'));
+  await world.settled([mappedOnly]);
+  expect(await parked('skip', 'products', a, '--reason', 'none')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('failed when the directory changed'),
+  });
+});
+
+test('skipped events as they have been stored (test/golden) are left out for ever', async () => {
+  const { type, data } = JSON.parse(
+    await readFile(join(__dirname, '../golden/EventSkipped.json'), 'utf8'),
+  ) as EventSkipped;
+  await world.append('projection-products', toNewEvent({ type, data }));
+  expect(await skippedEvents(world.log, 'products')).toEqual(new Set([data.event]));
+});
+
+test('an event that tells no document is skipped too', async () => {
+  await world.runner({}, [picky]).start();
+  const position = await world.happen(listed('a', 14));
+  await world.happen(listed('b'));
+  await world.settled([picky]);
+  const id = `feed-${FEED_ID}@${position}`;
+  expect(await parked('list')).toMatchObject({ out: `products ${id}: Error: fourteen\n` });
+  expect(await parked('skip', 'products', id, '--reason', 'of no product')).toMatchObject({ code: 0 });
+  await emptied();
+  expect(Object.keys(await world.documents('products'))).toEqual([b]);
+});
+
+test.each([
+  [['show', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
+  [['retry', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
+  [['skip', 'products', 'x', '--reason', 'y'], 1, 'affilog: x is not parked in products\n'],
+  [['list', 'offers'], 2, 'affilog: offers is no projection; there are: products, price-history,'],
+  [
+    ['skip', 'products', 'x', '--reason', ' '],
+    2,
+    'affilog: --reason: a text of 1 to 1000 characters says why\n',
+  ],
+])('parked %j is refused: told on stderr, %i', async (args, code, err) => {
+  expect(await parked(...args)).toEqual({ code, out: '', err: expect.stringContaining(err) });
+});
+
+async function eventsOf(stream: string) {
+  const events = [];
+  for await (const batch of world.log.readStream(stream)) events.push(...batch);
+  return events;
+}
