@@ -27,6 +27,8 @@ import {
 import { type ProductLoader } from './products/commands';
 import { productDescription } from './products/description';
 import { FeedVersions } from './products/feed-version';
+import { type ProductExporter } from './products/download/rendered-feed';
+import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { voucherService, VouchersModule } from './vouchers/vouchers.module';
 
@@ -38,6 +40,8 @@ export interface AppParts {
   readonly follower: FollowedDirectory;
   readonly versions: FeedVersions;
   readonly loader: ProductLoader;
+  readonly exporter: ProductExporter;
+  readonly feeds: RenderedFeeds;
   readonly readiness: Readiness;
   readonly log?: FastifyBaseLogger;
   readonly now?: Clock;
@@ -57,7 +61,7 @@ interface AppFacts {
 @Module({})
 class AppModule {
   static of(
-    { config, eventLog, store, follower, versions, loader, readiness }: AppParts,
+    { config, eventLog, store, follower, versions, loader, exporter, feeds, readiness }: AppParts,
     { shown, failures, described, now }: AppFacts,
   ): DynamicModule {
     return {
@@ -65,7 +69,7 @@ class AppModule {
       global: true,
       imports: [
         CqrsModule.forRoot(),
-        ProductsModule.with(config, loader),
+        ProductsModule.with(config, { loader, exporter, feeds }),
         VouchersModule.with(config),
         DescribeModule.with(described),
       ],

@@ -21,6 +21,10 @@ export interface Config {
   /** Bytes. */
   readonly maxBody: number;
   readonly priceHistory: 'asked' | 'always';
+  /** Bytes that rendered downloads may have together. */
+  readonly downloadSpace: number;
+  /** Bytes a second below which a client of a download is dropped. */
+  readonly downloadRate: number;
   /** Requests a minute for each token of a system; a system that is not there has no limit. */
   readonly rateLimits: Readonly<Partial<Record<System, number>>>;
 }
@@ -84,6 +88,8 @@ const SHAPES = z.object({
   CLICK_URL: url,
   MAX_BODY: size,
   PRICE_HISTORY: oneOf(['asked', 'always']),
+  DOWNLOAD_SPACE: size,
+  DOWNLOAD_RATE: size,
   RATE_LIMIT_PRODUCTS: limit,
   RATE_LIMIT_VOUCHERS: limit,
   RATE_LIMIT_CONVERSIONS: limit,
@@ -108,6 +114,8 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     clickUrl: read.CLICK_URL,
     maxBody: read.MAX_BODY,
     priceHistory: read.PRICE_HISTORY,
+    downloadSpace: read.DOWNLOAD_SPACE,
+    downloadRate: read.DOWNLOAD_RATE,
     rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),
   };
 }

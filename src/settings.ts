@@ -56,6 +56,16 @@ export const SETTINGS = {
     says: '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
     serving: true,
   },
+  DOWNLOAD_SPACE: {
+    default: '10GB',
+    says: 'Space on disk that downloads under way may take together.',
+    serving: true,
+  },
+  DOWNLOAD_RATE: {
+    default: '10KB',
+    says: 'Bytes a second that a client has to take of a download, before compression, or be dropped.',
+    serving: true,
+  },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
   RATE_LIMIT_VOUCHERS: limitOf('VOUCHERS'),
   RATE_LIMIT_CONVERSIONS: limitOf('CONVERSIONS'),

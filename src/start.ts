@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
 import { refuseOtherLog } from '../projections/origin';
@@ -7,12 +8,14 @@ import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
 import { EngineUnavailable } from './kernel/event-log';
 import { createDemo } from './ops/demo';
+import { startExporter } from './ops/exporter';
 import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
 import { startProjector } from './ops/projector';
 import { readinessOf } from './ops/readiness';
 import { FeedVersions } from './products/feed-version';
 import { type Running, type ServeOptions } from './ops/serve';
+import { RenderedFeeds } from './products/download/rendered-feeds';
 
 /** What has been opened, to be closed in the opposite order. */
 type Opened = (() => Promise<void>)[];
@@ -92,6 +95,9 @@ async function offerLog(engines: Engines, port: number, log: Logger, opened: Ope
   return `the log can be read at ${await endpoint.open()}`;
 }
 
+/** Milliseconds that downloads under way have left when the server stops. */
+const DOWNLOADS_END_MS = 5_000;
+
 async function listen(
   config: Config,
   engines: Engines,
@@ -101,6 +107,9 @@ async function listen(
   projecting: Promise<void> | undefined,
 ): Promise<string> {
   const loader = startLoader(engines, config.dataDir);
+  const exporter = startExporter(engines);
+  const feeds = new RenderedFeeds(exporter, join(config.dataDir, 'spool'), config.downloadSpace);
+  await feeds.clean();
   // The threads begin while the modules of HTTP are being loaded.
   const { createApp } = await import('./app.js');
   const readiness = await readinessOf(engines, follower);
@@ -111,14 +120,20 @@ async function listen(
     follower,
     versions: new FeedVersions(engines.log),
     loader,
+    exporter,
+    feeds,
     readiness,
     log,
   });
-  // A load under way is broken off between two appends, so that it does not hold up the end.
+  // A load under way is broken off between two appends, a download after a while, so that none holds up the end.
   opened.push(async () => {
     const closed = app.close();
     await loader.close();
+    const late = setTimeout(() => void feeds.close(), DOWNLOADS_END_MS);
     await closed;
+    clearTimeout(late);
+    await feeds.close();
+    await exporter.end();
   });
   await projecting;
   await app.listen(config.port, config.host);

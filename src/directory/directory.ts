@@ -28,6 +28,8 @@ export class Directory {
   readonly categories = new Categories();
   /** Where the last change of the category tree is that has been applied. */
   treeChanged: Position = START;
+  /** When each category changed last, by its id, those that changed last at the end; removed ones too. */
+  readonly categoryChanges = new Map<string, { readonly position: Position; readonly at: string }>();
   /** Kept until something that they are made of changes. */
   private readonly views = new Map<string, View>();
 
@@ -157,8 +159,12 @@ export class Directory {
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
-    if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved')
+    if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved') {
+      const { id, at } = event.data;
       this.treeChanged = recorded.position;
+      this.categoryChanges.delete(id);
+      this.categoryChanges.set(id, { position: recorded.position, at });
+    }
     return this.evolve(event);
   }
 

@@ -1,15 +1,19 @@
 import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { Readable } from 'node:stream';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { concatMap, type Observable } from 'rxjs';
 import { mapInSlices } from '../kernel/slices';
-import { type Format } from '../wire/format';
+import { acceptsGzip } from '../wire/conditions';
+import { CONTENT_TYPES, type Format } from '../wire/format';
 import { httpFaults } from '../wire/open-api';
 import { Answer, type AnswerDetails } from './answer';
 import { FORMATS } from './decorators';
 import { renderErrors, renderResult, type Rendered } from './render';
 import { factsOf } from './request-facts';
+import { streamOf } from './send-stream';
 import { type HttpOptions, type Service, serviceOf } from './service';
+import { StreamedAnswer } from './streamed-answer';
 import { checkJsonp, type View, viewOf } from './view';
 
 const POSITION = /^\d{19}$/;
@@ -37,7 +41,11 @@ export class ReplyInterceptor implements NestInterceptor {
       .handle()
       .pipe(
         concatMap(async (value: unknown) =>
-          value instanceof Answer ? this.write(value, view, service, reply) : value,
+          value instanceof Answer
+            ? this.write(value, view, service, reply)
+            : value instanceof StreamedAnswer
+              ? this.send(value, view, service, { request, reply })
+              : value,
         ),
       );
   }
@@ -71,6 +79,31 @@ export class ReplyInterceptor implements NestInterceptor {
     const pieces = await mapInSlices(body, (piece) => piece);
     reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
     return pieces.join('');
+  }
+
+  private async send(
+    { begin, details }: StreamedAnswer,
+    wanted: View,
+    service: Service,
+    { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  ): Promise<Readable> {
+    const view = { ...wanted, format: details.format ?? wanted.format };
+    checkJsonp(view, service);
+    const { 'accept-encoding': accepted, 'if-none-match': ifNoneMatch } = request.headers;
+    const gzip = details.gzip === true || acceptsGzip(accepted?.toString());
+    const headOnly = request.method === 'HEAD';
+    const {
+      status,
+      headers,
+      body,
+      ended = () => undefined,
+    } = await begin({ view, gzip, ifNoneMatch, headOnly });
+    const type = CONTENT_TYPES[view.jsonp === undefined ? view.format : 'jsonp'];
+    reply.code(status).type(type).headers(headers).header('Vary', 'Accept, Accept-Encoding');
+    reply.header('X-Content-Type-Options', 'nosniff');
+    if (gzip) reply.header('Content-Encoding', 'gzip');
+    if (body === undefined) return Readable.from([]);
+    return streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
   }
 
   private render(

@@ -16,6 +16,8 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   /** Its streams are `<category>-<id>`. */
   readonly category: string;
   readonly initial: State;
+  /** The first and the last event of a stream say all there is to know: those between them are not read. */
+  readonly readsEndsOnly?: true;
   decide(command: Command, state: State): readonly Event[];
   evolve(state: State, event: Event): State;
 }
@@ -84,15 +86,19 @@ export async function execute<Command, State, Event extends DomainEvent>(
 /** An aggregate as of the last event of its stream. */
 export async function load<State, Event extends DomainEvent>(
   log: EventLog,
-  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
+  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'readsEndsOnly'>,
   id: string | number,
 ): Promise<Loaded<State>> {
   let state = decider.initial;
   let revision = NO_STREAM;
-  for await (const batch of log.readStream(streamOf(decider.category, id))) {
-    for (const recorded of batch) {
-      state = decider.evolve(state, toDomainEvent(recorded) as Event);
-      revision = recorded.revision;
+  const reads = decider.readsEndsOnly === true ? [{ limit: 1 }, { backwards: true, limit: 1 }] : [{}];
+  for (const options of reads) {
+    for await (const batch of log.readStream(streamOf(decider.category, id), options)) {
+      for (const recorded of batch) {
+        if (recorded.revision <= revision) continue;
+        state = decider.evolve(state, toDomainEvent(recorded) as Event);
+        revision = recorded.revision;
+      }
     }
   }
   return { state, revision };

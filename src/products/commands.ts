@@ -1,13 +1,17 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
+import { CLOCK, type Clock } from '../http/clock';
 import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
-import { EngineUnavailable } from '../kernel/event-log';
+import { execute } from '../kernel/decider';
+import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { type Loaded, type Loader, type LoadRequest } from './load/loader';
 import { FeedRefusals } from './refusals';
 import { SHOWN, type Shown } from '../http/shown';
+import { Turns } from '../kernel/turns';
+import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
  * Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). That it was refused as a
@@ -28,6 +32,13 @@ export class DeleteProducts extends Command<{ readonly position: Position; reado
     readonly feedId: number,
     readonly which: readonly string[] | 'all',
   ) {
+    super();
+  }
+}
+
+/** Counts a download that is about to begin (Document 1, Limits). Raises 429. */
+export class CountDownload extends Command<void> {
+  constructor(readonly download: Omit<CountedDownload, 'at'>) {
     super();
   }
 }
@@ -104,5 +115,23 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
 
   async execute({ feedId, which }: DeleteProducts): Promise<{ position: Position; changes: number }> {
     return this.loader.remove(feedId, which);
+  }
+}
+
+@CommandHandler(CountDownload)
+export class CountDownloadHandler implements ICommandHandler<CountDownload> {
+  /** Many requests of this process for one feed would only conflict with each other. */
+  private readonly turns = new Turns<string>();
+
+  constructor(
+    private readonly log: EventLog,
+    @Inject(CLOCK) private readonly now: Clock,
+  ) {}
+
+  async execute({ download }: CountDownload): Promise<void> {
+    const id = quotaId(download);
+    await this.turns.take(id, () =>
+      execute(this.log, quota, id, { ...download, at: this.now().toISOString() }),
+    );
   }
 }

@@ -30,7 +30,8 @@ export const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
 
 export const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
 
-function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
+/** A product as an element `product` of such a result. */
+export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
   return {
     $: { ...(language === undefined ? {} : { language }), groupingId: product.groupingId },

@@ -12,7 +12,7 @@ export type Prices = readonly (readonly [price: number, since: number])[];
 
 /** What an answer depends on besides its offers. */
 export interface OutputView {
-  readonly directory: Directory;
+  readonly directory: Pick<Directory, 'feed' | 'programOf' | 'currencyOf' | 'siteFor' | 'category'>;
   readonly caller: Caller;
   readonly trackerUrl: string;
   /** A publisher asked for the advertiser's own URL too. */
@@ -89,7 +89,11 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
 }
 
 /** The platform category by its English name, an unmapped one as posted (`docs/decisions.md#p13`). */
-function toCategory(posted: PostedCategory, mapped: string | null, directory: Directory): PostedCategory {
+function toCategory(
+  posted: PostedCategory,
+  mapped: string | null,
+  directory: OutputView['directory'],
+): PostedCategory {
   const { name } = posted;
   const id = mapped ?? posted.id;
   const category = mapped === null ? undefined : directory.category(mapped);

@@ -3,7 +3,16 @@ import { CLOCK, type Clock } from '../http/clock';
 import { type Service } from '../http/service';
 import { EventLog } from '../kernel/event-log';
 import { httpFaults } from '../wire/open-api';
-import { DeleteProductsHandler, LoadProductsHandler, PRODUCT_LOADER, type ProductLoader } from './commands';
+import {
+  CountDownloadHandler,
+  DeleteProductsHandler,
+  LoadProductsHandler,
+  PRODUCT_LOADER,
+  type ProductLoader,
+} from './commands';
+import { type ProductExporter } from './download/rendered-feed';
+import { RenderedFeeds } from './download/rendered-feeds';
+import { DownloadsController, EXPORTER } from './downloads.controller';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
@@ -16,7 +25,7 @@ import { keyFaults } from './search-keys';
 /** The product service as the shared HTTP glue knows it (Document 1). */
 export const productService: Service = {
   system: 'PRODUCTS',
-  modules: ['products', 'productCategories', 'categoryMappings', 'productFeeds'],
+  modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
   namespace: '/1.0/products',
   byAccept: ['csv'],
   keyFaults,
@@ -32,15 +41,23 @@ export const productService: Service = {
   },
 };
 
+/** What does the work of the service: in other threads, where there are any. */
+export interface ProductParts {
+  readonly loader: ProductLoader;
+  readonly exporter: ProductExporter;
+  readonly feeds: RenderedFeeds;
+}
+
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductSettings, loader: ProductLoader): DynamicModule {
+  static with(settings: ProductSettings, { loader, exporter, feeds }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController, FeedsController, ImportsController],
+      controllers: [ProductsController, DownloadsController, FeedsController, ImportsController],
       providers: [
         LoadProductsHandler,
         DeleteProductsHandler,
+        CountDownloadHandler,
         ProductQueries,
         FeedQueries,
         { provide: PRODUCT_SETTINGS, useValue: settings },
@@ -50,6 +67,8 @@ export class ProductsModule {
           useFactory: (log: EventLog, now: Clock) => new FeedRefusals(log, now),
           inject: [EventLog, CLOCK],
         },
+        { provide: EXPORTER, useValue: exporter },
+        { provide: RenderedFeeds, useValue: feeds },
       ],
     };
   }

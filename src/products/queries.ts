@@ -28,6 +28,8 @@ export interface ProductSettings {
   readonly trackerUrl: string;
   /** `always`: each offer tells its present price as the newest entry of its history (`docs/decisions.md#p10`). */
   readonly priceHistory: 'asked' | 'always';
+  /** Bytes a second below which a client that downloads a feed is dropped. */
+  readonly downloadRate: number;
 }
 
 export const PRODUCT_SETTINGS = Symbol('ProductSettings');

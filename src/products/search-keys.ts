@@ -14,7 +14,7 @@ const CUSTOM_FIELD: KeyType<string> = {
 };
 
 /** Anything but `iso8601` means milliseconds (Document 1, Search products; `docs/decisions.md#a2`). */
-const DATE_FORMAT: KeyType<'iso8601' | 'epoch'> = {
+export const DATE_FORMAT: KeyType<'iso8601' | 'epoch'> = {
   accepts: 'iso8601 or epoch',
   problem: 'unusable',
   read: (text) => (text.trim().toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch'),

@@ -34,7 +34,7 @@ export function* jsonpPieces(name: string, call: JsonpCall): Generator<string> {
   }
 }
 
-/** JSON may have line separators in its strings, older scripts may not. */
-function inScript(json: string): string {
+/** JSON as a script may have it: JSON may have line separators in its strings, older scripts may not. */
+export function inScript(json: string): string {
   return json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }

@@ -18,6 +18,17 @@ export function* xmlPieces(
   }
 }
 
+/** The text of one element that stands so many levels below the root, with the line break before it if there is one. */
+export function xmlPiece(
+  name: string,
+  content: XmlContent,
+  depth: number,
+  options: { readonly pretty?: boolean } = {},
+): string {
+  const line = options.pretty === true ? `\n${'  '.repeat(depth)}` : '';
+  return line + write(name, content, line);
+}
+
 /** `line`: what a line begins with, empty if all is to be one. */
 function* pieces(
   name: string,

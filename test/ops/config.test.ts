@@ -19,6 +19,8 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       clickUrl: 'https://clk.affilog.example',
       maxBody: 1024 ** 3,
       priceHistory: 'asked',
+      downloadSpace: 10 * 1024 ** 3,
+      downloadRate: 10 * 1024,
       rateLimits: {},
     });
   });

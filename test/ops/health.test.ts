@@ -3,7 +3,9 @@ import { followDirectory } from '../../src/directory/follower';
 import { createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
 import { readinessOf } from '../../src/ops/readiness';
+import { makeExporter } from '../../src/ops/exporter';
 import { type ProductLoader } from '../../src/products/commands';
+import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
 
@@ -69,6 +71,8 @@ describe('health (docs/operations.md, Health)', () => {
     };
     const config = readConfig({});
     const readiness = async () => ({ waiting: {} });
+    const exporter = makeExporter(engines, follower);
+    const feeds = new RenderedFeeds(exporter, 'nowhere', 0);
     const http = await createApp({
       config,
       eventLog: engines.log,
@@ -76,6 +80,8 @@ describe('health (docs/operations.md, Health)', () => {
       follower,
       versions: new FeedVersions(engines.log),
       loader,
+      exporter,
+      feeds,
       readiness,
     });
     const url = `/1.0/products;fid=${FEEDS.german};spId=a?token=${TOKENS.nord}`;

@@ -13,7 +13,10 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 import { FeedVersions } from '../../src/products/feed-version';
 import { importNetwork } from '../../src/ops/import-network';
+import { makeExporter } from '../../src/ops/exporter';
 import { makeLoader } from '../../src/ops/loader';
+import { type Exporter } from '../../src/products/download/exporter';
+import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { readinessOf } from '../../src/ops/readiness';
 import { ownEngines } from './engines';
 
@@ -45,6 +48,10 @@ export class TestApp {
     private readonly opened: (() => Promise<unknown>)[],
     private readonly now: () => Date,
     private readonly runner: Runner,
+    /** The application once more, as another process or a later one has it; to be closed by the test. */
+    readonly again: () => Promise<NestFastifyApplication>,
+    readonly exporter: Exporter,
+    readonly feeds: RenderedFeeds,
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
@@ -66,16 +73,22 @@ export class TestApp {
     const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
     await follower.reached(position);
     const readiness = await readinessOf(engines, follower);
-    const http = await createApp({
-      config,
-      eventLog: engines.log,
-      store,
-      follower,
-      versions: new FeedVersions(engines.log),
-      loader,
-      readiness,
-      now,
-    });
+    const exporter = makeExporter(engines, follower);
+    const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
+    const again = (): Promise<NestFastifyApplication> =>
+      createApp({
+        config,
+        eventLog: engines.log,
+        store,
+        follower,
+        versions: new FeedVersions(engines.log),
+        loader,
+        exporter,
+        feeds,
+        readiness,
+        now,
+      });
+    const http = await again();
     const app = new TestApp(
       engines,
       http,
@@ -87,10 +100,15 @@ export class TestApp {
         () => (ending.abort(), follower.ended),
         () => runner.stop(),
         () => loader.close(),
+        () => exporter.end(),
+        () => feeds.close(),
         () => http.close(),
       ],
       now,
       runner,
+      again,
+      exporter,
+      feeds,
     );
     if (!paused) await app.project();
     return app;

@@ -52,9 +52,10 @@ export function scanning(subject: Subject): void {
     const store = subject.store();
     await live(store, OFFERS);
     await put(store, target, documents, 7);
-    const [snapshot, none] = [{ field: 'feedId', in: [2] }, { field: 'feedId', in: [3] }].map((filter) =>
-      store.snapshot(target, filter)[Symbol.asyncIterator](),
-    );
+    const [snapshot, none] = [
+      { field: 'feedId', in: [2] },
+      { field: 'feedId', in: [3] },
+    ].map((filter) => store.snapshot(target, filter)[Symbol.asyncIterator]());
     expect((await snapshot!.next()).value).toEqual({ found: [], total: 1500, checkpoint: at(7) });
     expect((await none!.next()).value).toEqual({ found: [], total: 0, checkpoint: at(7) });
     expect((await none!.next()).done).toBe(true);

@@ -1,0 +1,54 @@
+import { type Filter, type ReadStore } from '../src/kernel/read-store';
+import { type Offer, type StoredOffer } from '../src/products/offer';
+import { type FeedSource, type Remapping } from '../src/products/download/feed-source';
+import { priceHistory, pricesOf } from './price-history';
+import { type ProductField, products } from './products';
+import { waitForPosition } from './wait';
+
+const TARGET = { collection: products.collection.name };
+
+/** Milliseconds that prices may be behind the products they are of. */
+const PATIENCE = 2_000;
+
+/** What downloads ask of the read models (Document 1, Bulk download of a feed). */
+export function feedSource(store: ReadStore): FeedSource {
+  return {
+    async *snapshot(feedId, which) {
+      const visible = { all: [], visible: [visibility(1)], hidden: [visibility(0)] }[which];
+      for await (const { found, ...facts } of store.snapshot(TARGET, inFeed(feedId, ...visible)))
+        yield { offers: found.map(toOffer), ...facts };
+    },
+    async offers(ids) {
+      return (await store.get(TARGET, ids)).map(toOffer);
+    },
+    async *remapped(feedId, remapping) {
+      await store.refresh(TARGET);
+      for await (const found of store.scan(TARGET, inFeed(feedId, concerned(remapping))))
+        yield found.map(toOffer);
+    },
+    async countRemapped(feedId, remapping) {
+      await store.refresh(TARGET);
+      return await store.count(TARGET, inFeed(feedId, concerned(remapping)));
+    },
+    prices: (ids) => pricesOf(store, ids),
+    pricesUpTo: (position) => waitForPosition(store, [priceHistory], position, PATIENCE),
+  };
+}
+
+function inFeed(feedId: number, ...conditions: readonly Filter[]): Filter {
+  return { all: [{ field: 'feedId' satisfies ProductField, in: [feedId] }, ...conditions] };
+}
+
+function visibility(visible: 0 | 1): Filter {
+  return { field: 'visible' satisfies ProductField, in: [visible] };
+}
+
+/** What may be mapped anew, and what is mapped to a category whose name may have changed. */
+function concerned({ changes, categoryIds }: Remapping): Filter {
+  const mapped = { field: 'tdCategoryId' satisfies ProductField, in: categoryIds };
+  return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.concerned(changes)])] };
+}
+
+function toOffer({ id, body }: { readonly id: string; readonly body: string }): Offer {
+  return { id, ...(JSON.parse(body) as StoredOffer) };
+}

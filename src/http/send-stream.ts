@@ -1,0 +1,56 @@
+import { pipeline, Readable } from 'node:stream';
+import { constants, createGzip } from 'node:zlib';
+
+interface SendOptions {
+  readonly gzip: boolean;
+  /** Bytes a second, before they are compressed. */
+  readonly leastRate: number;
+  /** Milliseconds for which a client may take nothing, beyond what the rate allows. */
+  readonly patience?: number;
+}
+
+const PATIENCE_MS = 10_000;
+
+/** Bytes held for a client that is slower than we are. */
+const AHEAD = 256 * 1024;
+
+/** Seconds of the processor are dearer than what better compression would save. */
+const LEVEL = constants.Z_BEST_SPEED;
+
+/** A client took less than it has to (`docs/decisions.md#x52`). */
+class TooSlow extends Error {
+  override readonly name = 'TooSlow';
+}
+
+/**
+ * What is sent of a body as the client takes it. When the client goes away, or takes fewer than `leastRate` bytes a
+ * second, the body is ended early.
+ */
+export function streamOf(
+  body: AsyncIterable<Uint8Array>,
+  { gzip, leastRate, patience = PATIENCE_MS }: SendOptions,
+): Readable {
+  const late = (): unknown => sent.destroy(new TooSlow());
+  const sent: Readable = Readable.from(paced(body, { leastRate, patience }, late), {
+    objectMode: false,
+    highWaterMark: AHEAD,
+  });
+  if (!gzip) return sent;
+  // Whoever ends one of the two ends the other.
+  return pipeline(sent, createGzip({ level: LEVEL }), () => undefined);
+}
+
+async function* paced(
+  body: AsyncIterable<Uint8Array>,
+  { leastRate, patience }: { readonly leastRate: number; readonly patience: number },
+  onLate: () => unknown,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    const late = setTimeout(onLate, patience + (chunk.byteLength / leastRate) * 1000);
+    try {
+      yield chunk;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { BOOLEAN, INTEGER, oneOf } from '../wire/key-types';
+import { type Keys, type KeyTable } from '../wire/keys';
+import { csvKeys } from './csv-keys';
+import { SINCE } from './download/since';
+import { productFaults as fault } from './faults';
+import { DATE_FORMAT } from './search-keys';
+
+/** Document 1, Bulk download of a feed; beyond it `docs/decisions.md#p10`, `#p16`, `#p17`, `#p28`. */
+export const downloadKeys = {
+  fid: { type: INTEGER, required: true },
+  sourceproducturl: { type: BOOLEAN, inQuery: true },
+  page: { type: INTEGER },
+  pageSize: { type: INTEGER },
+  priceHistory: { type: BOOLEAN },
+  dateOutputFormat: { type: DATE_FORMAT },
+  compress: { type: oneOf('gz') },
+  since: { type: SINCE },
+  ...csvKeys,
+} as const satisfies KeyTable;
+
+export type DownloadKeys = Keys<typeof downloadKeys>;
+
+/** Document 1, Feed last-updated time. */
+export const lastUpdatedKeys = {
+  fid: { type: INTEGER, required: true },
+} as const satisfies KeyTable;
+
+/** Products on a page whose size is not given. */
+const PAGE_SIZE = 100;
+
+/**
+ * The page asked for, from 1, and how many products it has (`docs/decisions.md#p17`, `#x50`); undefined for all of the
+ * feed. Raises PF_430.
+ */
+export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number; size: number } | undefined {
+  for (const [name, value] of Object.entries({ page, pageSize })) {
+    if (value === undefined) continue;
+    if (value < 1) throw fault.illegalValue(`${name}=${value}: accepted is a whole number from 1`);
+    if (since !== undefined)
+      throw fault.illegalValue(`${name}=${value}: accepted is none together with since`);
+  }
+  if (page === undefined && pageSize === undefined) return undefined;
+  return { page: page ?? 1, size: pageSize ?? PAGE_SIZE };
+}

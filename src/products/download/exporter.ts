@@ -1,0 +1,215 @@
+import { hash, randomUUID } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { type Directory } from '../../directory/directory';
+import { type Position, START } from '../../kernel/event';
+import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { type FeedVersions } from '../feed-version';
+import { type Block, blocksOf } from './blocks';
+import { contentSince, type FeedContent, type ShownFeed } from './feed-content';
+import { type FeedFacts, feedFacts } from './feed-facts';
+import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
+import { customFieldsOf, onlyWith, outputOf, type OutputOptions } from './feed-output';
+import { type FeedBatch, type FeedSource } from './feed-source';
+import { nextSince, type Since } from './since';
+
+export interface ExportRequest extends FormatOptions, OutputOptions {
+  readonly feedId: number;
+  /** What the caller knew of the directory is known to the export too. */
+  readonly directoryPosition: Position;
+  /** In CSV, custom fields have columns of their own. */
+  readonly flatten: boolean;
+  /** Only what has changed (`docs/decisions.md#p28`). */
+  readonly since?: Since;
+}
+
+/** What is going to be exported; nothing of it has been rendered. */
+export interface OpenedExport {
+  readonly id: string;
+  /** All that the bytes depend on: the same for the same bytes. */
+  readonly key: string;
+  /** The version of the feed (`FeedVersion`), `START` if nothing was ever loaded. */
+  readonly version: Position;
+  /** Nothing has changed. */
+  readonly isEmpty: boolean;
+  /** The value of `X-Next-Since`. */
+  readonly next: string;
+}
+
+/** What an export's file has come to. */
+export interface ExportProgress {
+  readonly bytes: number;
+  /** Where the records end that are new since the last time, in bytes from the start. */
+  readonly ends: readonly number[];
+  readonly done: boolean;
+}
+
+/** What pages are made with that are cut out of the file, from one record to another. */
+export interface ExportFrame {
+  readonly head: string;
+  readonly gap: number;
+  readonly foot: string;
+}
+
+export interface ExporterOptions {
+  readonly log: EventLog;
+  readonly source: FeedSource;
+  readonly versions: FeedVersions;
+  readonly directory: Directory;
+  /** Waits until the directory has seen a position, false if the signal aborts before. */
+  readonly reached: (position: Position, signal: AbortSignal) => Promise<boolean>;
+}
+
+interface Export {
+  readonly request: ExportRequest;
+  readonly feed: ShownFeed;
+  readonly facts: FeedFacts;
+  readonly content: FeedContent;
+  readonly snapshot: AsyncGenerator<FeedBatch>;
+  blocks?: AsyncGenerator<Block>;
+  file?: FileHandle;
+  bytes: number;
+}
+
+/** Milliseconds to wait for the directory. */
+const PATIENCE = 5_000;
+
+/**
+ * Renders feeds into files, each from one snapshot. An export is opened, begun, rendered block by block, and closed; it
+ * may be closed at any time. Raises `EngineUnavailable`.
+ */
+export class Exporter {
+  private readonly exports = new Map<string, Export>();
+
+  constructor(private readonly options: ExporterOptions) {}
+
+  /** How many there are: each holds a snapshot. */
+  get size(): number {
+    return this.exports.size;
+  }
+
+  /** Takes a snapshot, and says what it is one of. */
+  async open(request: ExportRequest): Promise<OpenedExport> {
+    const { source, versions, directory } = this.options;
+    const { feedId, caller, pastPrices, since } = request;
+    await this.reached(request.directoryPosition);
+    const visibleOnly = caller.kind === 'publisher';
+    const snapshot = iterate(source.snapshot(feedId, visibleOnly ? 'visible' : 'all'));
+    try {
+      const { total, checkpoint } = await headOf(snapshot);
+      await this.reached(checkpoint);
+      const version = (await versions.at(feedId, checkpoint))?.position ?? START;
+      if (pastPrices !== 'none' && !(await source.pricesUpTo(checkpoint)))
+        throw new EngineUnavailable('the prices of the past are behind the products');
+      const facts = feedFacts(directory, caller, feedId);
+      const joined = digest([facts.text, request.trackerUrl]).slice(0, 12);
+      const offers = () => offersOf(snapshot);
+      const feed = { feedId, caller, visibleOnly, total, checkpoint, facts: joined, offers };
+      const content =
+        since === undefined ? { offers, isEmpty: false } : await contentSince(this.options, feed, since);
+      const id = randomUUID();
+      this.exports.set(id, { request, feed, facts, content, snapshot, bytes: 0 });
+      const key = digest([version, categoriesAt(directory, checkpoint), joined, keysOf(request)]);
+      const next = nextSince({ position: checkpoint, facts: joined });
+      return { id, key, version, isEmpty: content.isEmpty, next };
+    } catch (error) {
+      await snapshot.return(undefined);
+      throw error;
+    }
+  }
+
+  /** Begins to render into a new file of this name. */
+  async begin(id: string, path: string): Promise<ExportFrame> {
+    const one = this.exportOf(id);
+    const { content, facts, request } = one;
+    const customFields = await this.customFields(one);
+    const offers = customFields === undefined ? content.offers() : onlyWith(customFields, content.offers());
+    const products = outputOf(offers, request, facts.directory, this.options.source);
+    const format: FeedFormat = feedFormat(request, one.feed.total, customFields);
+    one.blocks = blocksOf(products, format, content.removed?.bind(content));
+    one.file = await open(path, 'wx', 0o600);
+    return { head: format.head, gap: format.gap, foot: format.foot() };
+  }
+
+  /** Renders the next block. */
+  async more(id: string): Promise<ExportProgress> {
+    const one = this.exportOf(id);
+    const next = await one.blocks?.next();
+    if (next === undefined || next.done === true) return { bytes: one.bytes, ends: [], done: true };
+    const { bytes, ends } = next.value;
+    try {
+      await one.file?.appendFile(bytes);
+    } catch (error) {
+      throw new EngineUnavailable('a download could not be held on disk', { cause: error });
+    }
+    one.bytes += bytes.byteLength;
+    return { bytes: one.bytes, ends, done: false };
+  }
+
+  /** Lets go of an export, whole or not. */
+  async close(id: string): Promise<void> {
+    const one = this.exports.get(id);
+    this.exports.delete(id);
+    await one?.blocks?.return(undefined);
+    await one?.snapshot.return(undefined);
+    await one?.file?.close();
+  }
+
+  /** Lets go of all. */
+  async end(): Promise<void> {
+    for (const id of [...this.exports.keys()]) await this.close(id);
+  }
+
+  /** The columns have to be known before the first line: another snapshot is read for them, of the same checkpoint. */
+  private async customFields({ request, feed }: Export): Promise<readonly string[] | undefined> {
+    if (request.format !== 'csv' || !request.flatten) return undefined;
+    return await customFieldsOf(
+      this.options.source.snapshot(feed.feedId, feed.visibleOnly ? 'visible' : 'all'),
+    );
+  }
+
+  private async reached(position: Position): Promise<void> {
+    if (await this.options.reached(position, AbortSignal.timeout(PATIENCE))) return;
+    throw new EngineUnavailable('the directory is behind the log');
+  }
+
+  private exportOf(id: string): Export {
+    const one = this.exports.get(id);
+    if (one === undefined) throw new EngineUnavailable('the download was broken off');
+    return one;
+  }
+}
+
+function iterate(batches: AsyncIterable<FeedBatch>): AsyncGenerator<FeedBatch> {
+  return (async function* () {
+    yield* batches;
+  })();
+}
+
+/** The first batch: it comes before any offer is read. */
+async function headOf(snapshot: AsyncGenerator<FeedBatch>): Promise<FeedBatch> {
+  const { value } = (await snapshot.next()) as IteratorResult<FeedBatch, undefined>;
+  if (value === undefined) throw new Error('a snapshot has no batch');
+  return value;
+}
+
+async function* offersOf(snapshot: AsyncGenerator<FeedBatch>): AsyncGenerator<FeedBatch['offers']> {
+  for await (const { offers } of snapshot) yield offers;
+}
+
+/**
+ * The state of the categories that products were mapped by. The directory may be ahead of the read model: what that
+ * shows then is between two states, which no other has.
+ */
+function categoriesAt(directory: Directory, checkpoint: Position): Position {
+  const last = [...directory.categoryChanges.values()].at(-1)?.position ?? START;
+  return last <= checkpoint ? last : checkpoint;
+}
+
+/** What of a request makes a difference to the bytes; what its caller does is among the facts. */
+function keysOf(request: ExportRequest): object {
+  return { ...request, caller: undefined, directoryPosition: undefined };
+}
+
+function digest(facts: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(facts), 'hex').slice(0, 32);
+}

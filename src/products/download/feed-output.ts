@@ -1,0 +1,61 @@
+import { type Caller } from '../../directory/organisations';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { customFieldNames } from '../output-csv';
+import { type Offer } from '../offer';
+import { type OutputProduct, type OutputView, toOutput } from '../output';
+import { type FeedBatch, type FeedSource } from './feed-source';
+
+/** What products are told with. */
+export interface OutputOptions {
+  readonly caller: Caller;
+  readonly trackerUrl: string;
+  readonly sourceProductUrl: boolean;
+  readonly dates: OutputView['dates'];
+  /** `current`: the newest entry of the history of prices alone (`docs/decisions.md#p10`). */
+  readonly pastPrices: 'none' | 'current' | 'all';
+}
+
+/** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
+export async function* outputOf(
+  batches: AsyncIterable<readonly Offer[]>,
+  options: OutputOptions,
+  directory: OutputView['directory'],
+  source: FeedSource,
+): AsyncGenerator<readonly OutputProduct[]> {
+  for await (const offers of batches) {
+    const prices = await pricesOf(offers, options.pastPrices, source);
+    const view: OutputView = { ...options, directory, ...(prices === undefined ? {} : { prices }) };
+    yield offers.map((offer) => toOutput([offer], view));
+  }
+}
+
+async function pricesOf(
+  offers: readonly Offer[],
+  which: OutputOptions['pastPrices'],
+  source: FeedSource,
+): Promise<OutputView['prices']> {
+  if (which === 'none') return undefined;
+  const prices = await source.prices(offers.map(({ id }) => id));
+  return which === 'all' ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
+}
+
+/** Names of the custom fields of a feed (`docs/decisions.md#p16`). */
+export async function customFieldsOf(batches: AsyncIterable<FeedBatch>): Promise<readonly string[]> {
+  const names = new Set<string>();
+  for await (const { offers } of batches)
+    for (const name of customFieldNames(offers.map(({ product }) => product))) names.add(name);
+  return [...names].sort();
+}
+
+/** The same offers; a custom field that has no column, since it came between two snapshots, ends it. */
+export async function* onlyWith(
+  names: readonly string[],
+  batches: AsyncIterable<readonly Offer[]>,
+): AsyncGenerator<readonly Offer[]> {
+  const known = new Set(names);
+  for await (const offers of batches) {
+    const isNew = offers.some(({ product: { fields = [] } }) => fields.some(({ name }) => !known.has(name)));
+    if (isNew) throw new EngineUnavailable('the feed has changed while its custom fields were looked for');
+    yield offers;
+  }
+}

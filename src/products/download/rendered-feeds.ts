@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { type OpenedExport } from './exporter';
+import { type Page, type ProductExporter, RenderedFeed } from './rendered-feed';
+
+/** How long (ms) a feed that is asked for by pages is kept for the next one. */
+const LINGER_MS = 5 * 60_000;
+
+const SUFFIX = '.download';
+
+interface Entry {
+  readonly feed: Promise<RenderedFeed>;
+  /** Once it has begun. */
+  begun?: RenderedFeed;
+  clients: number;
+  /** Asked for by pages: the next page is to be cut from it. */
+  isPaged: boolean;
+  lingering?: NodeJS.Timeout;
+}
+
+/** One client's use of a rendered feed. */
+export interface Taken {
+  readonly body: AsyncIterable<Uint8Array>;
+  /** To be called when the client has got all or has gone. */
+  readonly release: () => void;
+}
+
+/**
+ * The feeds that are being downloaded, each version and way of writing it rendered once for all clients that want it, in
+ * files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later.
+ */
+export class RenderedFeeds {
+  /** Those that were used last at the end. */
+  private readonly entries = new Map<string, Entry>();
+  /** Of those that are gone from `entries`, what has still to be removed. */
+  private readonly closing = new Set<Promise<void>>();
+
+  constructor(
+    private readonly exporter: ProductExporter,
+    private readonly folder: string,
+    /** Bytes that all files may have together. */
+    private readonly mostBytes: number,
+  ) {}
+
+  /** Removes what crashes have left in the folder. */
+  async clean(): Promise<void> {
+    const names = await readdir(this.folder).catch(() => []);
+    const left = names.filter((name) => name.endsWith(SUFFIX));
+    await Promise.all(left.map((name) => rm(join(this.folder, name), { force: true })));
+  }
+
+  /** Bytes that the files have together. */
+  get bytes(): number {
+    return [...this.entries.values()].reduce((sum, { begun }) => sum + (begun?.bytes ?? 0), 0);
+  }
+
+  /** Sends an open export, or a page of it: rendered now, unless the same is there already. */
+  async take({ id, key }: Pick<OpenedExport, 'id' | 'key'>, page?: Page): Promise<Taken> {
+    const known = this.entries.get(key);
+    const entry = known ?? this.begin(id, key);
+    const release = this.use(key, entry, page !== undefined);
+    if (known !== undefined) await this.exporter.close(id);
+    try {
+      const feed = await entry.feed;
+      return { body: page === undefined ? feed.whole() : feed.page(page), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Breaks off what is under way. */
+  async close(): Promise<void> {
+    for (const key of [...this.entries.keys()]) this.remove(key);
+    await Promise.all(this.closing);
+  }
+
+  /** Counts a client in; the function that counts it out again, once. */
+  private use(key: string, entry: Entry, isPaged: boolean): () => void {
+    this.entries.delete(key);
+    this.entries.set(key, entry);
+    entry.clients += 1;
+    entry.isPaged ||= isPaged;
+    clearTimeout(entry.lingering);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      entry.clients -= 1;
+      if (entry.clients > 0 || this.entries.get(key) !== entry) return;
+      if (entry.isPaged) entry.lingering = setTimeout(() => this.remove(key), LINGER_MS).unref();
+      else this.remove(key);
+    };
+  }
+
+  private begin(id: string, key: string): Entry {
+    const feed = this.start(id, () => this.look(key, entry));
+    const entry: Entry = { feed, clients: 0, isPaged: false };
+    feed.then(
+      (begun) => (entry.begun = begun),
+      () => this.remove(key),
+    );
+    return entry;
+  }
+
+  private async start(id: string, onGrowth: () => void): Promise<RenderedFeed> {
+    if (!this.makeRoom()) {
+      await this.exporter.close(id);
+      throw new EngineUnavailable('downloads take all the space that they may take');
+    }
+    await mkdir(this.folder, { recursive: true });
+    return await RenderedFeed.begin(
+      this.exporter,
+      id,
+      join(this.folder, `${randomUUID()}${SUFFIX}`),
+      onGrowth,
+    );
+  }
+
+  /** Looks at a feed that has grown or failed: nobody is to begin with one that has no end. */
+  private look(key: string, entry: Entry): void {
+    if (this.entries.get(key) !== entry) return;
+    if (entry.begun?.hasFailed === true || !this.makeRoom()) this.remove(key);
+  }
+
+  /** Removes feeds that nobody is sent from until the others are within bounds; false if they never are. */
+  private makeRoom(): boolean {
+    const idle = [...this.entries].filter(([, { clients }]) => clients === 0).map(([key]) => key);
+    while (this.bytes >= this.mostBytes) {
+      const oldest = idle.shift();
+      if (oldest === undefined) return false;
+      this.remove(oldest);
+    }
+    return true;
+  }
+
+  private remove(key: string): void {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return;
+    this.entries.delete(key);
+    clearTimeout(entry.lingering);
+    const closed: Promise<void> = entry.feed
+      .then((feed) => feed.close())
+      .catch(() => undefined)
+      .finally(() => this.closing.delete(closed));
+    this.closing.add(closed);
+  }
+}

@@ -1,0 +1,34 @@
+import { type Position } from '../../kernel/event';
+import { type KeyType } from '../../wire/key-types';
+import { readDate } from '../../wire/date';
+
+/**
+ * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest of
+ * the joined facts that the copy was made with.
+ */
+export type Since = { readonly date: number } | { readonly position: Position; readonly facts: string };
+
+const NEXT = /^(\d{19})-([\da-f]{12})$/;
+
+/** The value of `X-Next-Since`: never digits only, so that it is no date. */
+export function nextSince({ position, facts }: Extract<Since, { readonly position: Position }>): string {
+  return `${position}-${facts}`;
+}
+
+export const SINCE: KeyType<Since> = {
+  accepts:
+    'the value of an X-Next-Since, milliseconds since 1970, or an ISO 8601 date or date-time with zone',
+  problem: 'unusable',
+  read: (text) => {
+    const [, position, facts] = NEXT.exec(text.trim()) ?? [];
+    if (position !== undefined && facts !== undefined) return { position, facts };
+    // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
+    const date = readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
+    return date === undefined ? undefined : { date };
+  },
+};
+
+/** Whether a copy has seen an event already; events of one moment are sent again rather than left out. */
+export function hasSeen(since: Since, event: { readonly position: Position; readonly at: string }): boolean {
+  return 'date' in since ? Date.parse(event.at) < since.date : event.position <= since.position;
+}

@@ -1,0 +1,111 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { request } from 'undici';
+import { generateProducts } from '../../src/demo/generate';
+import { TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, outcome } from './posted';
+
+const { german, shared } = FEEDS;
+const MOST = 11 * 1024 * 1024;
+const COUNT = 5_500;
+
+let app: TestApp;
+let url: string;
+const { post } = clientOf(() => app);
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK, settings: { DOWNLOAD_SPACE: String(MOST) } });
+  await app.http.listen(0, '127.0.0.1');
+  url = await app.http.getUrl();
+  const products = [...generateProducts({ count: COUNT, categories: [{ id: '1' }] })];
+  await post(german, products);
+  await post(shared, products.slice(0, 100));
+  await app.settled();
+}, 60_000);
+afterAll(() => app.close());
+
+const targetOf = (keys = '') =>
+  `${url}/1.0/productsUnlimited;fid=${german}${keys}?token=${TOKENS.preisblick}`;
+
+interface Sent {
+  readonly productHeader: { readonly totalHits: number };
+  readonly products: readonly { readonly name: string }[];
+}
+
+/** Waits until nothing of any download is held. */
+async function freed(): Promise<void> {
+  while (app.exporter.size > 0 || app.feeds.bytes > 0) await turn();
+}
+
+describe('what a download holds', () => {
+  it('is let go of when it has been sent', async () => {
+    const { body } = await request(targetOf());
+    const { products, productHeader } = (await body.json()) as Sent;
+    expect([products.length, productHeader.totalHits]).toEqual([COUNT, COUNT]);
+    await freed();
+  });
+
+  it.each(['', ';compress=gz', ';page=1;pageSize=5000'])(
+    '%s is let go of when the client goes',
+    async (keys) => {
+      const { body } = await request(targetOf(keys));
+      const parts = body[Symbol.asyncIterator]();
+      await parts.next();
+      await parts.return?.();
+      if (keys.includes('page')) while (app.exporter.size > 0) await turn();
+      else await freed();
+    },
+  );
+
+  it('is one file for all clients, each of which has it at its own pace', async () => {
+    const slow = await request(targetOf(';pretty=true'));
+    const parts = slow.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    const first = await parts.next();
+    const [one, other] = await Promise.all([
+      request(targetOf(';pretty=true')),
+      request(targetOf(';pretty=true')),
+    ]);
+    const texts = await Promise.all([one.body.text(), other.body.text()]);
+    expect(texts[0]).toBe(texts[1]);
+    expect(app.feeds.bytes).toBeGreaterThan(0);
+    expect(app.feeds.bytes).toBeLessThanOrEqual(Buffer.byteLength(texts[0]));
+    let rest = String(first.value);
+    for (let next = await parts.next(); next.done !== true; next = await parts.next())
+      rest += String(next.value);
+    expect(rest.length).toBe(texts[0].length);
+    await freed();
+  });
+
+  it('is of one version: a load that ends meanwhile does not mix in', async () => {
+    const sent = await request(targetOf());
+    const parts = sent.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    let text = String((await parts.next()).value);
+    await post(german, [...generateProducts({ count: 300, seed: 9, categories: [{ id: '1' }] })]);
+    await app.settled();
+    for (let next = await parts.next(); next.done !== true; next = await parts.next())
+      text += String(next.value);
+    const before = JSON.parse(text) as Sent;
+    expect(before.products).toHaveLength(before.productHeader.totalHits);
+    expect(before.products.filter(({ name }) => name === '')).toEqual([]);
+    const after = (await (await request(targetOf())).body.json()) as Sent;
+    expect(after.products).not.toEqual(before.products);
+    await freed();
+  });
+
+  it('is bounded: what does not fit is answered 500 with Retry-After, or broken off (decisions X52, A12)', async () => {
+    // Of pages the file stays for the next one.
+    const kept = await Promise.all(
+      [';pretty=true', ''].map((keys) =>
+        app.get(`/1.0/productsUnlimited;fid=${german};page=1${keys}`, { token: TOKENS.preisblick }),
+      ),
+    );
+    expect(kept.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    while (app.exporter.size > 0) await turn();
+    expect(app.feeds.bytes).toBeLessThanOrEqual(MOST + 2 * 1024 * 1024);
+    const holding = await request(targetOf(';pretty=true;priceHistory=true'));
+    const more = await request(targetOf(';priceHistory=true;pretty=true;sourceproducturl=true'));
+    const ends = await Promise.allSettled([holding.body.text(), more.body.text()]);
+    expect(ends.some(({ status }) => status === 'rejected')).toBe(true);
+    const small = await app.get(`/1.0/productsUnlimited;fid=${shared}`, { token: TOKENS.preisblick });
+    expect(outcome(small)).toBe('200');
+  });
+});

@@ -1,0 +1,91 @@
+import { TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, outcome, product } from './posted';
+
+const { german, shared } = FEEDS;
+const DAY = 24 * 3_600_000;
+
+let now = Date.parse('2026-05-01T12:00:00Z');
+let app: TestApp;
+const { post } = clientOf(() => app);
+
+const url = (keys = '', fid: number = german) => `/1.0/productsUnlimited${keys};fid=${fid}`;
+const get = (keys = '', token: string = TOKENS.preisblick, headers = {}) =>
+  app.get(url(keys), { token, headers });
+const outcomes = async (keys: readonly string[]) => {
+  const found: number[] = [];
+  for (const one of keys) found.push((await get(one)).statusCode);
+  return found;
+};
+
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
+});
+afterAll(() => app.close());
+beforeEach(async () => {
+  // A new version of the feed for each test.
+  now += DAY;
+  await post(german, [product('a', { price: now % 1_000_000 }), product('b')]);
+});
+
+describe('the quota of downloads (Document 1, Limits; decisions P18)', () => {
+  it('begins with five days without any', async () => {
+    expect(await outcomes(['', '', '', '', ''])).toEqual(Array(5).fill(200));
+    now += 6 * DAY;
+  });
+
+  it('is three downloads of a version in 24 hours, in whatever format', async () => {
+    const answers = await outcomes(['', '.xml', '.csv', '', '.xml']);
+    expect(answers).toEqual([200, 200, 200, 429, 429]);
+    const refused = await get();
+    expect(refused.headers['retry-after']).toBe(String(24 * 3600));
+    expect(refused.json()).toMatchObject({
+      errors: [
+        { code: '429', message: expect.stringMatching(/feed has not been updated recently/) as string },
+      ],
+    });
+    expect((await get('.xml')).body).toContain('<e><code>429</code>');
+    await post(german, [product('c')]);
+    expect(await outcomes([''])).toEqual([200]);
+  });
+
+  it('counts for each organisation and each feed alone, whichever token it calls with', async () => {
+    expect(await outcomes(['', '', '', ''])).toEqual([200, 200, 200, 429]);
+    expect(outcome(await get('', TOKENS.preisblickAll))).toBe('429 429');
+    expect((await get('', TOKENS.deals)).statusCode).toBe(200);
+    expect((await app.get(url('', shared), { token: TOKENS.preisblick })).statusCode).toBe(200);
+  });
+
+  it('does not count what is answered 304, HEAD, and what is refused for another reason', async () => {
+    const { etag } = (await get()).headers;
+    for (let time = 0; time < 5; time += 1) {
+      const unchanged = await get('', TOKENS.preisblick, { 'if-none-match': String(etag) });
+      expect(unchanged.statusCode).toBe(304);
+      await app.http.inject({ method: 'HEAD', url: `${url()}?token=${TOKENS.preisblick}` });
+      await get(';page=0');
+    }
+    expect(await outcomes(['', '', ''])).toEqual([200, 200, 429]);
+  });
+
+  it('takes the pages of a version for one download', async () => {
+    const pages = [';page=1;pageSize=1', ';page=2;pageSize=1', ';page=3;pageSize=1'];
+    expect(await outcomes([...pages, ...pages, ...pages])).toEqual(Array(9).fill(200));
+    expect(await outcomes([pages[0]!, ''])).toEqual([429, 429]);
+  });
+
+  it('is exact when a hundred ask at once, of two processes, and after a restart', async () => {
+    const other = await app.again();
+    const target = `${url()}?token=${TOKENS.preisblick}`;
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? app.http : other).inject(target)),
+    );
+    const statuses = answers.map(({ statusCode }) => statusCode).sort();
+    expect(statuses).toEqual([200, 200, 200, ...Array<number>(97).fill(429)]);
+    await other.close();
+    const later = await app.again();
+    expect((await later.inject(target)).statusCode).toBe(429);
+    now += DAY;
+    expect((await later.inject(target)).statusCode).toBe(200);
+    await later.close();
+  });
+});
