@@ -1,0 +1,210 @@
+import fc from 'fast-check';
+import { type Response, TestApp } from '../support/app';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, type FoundProduct, outcome, product } from './posted';
+import { parse } from './xml-elements';
+
+const { german } = FEEDS;
+
+let now = Date.parse('2026-05-01T12:00:00Z');
+let app: TestApp;
+const { post } = clientOf(() => app);
+beforeEach(async () => {
+  app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
+});
+afterEach(() => app.close());
+
+const get = (keys = '', token: string = TOKENS.preisblick) =>
+  app.get(`/1.0/productsUnlimited;fid=${german}${keys}`, { token });
+
+interface Changes {
+  readonly productHeader: { readonly totalHits: number };
+  readonly products: readonly FoundProduct[];
+  readonly removed?: readonly string[];
+}
+
+const idOf = ({ offers }: FoundProduct) => offers[0]!.sourceProductId;
+const nextOf = ({ headers }: Response) => String(headers['x-next-since']);
+const changesOf = (answer: Response) => {
+  const { products, removed } = answer.json<Changes>();
+  return { sent: products.map(idOf).sort(), removed: removed?.toSorted() };
+};
+
+describe('what has changed since (decisions P28, X51)', () => {
+  it('is what was touched and is still there, and what has gone', async () => {
+    await post(
+      german,
+      ['a', 'b', 'c', 'd'].map((id) => product(id)),
+    );
+    const first = await get();
+    expect(first.json<Changes>().removed).toBeUndefined();
+    expect(nextOf(first)).toMatch(/^\d{19}-[\da-f]{12}$/);
+    await post(german, [product('a'), product('b', { price: 3 }), product('e')]);
+    await app.delete(`/1.0/products;fid=${german};spId=c`, { token: TOKENS.nord });
+    await post(german, [product('d', { categories: [{ name: 'mapped to nothing' }] })]);
+    const second = await get(`;since=${nextOf(first)}`);
+    expect(changesOf(second)).toEqual({ sent: ['b', 'e'], removed: ['c', 'd'] });
+    expect(second.json<Changes>().productHeader.totalHits).toBe(3);
+    expect(changesOf(await get(`;since=${nextOf(second)}`))).toEqual({ sent: [], removed: [] });
+    const { children } = await parse((await get(`;since=${nextOf(first)};format=xml`)).body);
+    expect(children.map(({ name }) => name)).toEqual(['productHeader', 'products', 'removed']);
+    expect(children[2]!.children.map(({ name, text }) => [name, text]).sort()).toEqual([
+      ['sourceProductId', 'c'],
+      ['sourceProductId', 'd'],
+    ]);
+  });
+
+  it('is told by a date as well', async () => {
+    await post(german, [product('a'), product('b')]);
+    now += 86_400_000;
+    await post(german, [product('b', { price: 3 })]);
+    for (const since of [new Date(now).toISOString(), String(now), new Date(now).toISOString().slice(0, 10)])
+      expect(changesOf(await get(`;since=${since}`))).toEqual({ sent: ['b'], removed: [] });
+    expect(changesOf(await get(`;since=${now + 1}`))).toEqual({ sent: [], removed: [] });
+    expect(changesOf(await get(';since=0')).sent).toEqual(['a', 'b']);
+  });
+
+  it('is everything after a change of what is joined', async () => {
+    await post(german, [product('a'), product('b')]);
+    const next = nextOf(await get());
+    await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
+    await post(german, [product('hidden', { categories: [{ name: 'mapped to nothing' }] })]);
+    const programs = NETWORK.programs.map((one) =>
+      'id' in one && one.id === 101 ? { ...one, logoUrl: 'https://nord.example/new.png' } : one,
+    );
+    now += 1000;
+    await app.import({ ...NETWORK, programs });
+    const everything = { sent: ['a'], removed: ['b', 'hidden'] };
+    expect(changesOf(await get(`;since=${next}`))).toEqual(everything);
+    expect(changesOf(await get(`;since=${now}`)).sent).toEqual(['a']);
+  });
+
+  it('is no download when there is nothing (decisions P18)', async () => {
+    await post(german, [product('a')]);
+    const next = nextOf(await get());
+    now += 6 * 86_400_000;
+    for (let time = 0; time < 8; time += 1) expect(outcome(await get(`;since=${next}`))).toBe('200');
+    expect([outcome(await get()), outcome(await get()), outcome(await get()), outcome(await get())]).toEqual([
+      ...['200', '200', '200'],
+      '429 429',
+    ]);
+  });
+
+  it('is not told in CSV or by pages, nor since what is no date', async () => {
+    for (const keys of [
+      ';since=0;format=csv',
+      ';since=0;page=1',
+      ';since=0;pageSize=5',
+      ';since=yesterday',
+      ';since=2026-05-01T12:00',
+      ';since=0000000000000000001-xyz',
+    ])
+      expect([keys, outcome(await get(keys))]).toEqual([keys, '400 PF_430']);
+  });
+});
+
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const id = fc.constantFrom(...IDS);
+const category = fc.constantFrom(
+  { id: '1' },
+  { id: '21' },
+  { name: 'Gadgets' },
+  { name: 'Nowhere' },
+  { name: 'x', tdCategoryName: 'Lamps' },
+  { name: 'x', tdCategoryName: 'Leuchten' },
+);
+const posted = fc
+  .record({ id, price: fc.integer({ min: 1, max: 3 }), category })
+  .map(({ id: sourceProductId, price, category: one }) =>
+    product(sourceProductId, { price, categories: [one] }),
+  );
+
+/** One step of a history. */
+type Step =
+  | { readonly post: readonly object[]; readonly mode: string }
+  | { readonly delete: string }
+  | { readonly map: string | undefined }
+  | { readonly name: string }
+  | { readonly program: string };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      post: fc.array(posted, { minLength: 1, maxLength: 4 }),
+      mode: fc.constantFrom('', '', ';mode=replace'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ delete: id }) },
+  { weight: 2, arbitrary: fc.record({ map: fc.constantFrom(undefined, '1', '21') }) },
+  { weight: 2, arbitrary: fc.record({ name: fc.constantFrom('Lamps', 'Leuchten', 'Light') }) },
+  { weight: 1, arbitrary: fc.record({ program: fc.constantFrom('One', 'Other') }) },
+);
+
+it('a copy that is kept through since is the full download, whatever happens (decisions P28)', async () => {
+  let [name, program, mapped]: [string, string, string | undefined] = ['Lamps', 'One', undefined];
+  const take = async (one: Step): Promise<void> => {
+    now += 1000;
+    if ('post' in one) await post(german, one.post, { keys: one.mode });
+    else if ('delete' in one)
+      await app.delete(`/1.0/products;fid=${german};spId=${one.delete}`, { token: TOKENS.nord });
+    else {
+      if ('map' in one) mapped = one.map;
+      else if ('name' in one) name = one.name;
+      else program = one.program;
+      await app.import(
+        {
+          ...NETWORK,
+          programs: NETWORK.programs.map((known) =>
+            'id' in known && known.id === 101 ? { ...known, name: program } : known,
+          ),
+          categories: NETWORK.categories.map((known) =>
+            known.id === '21' ? { ...known, names: { en: name } } : known,
+          ),
+          mappings: mapped === undefined ? [] : [{ feedId: german, name: 'Gadgets', categoryId: mapped }],
+        },
+        { prune: true },
+      );
+    }
+  };
+  const full = async (token: string) => {
+    const answer = await get('', token);
+    return {
+      copy: new Map(answer.json<Changes>().products.map((one) => [idOf(one), one])),
+      next: nextOf(answer),
+    };
+  };
+  const tokens = [TOKENS.preisblick, TOKENS.nord];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(step, { maxLength: 4 }), { minLength: 1, maxLength: 4 }),
+      async (rounds) => {
+        const copies = await Promise.all(tokens.map(full));
+        let since = new Date(now + 1).toISOString();
+        for (const steps of rounds) {
+          for (const one of steps) await take(one);
+          await app.settled();
+          for (const [at, token] of tokens.entries()) {
+            const held = copies[at]!;
+            const byDate = new Map(held.copy);
+            for (const [copy, from] of [
+              [byDate, since],
+              [held.copy, held.next],
+            ] as const) {
+              const answer = await get(`;since=${from}`, token);
+              const { products, removed = [] } = answer.json<Changes>();
+              for (const one of products) copy.set(idOf(one), one);
+              for (const gone of removed) copy.delete(gone);
+              held.next = nextOf(answer);
+            }
+            const expected = (await full(token)).copy;
+            expect(held.copy).toEqual(expected);
+            expect(byDate).toEqual(expected);
+          }
+          since = new Date(now + 1).toISOString();
+        }
+      },
+    ),
+    { numRuns: Number(process.env.SINCE_RUNS ?? 6) },
+  );
+});
