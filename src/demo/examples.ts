@@ -18,7 +18,7 @@ const ALL_FEEDS = '1001,1002,2001,2002';
 /** Calls to try, to be pasted into a shell. */
 export function exampleCalls(
   baseUrl: string,
-  token: { readonly advertiser: string; readonly publisher: string },
+  token: { readonly advertiser: string; readonly publisher: string; readonly voucherPublisher: string },
 ): readonly string[] {
   const products = `${baseUrl}/1.0/products`;
   const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
@@ -34,5 +34,8 @@ export function exampleCalls(
     '# Post a product; a search for "hello" finds it',
     `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
     get('.json;fid=1001;q=hello'),
+    '# Vouchers, and a calendar of them',
+    `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
+    `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
   ];
 }

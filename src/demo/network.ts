@@ -33,6 +33,10 @@ export function demoNetwork() {
       { organisationId: publishers.preisfuchs, system: 'PRODUCTS', siteId: sites.preisfuchsApp },
       { organisationId: publishers.bargainLane, system: 'PRODUCTS' },
       { organisationId: operator, system: 'OPS' },
+      { organisationId: advertisers.lindner, system: 'VOUCHERS' },
+      { organisationId: advertisers.harbour, system: 'VOUCHERS' },
+      { organisationId: publishers.preisfuchs, system: 'VOUCHERS', siteId: sites.preisfuchs },
+      { organisationId: publishers.bargainLane, system: 'VOUCHERS' },
     ],
     programs: [
       program(

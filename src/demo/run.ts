@@ -3,6 +3,7 @@ import { exampleCalls } from './examples';
 import { DEMO, demoNetwork } from './network';
 import { type PostedProduct } from './posted-product';
 import { demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
+import { demoVouchers } from './vouchers';
 
 /** A token that the import has made up. */
 interface IssuedToken {
@@ -20,13 +21,15 @@ export interface DemoOperations {
   readonly importNetwork: (file: object, at: Date) => Promise<readonly IssuedToken[]>;
   /** Posts a JSON body to a feed, as of a time. */
   readonly load: (feedId: number, body: string, at: Date) => Promise<void>;
+  /** Posts a voucher for an advertiser, as of a time. */
+  readonly postVoucher: (organisationId: number, posted: object, at: Date) => Promise<void>;
 }
 
 /** Lines for whoever started the program, with calls to try at a base URL. */
 export type DemoLines = (baseUrl: string) => readonly string[];
 
 /**
- * Creates the demonstration where there is nothing yet: the network, its products, a year of changed prices. Returns
+ * Creates the demonstration where there is nothing yet: the network, its products, a year of changed prices, vouchers. Returns
  * the lines to show, tokens among them, which nobody can tell later; none if there was something already.
  */
 export async function runDemo(operations: DemoOperations, now: Date): Promise<DemoLines> {
@@ -37,13 +40,17 @@ export async function runDemo(operations: DemoOperations, now: Date): Promise<De
   for (const { feedId, at, products } of demoPriceChanges(now)) {
     await operations.load(feedId, bodyOf(products), at);
   }
-  const { advertiser, publisher } = tokenOf(tokens);
+  for (const { organisationId, posted } of demoVouchers(now)) {
+    await operations.postVoucher(organisationId, posted, now);
+  }
+  const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
   return (baseUrl) => [
     ...tokens.map(describe),
     '',
     '# For the examples of the README',
-    `export ADVERTISER=${advertiser} PUBLISHER=${publisher}`,
-    ...exampleCalls(baseUrl, { advertiser, publisher }),
+    `export ADVERTISER=${products.advertiser} PUBLISHER=${products.publisher}`,
+    `export VOUCHER_ADVERTISER=${vouchers.advertiser} VOUCHER_PUBLISHER=${vouchers.publisher}`,
+    ...exampleCalls(baseUrl, { ...products, voucherPublisher: vouchers.publisher }),
   ];
 }
 
@@ -60,12 +67,13 @@ function describe({ organisationId, system, siteId, token }: IssuedToken): strin
 }
 
 /** The tokens of the advertiser that posts and of the publisher that reads in the examples. */
-function tokenOf(tokens: readonly IssuedToken[]): {
-  readonly advertiser: string;
-  readonly publisher: string;
-} {
+function tokensOf(
+  tokens: readonly IssuedToken[],
+  system: string,
+): { readonly advertiser: string; readonly publisher: string } {
+  const ours = tokens.filter((token) => token.system === system);
   const find = (organisation: number, site?: number): string =>
-    tokens.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)?.token ??
+    ours.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)?.token ??
     '';
   return {
     advertiser: find(DEMO.advertisers.lindner),

@@ -5,6 +5,8 @@ import { followDirectory } from '../directory/follower';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { importNetwork, type NewToken } from './import-network';
+import { checkVoucher } from '../vouchers/voucher-check';
+import { Vouchers } from '../vouchers/vouchers';
 import { makeLoader } from './loader';
 
 /** Its tokens were never shown, and it is not whole: nobody can use it. */
@@ -39,6 +41,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
   const follower = followDirectory(log, ending.signal);
   let at = new Date();
   const loader = makeLoader(log, follower, dataDir, { now: () => at });
+  const vouchers = new Vouchers(log);
   try {
     return await runDemo(
       {
@@ -56,6 +59,12 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
           const { faults } = await loader.finish(id);
           if (faults[0] !== undefined)
             throw new Error(`a product of the demonstration was refused: ${faults[0].message}`);
+        },
+        postVoucher: async (organisationId, posted, time) => {
+          await follower.reached(await log.head());
+          const { directory } = follower;
+          const post = checkVoucher(posted, { directory, caller: { organisationId }, now: time });
+          await vouchers.post(post, time.toISOString());
         },
       },
       new Date(),

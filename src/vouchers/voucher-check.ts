@@ -34,7 +34,7 @@ const MAX_TIME = 8.64e15;
 /** What a post is checked against. */
 export interface CheckOptions {
   readonly directory: Directory;
-  readonly caller: Caller;
+  readonly caller: Pick<Caller, 'organisationId'>;
   readonly now: Date;
 }
 

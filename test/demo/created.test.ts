@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FEEDS } from '../../src/demo/feeds';
 import { demoFeed, demoPriceChanges } from '../../src/demo/products';
+import { demoVouchers } from '../../src/demo/vouchers';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -23,7 +24,7 @@ afterAll(async () => {
 
 async function eventsByType(): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
-  for await (const { events } of log.readAll({ after: START, prefixes: ['feed-'] })) {
+  for await (const { events } of log.readAll({ after: START, prefixes: ['feed-', 'voucher-'] })) {
     for (const { type } of events) counts[type] = (counts[type] ?? 0) + 1;
   }
   return counts;
@@ -33,14 +34,15 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
   lists.reduce((sum, { length }) => sum + length, 0);
 
 describe('The demonstration in a log', () => {
-  it('lists every product, makes a price event of each changed price, and is not added a second time', async () => {
+  it('lists every product, makes a price event of each changed price, publishes every voucher, and is not added a second time', async () => {
     const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
-    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(6);
+    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(10);
     const rounds = demoPriceChanges(new Date());
     expect(await eventsByType()).toEqual({
       ProductListed: total(FEEDS.map(({ id }) => demoFeed(id))),
       ProductRepriced: total(rounds.map(({ products }) => products)),
       FeedImported: FEEDS.length + rounds.length,
+      VoucherPublished: demoVouchers(new Date()).length,
     });
     const head = await log.head();
     expect((await createDemo(log, folder))('http://127.0.0.1:3000')).toEqual([]);

@@ -18,12 +18,16 @@ async function run(isEmpty: boolean) {
     load: async (feedId, body, at) => {
       done.push({ what: `feed ${feedId}`, at, bytes: Buffer.byteLength(body) });
     },
+    postVoucher: async (_, posted, at) => {
+      const { voucherTypeId } = posted as { voucherTypeId: number };
+      done.push({ what: `voucher of type ${voucherTypeId}`, at, bytes: JSON.stringify(posted).length });
+    },
   };
   return { lines: (await runDemo(operations, NOW))(BASE_URL), done };
 }
 
 describe('Running the demonstration', () => {
-  it('imports the network first, then posts all feeds, then the changed prices, in the order of time', async () => {
+  it('imports the network first, then posts all feeds, the changed prices, and vouchers of all types, in the order of time', async () => {
     const { done } = await run(true);
     expect(done.slice(0, 5).map(({ what }) => what)).toEqual([
       'network',
@@ -32,7 +36,9 @@ describe('Running the demonstration', () => {
       'feed 2001',
       'feed 2002',
     ]);
-    expect(done).toHaveLength(5 + 4 * 16);
+    expect(done).toHaveLength(5 + 4 * 16 + 7);
+    const vouchers = done.slice(5 + 4 * 16).map(({ what }) => what);
+    expect(new Set(vouchers)).toEqual(new Set([1, 2, 3, 4, 5, 6].map((type) => `voucher of type ${type}`)));
     const times = done.map(({ at }) => at.getTime());
     expect(times).toEqual([...times].sort((one, other) => one - other));
   });
@@ -43,6 +49,7 @@ describe('Running the demonstration', () => {
     expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
     expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(5);
     expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
   });
 
   it('adds nothing where there is something already', async () => {
@@ -50,7 +57,7 @@ describe('Running the demonstration', () => {
   });
 
   it('shows calls that a shell takes as they are', () => {
-    const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p' });
+    const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p', voucherPublisher: 'v' });
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
     expect(ean).toBe(ean13(ean.slice(0, 12)));

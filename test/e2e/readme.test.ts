@@ -47,12 +47,13 @@ describe('the README', () => {
   });
 
   test('shows for each curl what the demonstration answers', async () => {
-    const tokens = server.said.find((line) => line.startsWith('export '));
-    expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/);
+    const tokens = server.said.filter((line) => line.startsWith('export ')).join('\n');
+    expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
+    expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
     const shown = examples();
-    expect(shown).toHaveLength(5);
+    expect(shown).toHaveLength(7);
     for (const { command, answer } of shown) {
-      const script = `${tokens ?? ''}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
+      const script = `${tokens}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
       const { stdout } = await run('bash', ['-c', script]);
       expect(timeless(stdout.replaceAll(server.url, 'http://127.0.0.1:3000'))).toBe(timeless(answer));
     }
