@@ -15,6 +15,8 @@ import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
+import { voucherCreate } from './voucher-create';
+import { voucherList } from './voucher-list';
 
 const FIGURES = {
   'load-json': loadJson,
@@ -24,6 +26,8 @@ const FIGURES = {
   rebuild,
   search,
   memory,
+  'voucher-create': voucherCreate,
+  'voucher-list': voucherList,
   'esdb-append': esdbAppend,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
@@ -33,7 +37,7 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products to measure with (100,000; memory posts ten times as many)
+--count N  products and vouchers to measure with (100,000; memory posts ten times as many)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;

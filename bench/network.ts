@@ -4,6 +4,8 @@ import { CATEGORIES } from './products';
 export const ADVERTISER_TOKEN = 'b'.repeat(40);
 /** Sees all feeds. */
 export const PUBLISHER_TOKEN = 'c'.repeat(40);
+/** The same advertiser and publisher, in the voucher service. */
+export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
 /** The feeds there are: 1 and up to this. */
 export const FEEDS = 12;
 
@@ -19,6 +21,8 @@ export function networkFile(): string {
     tokens: [
       { token: ADVERTISER_TOKEN, organisationId: 1, system: 'PRODUCTS' },
       { token: PUBLISHER_TOKEN, organisationId: 2, system: 'PRODUCTS', siteId: 21 },
+      { token: VOUCHER_TOKENS.advertiser, organisationId: 1, system: 'VOUCHERS' },
+      { token: VOUCHER_TOKENS.publisher, organisationId: 2, system: 'VOUCHERS', siteId: 21 },
     ],
     programs: [
       {

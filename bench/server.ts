@@ -64,6 +64,18 @@ export class Server {
     return String(answer.headers['x-log-position']);
   }
 
+  /** Posts a small JSON body; raises for any answer but 200. */
+  async postJson(path: string, body: object): Promise<void> {
+    const answer = await request(`${this.origin}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(body),
+      dispatcher: this.agent,
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
+  }
+
   /** Gets a path; raises for any answer but 200. */
   async get(path: string): Promise<string> {
     const answer = await this.answerTo(path);

@@ -36,6 +36,7 @@ describe('the benchmark', () => {
       found: 1,
       memory: 1,
       'memory projecting': 1,
+      'voucher-create': 0.5,
       'esdb-append': 0.8,
       'esdb-subscribe': 0.8,
     });

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { BareLog, type EventTexts } from './bare/log';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { VOUCHER_TOKENS } from './network';
+import { Server } from './server';
+import { postedVoucher } from './voucher-posts';
+
+/** Requests under way at a time. */
+const IN_FLIGHT = 64;
+
+/** Vouchers of a round: as many single appends take long enough. */
+const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 50));
+
+/**
+ * New vouchers, each with a `sourceId` of its own, 64 posts in flight.
+ *
+ * Ours: over HTTP, from the first post to the last answer; each says that its voucher is durable and listed.
+ * Bare: as many appends of one event of the same size, each durable when the next one begins: SQLite has one writer,
+ * however many are in flight.
+ */
+export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
+  const count = share(bench.count);
+  const server = await Server.start(join(bench.folder, 'voucher-create'), 'api,projector');
+  const log = new BareLog(join(bench.folder, 'voucher-create.sqlite'));
+  try {
+    const figure = await compareRates(
+      { figure: 'voucher-create', goal: 0.5, count },
+      (round) => timed(() => createAll(server, round, count)),
+      (round) => timed(() => appendEach(log, round, count)),
+    );
+    return [{ ...figure, unit: 'vouchers/s' }];
+  } finally {
+    await server.stop();
+    log.close();
+  }
+}
+
+async function createAll(server: Server, round: number, count: number): Promise<void> {
+  let number = 0;
+  const createOn = async (): Promise<void> => {
+    while (number < count) {
+      number += 1;
+      const voucher = postedVoucher(number, `round ${round}, ${number}`);
+      await server.postJson(`/1.0/vouchers?token=${VOUCHER_TOKENS.advertiser}`, voucher);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, createOn));
+}
+
+function appendEach(log: BareLog, round: number, count: number): void {
+  for (let number = 1; number <= count; number += 1) {
+    const data = JSON.stringify(postedVoucher(number, `round ${round}, ${number}`));
+    const event: EventTexts = [randomUUID(), 'VoucherPublished', data, '{}'];
+    log.append(`voucher-${round}-${number}`, [event]);
+  }
+}
