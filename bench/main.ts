@@ -32,7 +32,9 @@ const FIGURES = {
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
   'es-search': esSearch,
-} as const satisfies Readonly<Record<string, (bench: Bench) => Promise<readonly Figure[]>>>;
+} as const satisfies Readonly<
+  Record<string, (bench: Bench) => Promise<readonly Figure[]> | AsyncIterable<Figure>>
+>;
 
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
@@ -62,7 +64,7 @@ async function main(): Promise<void> {
     const bench = new Bench(count, folder);
     if (!values.json) process.stdout.write(`${HEADING}\n`);
     for (const name of names) {
-      for (const figure of await FIGURES[name](bench)) {
+      for await (const figure of await FIGURES[name](bench)) {
         process.stdout.write(`${values.json ? JSON.stringify(figure) : lineOf(figure)}\n`);
       }
     }

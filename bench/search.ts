@@ -10,9 +10,11 @@ import { Server } from './server';
 
 /** The feed searched. */
 const FEED = 1;
-/** Searches of each kind that count (fewer where there are few products), after some that do not. */
+/** Searches of each kind that count (fewer where there are few products, or they are slow), after some that do not. */
 const COUNTED = 100;
 const WARM_UP = 5;
+/** Milliseconds after which no more searches of a kind are made, if one has counted. */
+const MOST_MS = 5_000;
 /** Seconds from the answer to a load of 100,000 products until searches find them all. */
 const FOUND_IN = 20;
 
@@ -25,26 +27,30 @@ const FOUND_IN = 20;
  * Bare: the same search as SQL in the same file, in this process: the number of all that match and the rows of the
  * page, bodies as they are stored. Nothing is parsed and nothing rendered.
  */
-export async function search(bench: Bench): Promise<readonly Figure[]> {
+export async function* search(bench: Bench): AsyncGenerator<Figure> {
   const dataDir = join(bench.folder, 'search');
   const path = await bench.body('json');
   const sample = [...sampleOf(bench.count, WARM_UP + Math.min(COUNTED, Math.ceil(bench.count / 100)))];
   const server = await Server.start(dataDir, 'api,projector');
   try {
-    const found = await untilFound(server, await server.post(FEED, 'json', path), bench.count);
+    yield await untilFound(server, await server.post(FEED, 'json', path), bench.count);
     const bare = new BareSearch(await liveProducts(join(dataDir, 'read')));
-    const idle = await searched(server, bare, sample, 'idle');
+    yield* searched(server, bare, sample, 'idle');
     let ends = false;
     const load = async (): Promise<void> => {
       for (let feed = FEED + 1; !ends; feed = feed === FEEDS ? FEED + 1 : feed + 1)
         await server.post(feed, 'json', path);
     };
-    const [loading] = await Promise.all([
-      searched(server, bare, sample, 'loading').finally(() => (ends = true)),
-      load(),
-    ]);
+    const loading = load();
+    // Waited for below; a failure meanwhile is told there.
+    loading.catch(() => undefined);
+    try {
+      yield* searched(server, bare, sample, 'loading');
+    } finally {
+      ends = true;
+      await loading;
+    }
     bare.close();
-    return [found, ...idle, ...loading];
   } finally {
     await server.stop();
   }
@@ -63,18 +69,19 @@ function hitsOf(answer: string): number {
   return (JSON.parse(answer) as { productHeader: { totalHits: number } }).productHeader.totalHits;
 }
 
-async function searched(
+async function* searched(
   server: Server,
   bare: BareSearch,
   sample: readonly PostedProduct[],
   state: string,
-): Promise<Figure[]> {
+): AsyncGenerator<Figure> {
   const range = bare.rangeOf(FEED);
-  const figures: Figure[] = [];
   for (const [kind, ask] of Object.entries(KINDS)) {
     const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
     let searches = 0;
+    const end = performance.now() + MOST_MS;
     for (const product of sample) {
+      if (times.ours.length > 0 && performance.now() > end) break;
       const { keys, bare: query } = ask(product, FEED, range);
       const path = `/1.0/products.json;fid=${FEED};${keys}?token=${PUBLISHER_TOKEN}`;
       let answer = '';
@@ -88,9 +95,8 @@ async function searched(
       times.ours.push(ours);
       times.bare.push(theirs);
     }
-    figures.push(...compareLatencies(`search ${kind}, ${state}`, times.ours, times.bare));
+    yield* compareLatencies(`search ${kind}, ${state}`, times.ours, times.bare);
   }
-  return figures;
 }
 
 /** The file of the only generation there is. */
