@@ -24,8 +24,12 @@ import {
   READINESS,
   type Readiness,
 } from './ops/health.controller';
+import { MappingsController } from './ops/mappings/mappings.controller';
+import { opsService } from './ops/mappings/ops-service';
 import { type ProductLoader } from './products/commands';
 import { productDescription } from './products/description';
+import { CountedFeeds } from './products/feed-counts';
+import { countedFeeds } from './products/counted.queries';
 import { FeedVersions } from './products/feed-version';
 import { type ProductExporter } from './products/download/rendered-feed';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
@@ -73,18 +77,19 @@ class AppModule {
         VouchersModule.with(config),
         DescribeModule.with(described),
       ],
-      controllers: [HealthController],
+      controllers: [HealthController, MappingsController],
       providers: [
         { provide: EventLog, useValue: eventLog },
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
         { provide: FeedVersions, useValue: versions },
+        { provide: CountedFeeds, useValue: countedFeeds(store, versions, follower) },
         { provide: SHOWN, useValue: shown },
         { provide: CLOCK, useValue: now },
         { provide: READINESS, useValue: readiness },
         { provide: FAILURES, useValue: failures },
       ],
-      exports: [EventLog, ReadStore, FollowedDirectory, FeedVersions, SHOWN, CLOCK],
+      exports: [EventLog, ReadStore, FollowedDirectory, FeedVersions, CountedFeeds, SHOWN, CLOCK],
     };
   }
 }
@@ -111,7 +116,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     },
   );
   installHttp(app, {
-    services: [productService, voucherService],
+    services: [productService, voucherService, opsService],
     baseUrl,
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,

@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http';
-import { type BodyFormat, bodyFormat } from '../wire/format';
+import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
 import { httpFaults, notResponding } from '../wire/open-api';
 import { factsOf } from './request-facts';
 import { type Service } from './service';
@@ -22,7 +22,9 @@ export class PostedBody {
   ) {}
 
   /** What its headers declare; raises the service's faults (`docs/decisions.md#a10`). */
-  format(accepted?: readonly BodyFormat[]): BodyFormat {
+  format(): BodyFormat;
+  format<Accepted extends Format>(accepted: readonly Accepted[]): Accepted;
+  format(accepted: readonly Format[] = ['json', 'xml']): Format {
     const { bodyFaults } = this.service;
     const encoding = this.raw.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') {

@@ -33,7 +33,7 @@ export function mappingsOf(
 }
 
 /** The part of a mapping that says what it leads to. */
-function mappedTo(
+export function mappedTo(
   directory: Directory,
   tdCategoryId: string,
 ): Pick<CategoryMapping, 'state' | 'tdCategoryId' | 'tdCategoryName'> {

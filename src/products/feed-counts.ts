@@ -29,7 +29,7 @@ export class CountedFeeds {
   constructor(
     private readonly products: CountedProducts,
     private readonly versions: FeedVersions,
-    private readonly follower: FollowedDirectory,
+    private readonly follower: Pick<FollowedDirectory, 'directory'>,
   ) {}
 
   async of(feedIds: readonly number[]): Promise<readonly CountedFeed[]> {

@@ -1,31 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import { categorySets, productsPosition } from '../../projections/category-sets';
 import { type FeedDefinition } from '../directory/events';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
-import { ReadStore } from '../kernel/read-store';
 import { type CategoryMapping, mappingsOf } from './category-mappings';
 import { type CategoryTrees, categoryTreesOf } from './category-tree';
 import { CountedFeeds } from './feed-counts';
 import { type FeedList, toListedFeed } from './feed-list';
-import { FeedVersions } from './feed-version';
 
 /** What callers ask of feeds as a whole: what is in them, counted, joined with the directory. */
 @Injectable()
 export class FeedQueries {
-  private readonly counted: CountedFeeds;
-
   constructor(
-    store: ReadStore,
-    versions: FeedVersions,
+    private readonly counted: CountedFeeds,
     private readonly follower: FollowedDirectory,
-  ) {
-    const products = {
-      position: () => productsPosition(store),
-      sets: (feedId: number) => categorySets(store, feedId),
-    };
-    this.counted = new CountedFeeds(products, versions, follower);
-  }
+  ) {}
 
   /** Document 1, Category tree: with the products of the caller's feeds. */
   async categoryTrees(caller: Caller, language?: string): Promise<CategoryTrees> {

@@ -16,7 +16,7 @@ export const CONTENT_TYPES = {
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
 
-const MEDIA_TYPES: Readonly<Record<Format, readonly string[]>> = {
+const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   json: ['application/json', 'text/json'],
   xml: ['application/xml', 'text/xml'],
   csv: ['text/csv'],
@@ -104,16 +104,15 @@ export interface BodyFaults {
  * The format that a Content-Type declares; raises a fault of the service unless it is as
  * `docs/decisions.md#a10` says.
  */
-export function bodyFormat(
+export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,
   faults: BodyFaults,
-  accepted: readonly BodyFormat[] = ['json', 'xml'],
-): BodyFormat {
-  const example = accepted.map((format) => `application/${format}; charset=utf-8`).join(' or ');
+  accepted: readonly Accepted[],
+): Accepted {
+  const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
-  const format = formatOfType(mediaTypeOf(contentType));
-  if (format === undefined || !accepted.includes(format))
-    throw faults.type(`${sent}: accepted is ${example}`);
+  const format = accepted.find((one) => MEDIA_TYPES[one].includes(mediaTypeOf(contentType)));
+  if (format === undefined) throw faults.type(`${sent}: accepted is ${example}`);
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
   if (charset === '') throw faults.missingCharset(`${sent}: charset is missing, accepted is ${example}`);
   if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: accepted is ${example}`);

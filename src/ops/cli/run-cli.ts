@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { addCategories } from './categories';
 import { addLog } from './log';
+import { addMappings } from './mappings';
 import { addNetwork } from './network';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
@@ -13,12 +14,22 @@ import { type Surroundings } from './surroundings';
 export type ExitCode = 0 | 1 | 2;
 
 /** Each adds a group of verbs; modules are loaded when one of them runs: help comes at once. */
-const VERBS = [addServe, addNetwork, addCategories, addRebuild, addParked, addLog, addSettingsVerb];
+const VERBS = [
+  addServe,
+  addNetwork,
+  addCategories,
+  addMappings,
+  addRebuild,
+  addParked,
+  addLog,
+  addSettingsVerb,
+];
 
 /** Errors by name, so that telling them loads none of the modules they come from. */
 const TOLD: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
+  UnknownFeed: 2,
   UnknownProjection: 2,
   UnusableAddress: 2,
   UnusableReason: 2,
@@ -26,6 +37,8 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   EngineUnavailable: 1,
   CategoryFaults: 1,
   UnreadableFile: 1,
+  UnusableCsv: 1,
+  RefusedMapping: 1,
   NetworkFaults: 1,
   NotJson: 1,
   AbortError: 1,

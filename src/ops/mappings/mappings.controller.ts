@@ -1,0 +1,114 @@
+import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { FollowedDirectory } from '../../directory/follower';
+import { Answer } from '../../http/answer';
+import { CLOCK, type Clock } from '../../http/clock';
+import { For, Offers, Posted, RequestKeys } from '../../http/decorators';
+import { type PostedBody } from '../../http/posted-body';
+import { SHOWN, type Shown } from '../../http/shown';
+import { EventLog } from '../../kernel/event-log';
+import { CountedFeeds } from '../../products/feed-counts';
+import { type Keys } from '../../wire/keys';
+import { changeMappings, type MappingLine } from './change-mappings';
+import { listMappings } from './list-mappings';
+import { mappingLines, UnusableCsv } from './mappings-csv';
+import { listKeys, opsFaults as fault, postedMappings, suggestKeys, unmapKeys } from './ops-service';
+import { suggestMappings } from './suggest-mappings';
+
+/** Bytes of a posted list. */
+const MAX_BODY = 16 * 1024 * 1024;
+/** Suggestions for each name: unless asked for another number, and at most. */
+const SUGGESTIONS = { usual: 3, most: 20 } as const;
+
+/** Category mappings for operators (`docs/decisions.md#x60`): the same functions as `affilog mappings`. */
+@Controller('/ops/1.0/mappings')
+export class MappingsController {
+  constructor(
+    private readonly log: EventLog,
+    private readonly follower: FollowedDirectory,
+    private readonly counted: CountedFeeds,
+    @Inject(SHOWN) private readonly shown: Shown,
+    @Inject(CLOCK) private readonly now: Clock,
+  ) {}
+
+  @Get()
+  @For('operator')
+  @Offers('json')
+  async list(@RequestKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
+    const mappings = await listMappings(this.follower.directory, this.counted, this.feeds(fid), state);
+    return new Answer({ json: () => ({ categoryMappings: mappings }) });
+  }
+
+  @Get('suggestions')
+  @For('operator')
+  @Offers('json')
+  async suggest(
+    @RequestKeys(suggestKeys) { fid, name, most = SUGGESTIONS.usual }: Keys<typeof suggestKeys>,
+  ): Promise<Answer> {
+    const { directory } = this.follower;
+    if (fid.length === 0 && name.length === 0)
+      throw fault.unusable('fid or name is missing: feeds whose unmapped names are meant, or names');
+    const borne = await listMappings(directory, this.counted, this.feeds(fid), 'unmapped');
+    const names = [...name.map((categoryName) => ({ categoryName })), ...borne];
+    const number = Math.min(Math.max(most, 1), SUGGESTIONS.most);
+    const suggestions = await suggestMappings(directory, names, number);
+    return new Answer({ json: () => ({ suggestions }) });
+  }
+
+  /** A list in JSON, or CSV; each line by itself. */
+  @Post()
+  @For('operator')
+  @Offers('json')
+  async post(@Posted() body: PostedBody): Promise<Answer> {
+    const format = body.format(['json', 'csv']);
+    const bytes = await body.bytes(MAX_BODY);
+    return await this.change(format === 'csv' ? linesOfCsv(bytes) : linesOfJson(bytes));
+  }
+
+  @Delete()
+  @For('operator')
+  @Offers('json')
+  async unmap(@RequestKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
+    return await this.change([{ line: 1, change: { feedId: fid, name } }]);
+  }
+
+  private async change(lines: readonly MappingLine[]): Promise<Answer> {
+    const { directory } = this.follower;
+    const { report, events, position } = await changeMappings(
+      this.log,
+      directory,
+      lines,
+      this.now().toISOString(),
+    );
+    if (events > 0) await this.shown({ position, changes: events });
+    const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
+    return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });
+  }
+
+  private feeds(fid: readonly number[]): readonly number[] {
+    for (const id of fid)
+      if (this.follower.directory.feed(id) === undefined)
+        throw fault.unusable(`fid=${id}: accepted is the id of a feed`);
+    return [...new Set(fid)];
+  }
+}
+
+function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
+  try {
+    return mappingLines(bytes.toString('utf8'));
+  } catch (error) {
+    throw error instanceof UnusableCsv ? fault.unusable(error.message) : error;
+  }
+}
+
+function linesOfJson(bytes: Buffer): readonly MappingLine[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw fault.unusable(`not JSON: ${String(error)}`);
+  }
+  const { data, error } = postedMappings.safeParse(json);
+  if (data !== undefined) return data.mappings.map((change, at) => ({ line: at + 1, change }));
+  const [issue] = error.issues;
+  throw fault.unusable(`${['$', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+}

@@ -1,0 +1,61 @@
+/** A row of a CSV text, and the line that it begins in, from 1. */
+export interface CsvRow {
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/**
+ * The rows of a CSV text (RFC 4180): cells in double quotes may hold the separator, line ends, and quotes, doubled.
+ * Empty lines are left out. The separator is the one of comma, semicolon and tab that the first line has most of.
+ */
+export function* csvRows(text: string): Generator<CsvRow> {
+  const separator = separatorOf(text.slice(0, text.search(/[\r\n]|$/)));
+  let line = 1;
+  let row: { line: number; cells: string[] } = { line, cells: [] };
+  for (let at = 0; at < text.length;) {
+    const { cell, end } = text[at] === '"' ? quoted(text, at) : plain(text, at, separator);
+    row.cells.push(cell);
+    for (const character of text.slice(at, end)) if (character === '\n') line += 1;
+    at = end;
+    if (text[at] === separator) {
+      at += 1;
+      if (at === text.length) row.cells.push('');
+      continue;
+    }
+    if (text[at] === '\r') at += 1;
+    if (text[at] === '\n') at += 1;
+    line += 1;
+    if (row.cells.some((one) => one !== '')) yield row;
+    row = { line, cells: [] };
+  }
+  if (row.cells.length > 0) yield row;
+}
+
+function separatorOf(line: string): string {
+  const counts = [',', ';', '\t'].map((separator) => [separator, line.split(separator).length] as const);
+  return counts.reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+}
+
+/** A cell and what stands behind its end up to the next separator is one: `"a"b` is `ab`. */
+function quoted(text: string, start: number): { readonly cell: string; readonly end: number } {
+  const close = /"(?!")/g;
+  let from = start + 1;
+  for (;;) {
+    close.lastIndex = from;
+    const end = close.exec(text)?.index ?? text.length;
+    const quotes = /"*$/.exec(text.slice(start + 1, end))?.[0].length ?? 0;
+    if (quotes % 2 === 0 || end === text.length)
+      return { cell: text.slice(start + 1, end).replaceAll('""', '"'), end: Math.min(end + 1, text.length) };
+    from = end + 1;
+  }
+}
+
+function plain(
+  text: string,
+  start: number,
+  separator: string,
+): { readonly cell: string; readonly end: number } {
+  let end = start;
+  while (end < text.length && text[end] !== separator && text[end] !== '\n' && text[end] !== '\r') end += 1;
+  return { cell: text.slice(start, end), end };
+}

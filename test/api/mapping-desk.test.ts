@@ -1,0 +1,130 @@
+import { TestApp } from '../support/app';
+import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
+import { clientOf, JSON_UTF8, outcome, product } from './posted';
+
+const { german, italian } = FEEDS;
+const PATH = '/ops/1.0/mappings';
+const token = OTHER_TOKENS.operator;
+const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
+
+let app: TestApp;
+const { post, search } = clientOf(() => app);
+const list = async (keys: string) => {
+  const response = await app.get(`${PATH}${keys}`, { token });
+  return response.json<{ categoryMappings: { categoryName: string; state: string }[] }>().categoryMappings;
+};
+const change = (mappings: readonly object[]) =>
+  app.post(PATH, { token, headers: JSON_UTF8, body: JSON.stringify({ mappings }) });
+
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK });
+  await post(german, [
+    product('a', { categories: [{ name: 'Kopfhoerer' }] }),
+    product('b', { categories: [{ name: 'Lautsprecher, aktiv' }] }),
+  ]);
+  await app.settled();
+});
+afterAll(() => app.close());
+
+describe("an operator's desk of category mappings (decisions X60)", () => {
+  it('maps a name: its products become visible, and invisible again', async () => {
+    expect((await search(`;fid=${german}`, 'deals')).ids).toEqual([]);
+    const mapped = await change([{ feedId: german, name: 'Kopfhoerer', categoryId: 11 }]);
+    expect([mapped.statusCode, mapped.json()]).toEqual([200, { report: [{ line: 1, outcome: 'mapped' }] }]);
+    expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['a']);
+    const unmapped = await app.delete(`${PATH};fid=${german};name=Kopfhoerer`, { token });
+    expect(unmapped.json()).toEqual({ report: [{ line: 1, outcome: 'unmapped' }] });
+    expect((await search(`;fid=${german}`, 'deals')).ids).toEqual([]);
+    const again = await app.delete(`${PATH};fid=${german};name=Kopfhoerer`, { token });
+    expect(again.json()).toEqual({ report: [{ line: 1, outcome: 'unchanged' }] });
+    expect(again.headers).not.toHaveProperty('x-log-position');
+  });
+
+  it('lists what feeds have, and mapped names that no product has', async () => {
+    const listed = await list(`;fid=${german}`);
+    expect(listed.map(({ categoryName, state }) => [categoryName, state])).toEqual([
+      ['Kopfhoerer', 'unmapped'],
+      ['Lautsprecher, aktiv', 'unmapped'],
+      ['Over-Ear', 'mapped'],
+    ]);
+    expect(await list(`;fid=${german};state=mapped`)).toHaveLength(1);
+  });
+
+  it('takes CSV, and reports each line: the good ones are done', async () => {
+    const body = [
+      'categoryId;feedId;name',
+      `12;${german};"Lautsprecher, aktiv"`,
+      `99;${german};Kopfhoerer`,
+      '11;7;Kopfhoerer',
+      '11;x;Kopfhoerer',
+      `11;${german}`,
+      '',
+      `21;${italian};Lampade`,
+      `;${german};Over-Ear`,
+      `11;${german};"twice"`,
+      `12;${german};"twice"`,
+      '',
+    ].join('\r\n');
+    const response = await app.post(PATH, { token, headers: CSV_UTF8, body });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toEqual({
+      report: [
+        { line: 2, outcome: 'mapped' },
+        { line: 3, outcome: 'refused', message: 'categoryId=99: there is no such platform category' },
+        { line: 4, outcome: 'refused', message: 'feedId=7: there is no such feed' },
+        { line: 5, outcome: 'refused', message: 'feedId=x: accepted is a whole number' },
+        { line: 6, outcome: 'refused', message: '2 columns, the first line has 3' },
+        { line: 8, outcome: 'unchanged' },
+        { line: 9, outcome: 'unmapped' },
+        { line: 10, outcome: 'refused', message: 'line 11 says it anew' },
+        { line: 11, outcome: 'mapped' },
+      ],
+    });
+    await app.settled();
+    expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['b']);
+  });
+
+  it('suggests categories for unmapped names, and for any name, with scores', async () => {
+    const response = await app.get(`${PATH}/suggestions;fid=${german};name=cuffie;most=2`, { token });
+    const { suggestions } = response.json<{
+      suggestions: { categoryName: string; suggestions: { categoryId: string; score: number }[] }[];
+    }>();
+    const best = Object.fromEntries(
+      suggestions.map(({ categoryName, suggestions: [first] }) => [categoryName, first?.categoryId]),
+    );
+    expect(best).toEqual({ cuffie: '11', Kopfhoerer: '11' });
+  });
+
+  it.each<[string, () => ReturnType<TestApp['get']>, string]>([
+    ['no token', () => app.get(`${PATH};fid=${german}`), '400 1'],
+    ['a token of another system', () => app.get(`${PATH};fid=${german}`, { token: TOKENS.nord }), '403 2'],
+    ['no feed', () => app.get(PATH, { token }), '400 400'],
+    ['an unknown feed', () => app.get(`${PATH};fid=7`, { token }), '400 400'],
+    ['neither feed nor name', () => app.get(`${PATH}/suggestions`, { token }), '400 400'],
+    [
+      'XML',
+      () =>
+        app.post(`${PATH}.json`, {
+          token,
+          headers: { 'content-type': 'application/xml; charset=utf-8' },
+          body: '<a/>',
+        }),
+      '415 415',
+    ],
+    [
+      'a charset not said',
+      () => app.post(PATH, { token, headers: { 'content-type': 'text/csv' }, body: 'a' }),
+      '400 400',
+    ],
+    ['no CSV of mappings', () => app.post(PATH, { token, headers: CSV_UTF8, body: 'a,b\n1,2' }), '400 400'],
+    ['no JSON', () => app.post(PATH, { token, headers: JSON_UTF8, body: '{' }), '400 400'],
+    ['another shape', () => change([{ feedId: 'x' }]), '400 400'],
+    ['another method', () => app.request('PUT', PATH, { token, body: '{}' }), '405 405'],
+  ])('refuses %s (decisions A4, X60)', async (_, ask, expected) => {
+    expect(outcome(await ask())).toBe(expected);
+  });
+
+  it('tells a product token from its own in other services too (decisions A4)', async () => {
+    expect(outcome(await app.get('/1.0/productCategories', { token }))).toBe('403 2');
+  });
+});

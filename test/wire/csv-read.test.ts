@@ -1,0 +1,29 @@
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { csvRows } from '../../src/wire/csv-read';
+import { csvLines } from '../../src/wire/csv-write';
+
+describe('CSV that is read', () => {
+  it('gives the rows that were written, and what another parser reads', () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', ',', ';', '"', '\n', '\r\n', ' ', 'ä') });
+    const row = fc.tuple(fc.constant('id'), cell, cell);
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1 }), (rows) => {
+        const write = csvLines([','], '"');
+        const text = ['x,y,z\r\n', ...rows.map(write)].join('');
+        const read = [...csvRows(text)].map(({ cells }) => cells);
+        expect(read).toEqual([['x', 'y', 'z'], ...rows]);
+        expect(read).toEqual(parse(text));
+      }),
+    );
+  });
+
+  it('knows the line that a row begins in, and the separator', () => {
+    expect([...csvRows('a;b\n\n"1\n2";"3;4"\n5;')]).toEqual([
+      { line: 1, cells: ['a', 'b'] },
+      { line: 3, cells: ['1\n2', '3;4'] },
+      { line: 5, cells: ['5', ''] },
+    ]);
+    expect([...csvRows('')]).toEqual([]);
+  });
+});
