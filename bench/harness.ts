@@ -82,7 +82,7 @@ export function compareLatencies(
 }
 
 /** The value that such a share of the values does not exceed. */
-function quantile(values: readonly number[], share: number): number {
+export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;
 }

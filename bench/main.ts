@@ -6,10 +6,12 @@ import { esdbAppend } from './esdb-append';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
 import { esSearch } from './es-search';
+import { feedRestart } from './feed-restart';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
 import { memory } from './memory';
+import { million } from './million';
 import { project } from './project';
 import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
@@ -28,6 +30,8 @@ const FIGURES = {
   memory,
   'voucher-create': voucherCreate,
   'voucher-list': voucherList,
+  million,
+  'feed-restart': feedRestart,
   'esdb-append': esdbAppend,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
@@ -39,7 +43,8 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products and vouchers to measure with (100,000; memory posts ten times as many)
+--count N  products and vouchers to measure with (100,000; memory and million post ten times as many, feed-restart
+           has a hundred times as many events)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;

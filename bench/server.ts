@@ -50,8 +50,8 @@ export class Server {
   }
 
   /** Posts a body of products into a feed; the answer says that they are durable. */
-  async post(feed: number, format: BodyFormat, body: Readable | string): Promise<string> {
-    const path = `/1.0/products;fid=${feed}?token=${ADVERTISER_TOKEN}`;
+  async post(feed: number, format: BodyFormat, body: Readable | string, keys = ''): Promise<string> {
+    const path = `/1.0/products;fid=${feed}${keys}?token=${ADVERTISER_TOKEN}`;
     const headers = { 'content-type': `application/${format}; charset=utf-8` };
     const answer = await request(`${this.origin}${path}`, {
       method: 'POST',

@@ -9,7 +9,6 @@ import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { type Loaded, type Loader, type LoadRequest } from './load/loader';
 import { FeedRefusals } from './refusals';
-import { SHOWN, type Shown } from '../http/shown';
 import { Turns } from '../kernel/turns';
 import { type CountedDownload, quota, quotaId } from './quota';
 
@@ -55,28 +54,16 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   constructor(
     @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
-    @Inject(SHOWN) private readonly shown: Shown,
   ) {}
 
   async execute({ request, body }: LoadProducts): Promise<Loaded> {
     const record = this.refusals.begin(request.feedId, request.mode);
     try {
-      const loaded = await this.load({ ...request, format: body.format() }, body.chunks());
-      // Be all unchanged: the load is reported.
-      await this.shown({ ...loaded, changes: Math.max(1, loaded.changes) });
-      return loaded;
+      return await this.load({ ...request, format: body.format() }, body.chunks());
     } catch (error) {
-      if (isRefusal(error)) await this.show(record(error));
+      // It is answered whether or not it can be recorded.
+      if (isRefusal(error)) await record(error).catch(ignoreUnavailable);
       throw error;
-    }
-  }
-
-  /** The refusal is answered whether or not it could be recorded. */
-  private async show(recorded: Promise<Position>): Promise<void> {
-    try {
-      await this.shown({ position: await recorded, changes: 1 });
-    } catch (error) {
-      if (!(error instanceof EngineUnavailable)) throw error;
     }
   }
 
@@ -107,6 +94,10 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
 /** A fault of the post, not one of ours (`docs/decisions.md#a12`). */
 function isRefusal(error: unknown): error is Fault {
   return error instanceof Fault && error.status < 500;
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof EngineUnavailable)) throw error;
 }
 
 @CommandHandler(DeleteProducts)

@@ -1,9 +1,11 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { lastImports } from '../../projections/imports';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { Caller, For, RequestKeys } from '../http/decorators';
+import { SHOWN, type Shown } from '../http/shown';
+import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { type Keys } from '../wire/keys';
 import { importKeys } from './feed-keys';
@@ -14,7 +16,9 @@ import { ownFeed } from './queries';
 @Controller('/1.0/products/imports')
 export class ImportsController {
   constructor(
+    private readonly log: EventLog,
     private readonly store: ReadStore,
+    @Inject(SHOWN) private readonly shown: Shown,
     private readonly follower: FollowedDirectory,
   ) {}
 
@@ -24,6 +28,8 @@ export class ImportsController {
     @Caller() caller: CallerOfToken,
     @RequestKeys(importKeys) { fid }: Keys<typeof importKeys>,
   ): Promise<Answer> {
+    // Posts are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`).
+    await this.shown({ position: await this.log.head(), changes: 1 });
     const imports = await lastImports(this.store, ownFeed(this.follower.directory, caller, fid).id);
     return new Answer({ json: () => ({ imports }), xml: () => toXmlImports(imports) });
   }

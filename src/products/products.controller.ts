@@ -57,6 +57,7 @@ export class ProductsController {
     const loaded = await this.commands.execute(
       new LoadProducts({ feedId, mode: mode ?? 'update', directoryPosition: this.follower.position }, body),
     );
+    await this.shown(loaded);
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 

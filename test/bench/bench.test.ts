@@ -37,6 +37,12 @@ describe('the benchmark', () => {
       memory: 1,
       'memory projecting': 1,
       'voucher-create': 0.5,
+      million: 1,
+      'million unchanged': 1,
+      'million memory': 1,
+      'million search p99': 1,
+      'feed-restart': 1,
+      'feed-restart fold': 1,
       'esdb-append': 0.8,
       'esdb-subscribe': 0.8,
     });
