@@ -75,18 +75,41 @@ export type Order =
   | { readonly matches: readonly string[]; readonly within: string; readonly descending: true }
   | { readonly shuffled: string; readonly seed: number; readonly descending?: false };
 
-export interface Search {
-  readonly filter: Filter;
-  readonly order: readonly Order[];
+/** Where a result stands in an order: its value of each sort key, null where it has none, and its id. */
+export interface Standing {
+  readonly keys: readonly (number | null)[];
+  readonly id: string;
+}
+
+/** Which results are returned. */
+export interface Page {
   /** Results to skip and to return: `offset + size` is at most 10,000. */
   readonly offset: number;
   readonly size: number;
+  /**
+   * Goes through the results page by page, however many there are: only what stands after the last one of the page
+   * before, from the first one if null, and the answer says where the next page begins. `offset` is 0 then, `size` 1 to
+   * 9,999.
+   */
+  readonly after?: Standing | null;
+}
+
+/** How many results there are in all; where the next page begins, if it is asked for and there is one. */
+export interface Paged {
+  readonly total: number;
+  readonly next?: Standing;
+}
+
+export interface Search extends Page {
+  readonly filter: Filter;
+  readonly order: readonly Order[];
 }
 
 /** An order of groups: by the least or the greatest value that a member has of a sort key. */
 export type GroupOrder = { readonly by: 'least' | 'greatest' } & Order;
 
-export interface GroupSearch {
+/** A group stands where its sort keys and the id of its first member are. */
+export interface GroupSearch extends Page {
   readonly filter: Filter;
   /** A `column` field; every document that matches must have it. */
   readonly groupBy: string;
@@ -94,8 +117,6 @@ export interface GroupSearch {
   readonly within: readonly Order[];
   /** Order of the groups; ties by the id of the first member. */
   readonly order: readonly GroupOrder[];
-  readonly offset: number;
-  readonly size: number;
   /** Most members returned of one group: the first ones. */
   readonly members: number;
 }
@@ -189,12 +210,12 @@ export abstract class ReadStore {
   /** The documents of these ids that are there, in no order; sees every write at once. */
   abstract get(target: Target, ids: readonly string[]): Promise<readonly Found[]>;
   /** One page in order, and the number of all that match. */
-  abstract search(target: Target, search: Search): Promise<{ total: number; found: readonly Found[] }>;
+  abstract search(target: Target, search: Search): Promise<Paged & { readonly found: readonly Found[] }>;
   /** One page of groups, each with its first members in order, and the number of all groups. */
   abstract searchGroups(
     target: Target,
     search: GroupSearch,
-  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }>;
+  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }>;
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** How many of the matching documents have each value of a `column` field, so many values at a time. */
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;

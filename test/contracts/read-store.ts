@@ -2,6 +2,7 @@ import { type ReadStore } from '../../src/kernel/read-store';
 import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
 import { leasing } from './read-store/leasing';
+import { paging } from './read-store/paging';
 import { reading } from './read-store/reading';
 import { scanning } from './read-store/scanning';
 import { searching } from './read-store/searching';
@@ -37,6 +38,7 @@ export function readStoreContract(name: string, open: () => Promise<TriedStore>)
     describe('writes', () => writing(subject));
     describe('reads', () => reading(subject));
     describe('searches like an oracle that looks at every document', () => searching(subject));
+    describe('goes through what it finds page by page', () => paging(subject));
     describe('keeps, finds and orders', () => extremes(subject));
     describe('scans', () => scanning(subject));
     describe('keeps generations', () => generations(subject));

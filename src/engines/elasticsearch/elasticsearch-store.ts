@@ -8,6 +8,7 @@ import {
   type GroupCounts,
   type GroupSearch,
   type Lease,
+  type Paged,
   ReadStore,
   type Search,
   type SnapshotBatch,
@@ -76,14 +77,14 @@ export class ElasticsearchStore extends ReadStore {
     return await this.at(target, (place) => get(place, ids));
   }
 
-  async search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
+  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
     return await this.at(target, (place) => search(place, wanted));
   }
 
   async searchGroups(
     target: Target,
     wanted: GroupSearch,
-  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
     return await this.at(target, (place) => searchGroups(place, wanted));
   }
 

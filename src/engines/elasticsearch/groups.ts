@@ -1,7 +1,7 @@
-import { type Found, type GroupOrder, type GroupSearch } from '../../kernel/read-store';
+import { type Found, type GroupOrder, type GroupSearch, type Paged } from '../../kernel/read-store';
 import { type Kept, property } from './layout';
 import { queryOf } from './query';
-import { compareKeys, compareRanks, type Rank, type Ranked, Ranks } from './ranks';
+import { compareRanks, pageOf, type Rank, type Ranked, Ranks } from './ranks';
 import { foundOf } from './scan';
 import { type Place } from './search';
 import { Snapshot } from './snapshot';
@@ -21,8 +21,9 @@ interface Group {
  */
 export async function searchGroups(
   { connection, alias, layout, patience }: Place,
-  { filter, groupBy, within, order, offset, size, members }: GroupSearch,
-): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+  wanted: GroupSearch,
+): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
+  const { filter, groupBy, within, order, members } = wanted;
   const group = layout.field(groupBy, 'column').name;
   const query = queryOf(filter, layout);
   const all = new Ranks([...within, ...order], layout, group);
@@ -40,9 +41,8 @@ export async function searchGroups(
       for (const [at, key] of order.entries()) known.best[at] = better(key, known.best[at], keys[at]);
       if (inGroup(ranked, known.first) < 0) known.first = ranked;
     }
-    const page = [...groups.values()]
-      .sort((a, b) => compareKeys(order, a.best, b.best) || a.first.id.compare(b.first.id))
-      .slice(offset, offset + size);
+    const rankOf = ({ best, first }: Group): Rank => ({ keys: best, id: first.id });
+    const { page, next } = pageOf([...groups.values()], wanted, compareRanks(order), rankOf);
     const found = new Map<string, Ranked<Kept>[]>(page.map(({ name }) => [name, []]));
     if (page.length > 0) {
       query.bool.filter.push({ terms: { [property(group)]: page.map(({ name }) => name) } });
@@ -57,6 +57,7 @@ export async function searchGroups(
           .slice(0, members)
           .flatMap(({ source }) => foundOf(source)),
       ),
+      ...(next === undefined ? {} : { next }),
     };
   } finally {
     await snapshot.close();

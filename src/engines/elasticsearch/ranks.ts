@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order } from '../../kernel/read-store';
+import { type Order, type Page, type Standing } from '../../kernel/read-store';
 import { shuffler } from '../../kernel/shuffle';
 import { ID, type Kept, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';
@@ -94,12 +94,30 @@ function fieldOf(key: Order): string | undefined {
   return 'field' in key ? key.field : key.shuffled;
 }
 
+/** What is on a page of all that there are, and where the next one begins if that is asked for. */
+export function pageOf<Item>(
+  all: Item[],
+  { offset, size, after }: Page,
+  compare: (a: Rank, b: Rank) => number,
+  rankOf: (item: Item) => Rank,
+): { readonly page: readonly Item[]; readonly next: Standing | undefined } {
+  const sorted = all.sort((a, b) => compare(rankOf(a), rankOf(b)));
+  if (after === undefined) return { page: sorted.slice(offset, offset + size), next: undefined };
+  const mark = after && { keys: after.keys.map((key) => key ?? undefined), id: Buffer.from(after.id) };
+  const left = mark === null ? sorted : sorted.filter((item) => compare(rankOf(item), mark) > 0);
+  const page = left.slice(0, size);
+  const last = left.length > size ? page.at(-1) : undefined;
+  if (last === undefined) return { page, next: undefined };
+  const { keys, id } = rankOf(last);
+  return { page, next: { keys: keys.map((key) => key ?? null), id: id.toString() } };
+}
+
 /** Compares in an order: no value comes last either way, ties go by id, byte by byte. */
 export function compareRanks(order: readonly Order[]): (a: Rank, b: Rank) => number {
   return (a, b) => compareKeys(order, a.keys, b.keys) || a.id.compare(b.id);
 }
 
-export function compareKeys(
+function compareKeys(
   order: readonly Order[],
   a: readonly (number | undefined)[],
   b: readonly (number | undefined)[],

@@ -43,6 +43,11 @@ export class Score {
       : { bool: { ...bool, should: [...this.parts], minimum_should_match: 0 } };
   }
 
+  /** The score that counts make. */
+  scoreOf(counts: readonly number[]): number {
+    return this.weights.reduce((sum, weight, at) => sum + weight * (counts[at] ?? 0), 0);
+  }
+
   /** The counts that a score is made of. */
   counts(score: number): number[] {
     let rest = score;

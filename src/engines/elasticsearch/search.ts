@@ -1,9 +1,16 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Found, type Order, type Search } from '../../kernel/read-store';
+import {
+  type Found,
+  type Order,
+  type Page,
+  type Paged,
+  type Search,
+  type Standing,
+} from '../../kernel/read-store';
 import { type Connection } from './connection';
 import { ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, type Ranked, Ranks } from './ranks';
+import { compareRanks, pageOf, type Ranked, Ranks } from './ranks';
 import { foundOf } from './scan';
 import { type Matches, Score } from './score';
 import { Snapshot } from './snapshot';
@@ -22,25 +29,63 @@ export interface Place {
 export async function search(
   place: Place,
   wanted: Search,
-): Promise<{ total: number; found: readonly Found[] }> {
-  const { order, filter, offset, size } = wanted;
+): Promise<Paged & { readonly found: readonly Found[] }> {
+  const { order, filter, offset, after } = wanted;
   const { layout, connection, alias, patience } = place;
   if (!isSortable(order)) return await searchAll(place, wanted);
   const score = new Score(order.filter(isMatches), layout);
+  const size = sizeOf(wanted);
   const request: estypes.SearchRequest = {
     index: alias,
     query: score.of(queryOf(filter, layout)),
     sort: sortOf(order, layout),
     from: offset,
     size,
+    ...(after === undefined || after === null ? {} : { search_after: sortValues(after, order, score) }),
     track_total_hits: true,
     allow_partial_search_results: false,
-    filter_path: ['hits.total', 'hits.hits._source'],
+    filter_path: ['hits.total', 'hits.hits._source', ...(after === undefined ? [] : ['hits.hits.sort'])],
   };
   const { hits } = await connection.ask((client, options) => client.search<Kept>(request, options), patience);
   // Without a hit the list is left out of the answer.
-  const found = (hits.hits as typeof hits.hits | undefined) ?? [];
-  return { total: totalOf(hits), found: found.flatMap(({ _source }) => foundOf(_source)) };
+  const rows = (hits.hits as typeof hits.hits | undefined) ?? [];
+  const found = rows.slice(0, wanted.size).flatMap(({ _source }) => foundOf(_source));
+  const last = rows[wanted.size - 1]?.sort;
+  const hasNext = after !== undefined && rows.length === size && last !== undefined;
+  return { total: totalOf(hits), found, ...(hasNext ? { next: standingOf(last, order, score) } : {}) };
+}
+
+/** One more than is wanted tells whether there is a next page. */
+function sizeOf({ size, after }: Page): number {
+  return after === undefined ? size : size + 1;
+}
+
+/** What a document without a value is sorted as: beyond all that are safe integers. */
+const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
+
+/** A standing as the server sorts: counts of words that follow one another are one score. */
+function sortValues({ keys, id }: Standing, order: readonly Order[], score: Score): (string | number)[] {
+  const values = order.flatMap((key, at): (string | number)[] => {
+    if (!isMatches(key)) return [keys[at] ?? (key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
+    if (isMatches(order[at - 1])) return [];
+    return [score.scoreOf(order.flatMap((one, n) => (isMatches(one) ? [keys[n] ?? 0] : [])))];
+  });
+  return [...values, id];
+}
+
+/** The other way round. */
+function standingOf(sort: readonly unknown[], order: readonly Order[], score: Score): Standing {
+  const values = [...sort];
+  const counts: number[] = [];
+  const keys = order.map((key, at) => {
+    if (isMatches(key)) {
+      if (!isMatches(order[at - 1])) counts.push(...score.counts(Number(values.shift())));
+      return counts.shift() ?? 0;
+    }
+    const value = values.shift();
+    return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+  });
+  return { keys, id: String(values.shift()) };
 }
 
 /** The number of all hits, which was asked for. */
@@ -63,8 +108,8 @@ function isServers(key: Order): key is Sortable {
   return !('shuffled' in key);
 }
 
-function isMatches(key: Order): key is Matches {
-  return 'matches' in key;
+function isMatches(key: Order | undefined): key is Matches {
+  return key !== undefined && 'matches' in key;
 }
 
 function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
@@ -73,8 +118,7 @@ function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombina
       const name = property(layout.field(key.field, 'number').name);
       return [{ [name]: { order: key.descending === true ? 'desc' : 'asc', missing: '_last' } }];
     }
-    const previous = order[at - 1];
-    return previous !== undefined && isMatches(previous) ? [] : [{ _score: { order: 'desc' } }];
+    return isMatches(order[at - 1]) ? [] : [{ _score: { order: 'desc' } }];
   });
   return [...keys, { [ID]: 'asc' }];
 }
@@ -82,22 +126,24 @@ function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombina
 /** The same where the server cannot sort: by the keys of everything that matches. */
 async function searchAll(
   { connection, alias, layout, patience }: Place,
-  { filter, order, offset, size }: Search,
-): Promise<{ total: number; found: readonly Found[] }> {
+  wanted: Search,
+): Promise<Paged & { readonly found: readonly Found[] }> {
+  const { filter, order } = wanted;
   const snapshot = await Snapshot.open(connection, alias, patience);
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);
     const all: Ranked<undefined>[] = [];
     for await (const ranked of ranks.keys(snapshot, query)) all.push(ranked);
-    const page = all.sort(compareRanks(order)).slice(offset, offset + size);
-    const wanted = queryOf({ all: [] }, layout);
-    wanted.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
+    const { page, next } = pageOf(all, wanted, compareRanks(order), (ranked) => ranked);
+    const asked = queryOf({ all: [] }, layout);
+    asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
     const found: Ranked<Kept>[] = [];
-    for await (const ranked of ranks.whole(snapshot, wanted)) found.push(ranked);
+    for await (const ranked of ranks.whole(snapshot, asked)) found.push(ranked);
     return {
       total: all.length,
       found: found.sort(compareRanks(order)).flatMap(({ source }) => foundOf(source)),
+      ...(next === undefined ? {} : { next }),
     };
   } finally {
     await snapshot.close();

@@ -11,6 +11,7 @@ import {
   type GroupSearch,
   type Lease,
   NoGeneration,
+  type Paged,
   ReadStore,
   type Search,
   type SnapshotBatch,
@@ -95,14 +96,14 @@ export class EmbeddedStore extends ReadStore {
     return this.at(target, ({ file }) => file.all(query, JSON.stringify([...new Set(ids)])).map(foundOf));
   }
 
-  async search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
+  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
     return this.at(target, (generation) => search(requireFinished(generation), wanted));
   }
 
   async searchGroups(
     target: Target,
     wanted: GroupSearch,
-  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
     return this.at(target, (generation) => searchGroups(requireFinished(generation), wanted));
   }
 

@@ -1,7 +1,7 @@
-import { type Order, type Search } from '../../../kernel/read-store';
+import { type Order, type Search, type Standing } from '../../../kernel/read-store';
 import { and, type Hits } from './hits';
 import { column, type Layout, sortIndex } from './layout';
-import { type SortKey } from './ordering';
+import { comingAfter, type SortKey } from './ordering';
 import { join, raw, type Sql, sql } from './sql';
 
 /** What steps take, in proportion: a row read from an index; looked up and sorted; asked of the index of tokens. */
@@ -17,7 +17,7 @@ const MARGIN = 1.5;
  * where this is not faster.
  */
 export function firstRows(
-  { order, offset, size }: Search,
+  { order, offset, size, after }: Search,
   keys: readonly SortKey[],
   total: number,
   hits: Hits,
@@ -32,14 +32,11 @@ export function firstRows(
 
   const inList = partition === undefined ? raw('true') : raw(`k.${column(partition)} = p.value`);
   const list = sql`FROM keys k INDEXED BY ${raw(sortIndex(field))} WHERE ${inList}${and(hits.where)}`;
-  const inOrder = join(
-    keys.map(({ expression, direction }) => sql`${expression} ${raw(direction)}, `),
-    '',
-  );
+  const inOrder = orderedBy(keys);
   const first =
-    order.length === 1 && order[0]?.descending === true
-      ? lastOf(list, raw(`k.${column(field)}`), wanted)
-      : sql`SELECT k.row ${list} ORDER BY ${inOrder}k.id LIMIT ${wanted}`;
+    after === undefined || after === null
+      ? firstOf(list, keys, wanted)
+      : firstAfter(after, list, keys, wanted);
   const rows =
     partition === undefined
       ? sql`FROM keys k WHERE k.row IN (${first})`
@@ -48,6 +45,43 @@ export function firstRows(
   return sql`FROM (SELECT k.row AS row ${rows} ORDER BY ${inOrder}k.id LIMIT ${wanted}) f
     CROSS JOIN tokens t CROSS JOIN keys k ON k.row = f.row
     WHERE t.tokens MATCH ${hits.match} AND t.rowid = f.row`;
+}
+
+function orderedBy(keys: readonly SortKey[]): Sql {
+  return join(
+    keys.map(({ expression, direction }) => sql`${expression} ${raw(direction)}, `),
+    '',
+  );
+}
+
+/** The first rows of a list, in the order of the index if that has it. */
+function firstOf(list: Sql, keys: readonly SortKey[], wanted: number): Sql {
+  const [first] = keys;
+  return keys.length === 1 && first?.direction.startsWith('DESC') === true
+    ? lastOf(list, first.expression, wanted)
+    : sql`SELECT k.row ${list} ORDER BY ${orderedBy(keys)}k.id LIMIT ${wanted}`;
+}
+
+/**
+ * The first rows that come after a standing: of the same value those that come after by what else they are ordered by,
+ * then those of a value beyond, then those without one. The index leads to where each list begins.
+ */
+function firstAfter(after: Standing, list: Sql, keys: readonly SortKey[], wanted: number): Sql {
+  const [first, ...others] = keys;
+  const [value = null, ...values] = after.keys;
+  if (first === undefined) return firstOf(list, keys, wanted);
+  const { expression, direction } = first;
+  const beyond = raw(direction.startsWith('ASC') ? '>' : '<');
+  const rest = comingAfter({ keys: values, id: after.id }, others, raw('k.id'));
+  const parts = [firstOf(sql`${list} AND ${expression} IS ${value} AND ${rest}`, others, wanted)];
+  if (value !== null) {
+    parts.push(firstOf(sql`${list} AND ${expression} ${beyond} ${value}`, keys, wanted));
+    parts.push(firstOf(sql`${list} AND ${expression} IS NULL`, others, wanted));
+  }
+  return join(
+    parts.map((part) => sql`SELECT row FROM (${part})`),
+    ' UNION ALL ',
+  );
 }
 
 /**

@@ -1,9 +1,9 @@
-import { type Found, type GroupSearch } from '../../../kernel/read-store';
+import { type Found, type GroupSearch, type Paged } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { selected, sorted, sortKeys } from './ordering';
-import { foundOf, VERSION } from './search';
+import { asSelected, comparedTo, selected, sorted, sortKeys } from './ordering';
+import { foundOf, standingOf, VERSION } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow } from './store-file';
 
@@ -15,15 +15,25 @@ import { type SqlRow } from './store-file';
 export function searchGroups(
   generation: GenerationFile,
   wanted: GroupSearch,
-): { total: number; groups: readonly (readonly Found[])[] } {
+): Paged & { readonly groups: readonly (readonly Found[])[] } {
   const { file, layout } = generation;
-  return file.reading(() => {
+  const { after } = wanted;
+  // One more tells whether there is a next page.
+  const size = after === undefined ? wanted.size : wanted.size + 1;
+  const rows = file.reading(() => {
     const hits = hitsOf(generation, wanted.filter);
-    if (hits === undefined) return { total: 0, groups: [] };
+    if (hits === undefined) return [];
     const within = sortKeys(wanted.within, layout, hits);
     const order = sortKeys(wanted.order, layout, hits);
     const bests = wanted.order.map(({ by }, at) => `${by === 'least' ? 'min' : 'max'}(o${at}) AS o${at}, `);
+    const named = raw(order.map((_, at) => `o${at} AS b${at}, `).join(''));
+    const best = raw(order.map((_, at) => `b${at}, `).join(''));
+    const bestLast = raw(order.map((_, at) => `, b${at}`).join(''));
     const ranked = sql`rank() OVER (ORDER BY ${sorted(order, 'o')}true)`;
+    const { level, beyond } =
+      after === undefined || after === null
+        ? { level: raw('false'), beyond: raw('true') }
+        : comparedTo(after, asSelected(order, 'o'));
     const query = sql`${withRanges(hits)},
       hits AS MATERIALIZED (
         SELECT ${selected(within, 'w')}${selected(order, 'o')}k.row AS row, k.id AS id, k.version AS version,
@@ -31,32 +41,47 @@ export function searchGroups(
         ${matchingRows(hits, layout)}),
       groups AS MATERIALIZED (SELECT ${raw(bests.join(''))}name FROM hits GROUP BY name),
       foremost AS MATERIALIZED (
-        SELECT name, rank FROM (SELECT name, ${ranked} AS rank FROM groups)
-        WHERE rank <= ${wanted.offset + wanted.size}),
+        SELECT ${named}name, 0 AS rank FROM groups WHERE ${level}
+        UNION ALL
+        SELECT * FROM (SELECT ${named}name, ${ranked} AS rank FROM groups WHERE ${beyond})
+        WHERE rank <= ${wanted.offset + size}),
       members AS MATERIALIZED (
-        SELECT h.*, rank, row_number() OVER (PARTITION BY h.name ORDER BY ${sorted(within, 'w')}id) AS place
+        SELECT h.*, ${best}rank, row_number() OVER (PARTITION BY h.name ORDER BY ${sorted(within, 'w')}id) AS place
         FROM hits h CROSS JOIN foremost f ON f.name IS h.name),
       page AS MATERIALIZED (
-        SELECT name, row_number() OVER (ORDER BY rank, id) AS number FROM members WHERE place = 1
-        ORDER BY number LIMIT ${wanted.size} OFFSET ${wanted.offset})
-      SELECT total, number, id, version, body
+        SELECT name, row_number() OVER (ORDER BY rank, id) AS number FROM members
+        WHERE place = 1 AND (rank > 0 OR id > ${after?.id ?? ''})
+        ORDER BY number LIMIT ${size} OFFSET ${wanted.offset})
+      SELECT total, number, id, version, body${bestLast}
       FROM (SELECT count(*) AS total FROM groups) LEFT JOIN (
-        SELECT number, place, m.id, ${raw(VERSION)} AS version, body
+        SELECT number, place, m.id, ${raw(VERSION)} AS version, body${bestLast}
         FROM members m CROSS JOIN page ON page.name IS m.name CROSS JOIN bodies USING (row)
         WHERE place <= ${wanted.members})
       ORDER BY number, place`;
-    return groupsOf(file.all(query.text, ...query.values));
+    return file.all(query.text, ...query.values);
   });
+  const total = Number(rows[0]?.[0] ?? 0);
+  const groups = groupsOf(rows);
+  const shown = groups.slice(0, wanted.size);
+  const [, , id, , , ...keys] = shown.at(-1)?.[0] ?? [];
+  return {
+    total,
+    groups: shown.map((group) => group.map(([, , ...found]) => foundOf(found))),
+    ...(after === undefined || groups.length < size || id === undefined
+      ? {}
+      : { next: standingOf(id, keys) }),
+  };
 }
 
-/** Cuts rows of total, number of the group, id, version and body. */
-function groupsOf(rows: readonly SqlRow[]): { total: number; groups: readonly (readonly Found[])[] } {
-  const groups = new Map<unknown, Found[]>();
-  for (const [, number, ...found] of rows) {
+/** Cuts rows of total, number of the group, id, version, body and sort keys of the group. */
+function groupsOf(rows: readonly SqlRow[]): readonly (readonly SqlRow[])[] {
+  const groups = new Map<unknown, SqlRow[]>();
+  for (const row of rows) {
+    const [, number] = row;
     if (number === null) continue;
     const group = groups.get(number);
-    if (group === undefined) groups.set(number, [foundOf(found)]);
-    else group.push(foundOf(found));
+    if (group === undefined) groups.set(number, [row]);
+    else group.push(row);
   }
-  return { total: Number(rows[0]?.[0] ?? 0), groups: [...groups.values()] };
+  return [...groups.values()];
 }

@@ -1,4 +1,4 @@
-import { type Order } from '../../../kernel/read-store';
+import { type Order, type Standing } from '../../../kernel/read-store';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
@@ -58,4 +58,37 @@ export function selected(keys: readonly SortKey[], prefix: string): Sql {
 /** The keys to be sorted by, as they were selected: `…, `. */
 export function sorted(keys: readonly SortKey[], prefix: string): Sql {
   return raw(keys.map(({ direction }, at) => `${prefix}${at} ${direction}, `).join(''));
+}
+
+/** The keys as they were selected. */
+export function asSelected(keys: readonly SortKey[], prefix: string): readonly SortKey[] {
+  return keys.map(({ direction }, at) => ({ expression: raw(`${prefix}${at}`), direction }));
+}
+
+/** What stands level with the keys of a standing, and what they stand before. */
+export function comparedTo(
+  { keys: values }: Standing,
+  keys: readonly SortKey[],
+): { readonly level: Sql; readonly beyond: Sql } {
+  const level: Sql[] = [];
+  const beyond: Sql[] = [];
+  for (const [at, { expression, direction }] of keys.entries()) {
+    const value = values[at] ?? null;
+    if (value !== null) {
+      const comparison = raw(direction.startsWith('ASC') ? '>' : '<');
+      const further = sql`(${expression} ${comparison} ${value} OR ${expression} IS NULL)`;
+      beyond.push(chain([...level, further], 'AND'));
+    }
+    level.push(sql`${expression} IS ${value}`);
+  }
+  return {
+    level: level.length === 0 ? raw('true') : chain(level, 'AND'),
+    beyond: beyond.length === 0 ? raw('false') : chain(beyond, 'OR'),
+  };
+}
+
+/** What comes after a standing: beyond its keys, or level with them and of a greater id. */
+export function comingAfter(standing: Standing, keys: readonly SortKey[], id: Sql): Sql {
+  const { level, beyond } = comparedTo(standing, keys);
+  return sql`(${beyond} OR (${level} AND ${id} > ${standing.id}))`;
 }

@@ -1,11 +1,11 @@
-import { type Found, type Search } from '../../../kernel/read-store';
+import { type Found, type Paged, type Search, type Standing } from '../../../kernel/read-store';
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
 import { countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
-import { selected, sorted, type SortKey, sortKeys } from './ordering';
+import { asSelected, comingAfter, selected, sorted, type SortKey, sortKeys } from './ordering';
 import { isLong } from './selection';
 import { raw, type Sql, sql } from './sql';
-import { type SqlRow } from './store-file';
+import { type SqlRow, type SqlValue } from './store-file';
 
 /** A version as it is written outside. */
 export const VERSION = `format('%019d', version)`;
@@ -15,48 +15,72 @@ export function foundOf([id, version, body]: SqlRow): Found {
   return { id: String(id), version: String(version), body: String(body) };
 }
 
+/** Where a result stands, from its sort keys and its id. */
+export function standingOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Standing {
+  return { keys: keys.map((key) => (key === null ? null : Number(key))), id: String(id) };
+}
+
 /** One page in order, and the number of all that match, of one moment. */
 export function search(
   generation: GenerationFile,
   wanted: Search,
-): { total: number; found: readonly Found[] } {
-  return generation.file.reading(() => {
-    const hits = hitsOf(generation, wanted.filter);
-    if (hits === undefined) return { total: 0, found: [] };
-    const keys = sortKeys(wanted.order, generation.layout, hits);
-    const all = matchingRows(hits, generation.layout);
-    if (isLong(hits.match)) {
-      // To count on the way is faster than to go through the list twice.
-      const { total, found } = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
-      if (total !== undefined) return { total, found };
-    }
-    const total = countOf(generation, hits);
-    const expected = Math.min(wanted.size, total - wanted.offset);
-    if (expected <= 0) return { total, found: [] };
-    for (const rows of [firstRows(wanted, keys, total, hits, generation.layout), all]) {
-      if (rows === undefined) continue;
-      const { found } = page(generation, wanted, hits, keys, rows, sql`${total}`);
-      if (found.length === expected) return { total, found };
-    }
-    return { total, found: [] };
-  });
+): Paged & { readonly found: readonly Found[] } {
+  // One more tells whether there is a next page.
+  const { after } = wanted;
+  const size = after === undefined ? wanted.size : wanted.size + 1;
+  const { total, rows } = generation.file.reading(() => rowsOf(generation, { ...wanted, size }));
+  const found = rows.slice(0, wanted.size).map(foundOf);
+  const last = rows[wanted.size - 1];
+  if (after === undefined || rows.length < size || last === undefined) return { total, found };
+  const [id, , , , ...keys] = last;
+  return { total, found, next: standingOf(id, keys) };
 }
 
-/** A page of these rows; the total is there unless the page is empty. */
+/** Rows of id, version, body, total and sort keys. */
+interface Rows {
+  readonly total: number;
+  readonly rows: readonly SqlRow[];
+}
+
+function rowsOf(generation: GenerationFile, wanted: Search): Rows {
+  const hits = hitsOf(generation, wanted.filter);
+  if (hits === undefined) return { total: 0, rows: [] };
+  const keys = sortKeys(wanted.order, generation.layout, hits);
+  const all = matchingRows(hits, generation.layout);
+  if (isLong(hits.match) && (wanted.after ?? null) === null) {
+    // To count on the way is faster than to go through the list twice.
+    const rows = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
+    if (rows[0] !== undefined) return { total: Number(rows[0][3]), rows };
+  }
+  const total = countOf(generation, hits);
+  const expected = Math.min(wanted.size, total - wanted.offset);
+  if (expected <= 0) return { total, rows: [] };
+  for (const from of [firstRows(wanted, keys, total, hits, generation.layout), all]) {
+    if (from === undefined) continue;
+    const rows = page(generation, wanted, hits, keys, from, sql`${total}`);
+    if (rows.length === expected || from === all) return { total, rows };
+  }
+  return { total, rows: [] };
+}
+
 function page(
   { file }: GenerationFile,
-  { size, offset }: Search,
+  { size, offset, after }: Search,
   hits: Hits,
   keys: readonly SortKey[],
   rows: Sql,
   total: Sql,
-): { total: number | undefined; found: readonly Found[] } {
+): readonly SqlRow[] {
+  const candidates = sql`SELECT ${selected(keys, 'o')}k.row AS row, k.id AS id, k.version AS version, ${total} AS total
+    ${rows}`;
+  const told =
+    after === undefined || after === null
+      ? candidates
+      : sql`SELECT * FROM (${candidates})
+    WHERE ${comingAfter(after, asSelected(keys, 'o'), raw('id'))}`;
   const query = sql`${withRanges(hits)},
-    page AS MATERIALIZED (
-      SELECT ${selected(keys, 'o')}k.row AS row, k.id AS id, k.version AS version, ${total} AS total ${rows}
-      ORDER BY ${sorted(keys, 'o')}k.id LIMIT ${size} OFFSET ${offset})
-    SELECT id, ${raw(VERSION)}, body, total
+    page AS MATERIALIZED (${told} ORDER BY ${sorted(keys, 'o')}id LIMIT ${size} OFFSET ${offset})
+    SELECT id, ${raw(VERSION)}, body, total${raw(keys.map((_, at) => `, o${at}`).join(''))}
     FROM page CROSS JOIN bodies USING (row) ORDER BY ${sorted(keys, 'o')}id`;
-  const found = file.all(query.text, ...query.values);
-  return { total: found[0] === undefined ? undefined : Number(found[0][3]), found: found.map(foundOf) };
+  return file.all(query.text, ...query.values);
 }

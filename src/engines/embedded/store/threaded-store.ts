@@ -4,6 +4,7 @@ import {
   type GroupCount,
   type GroupCounts,
   type GroupSearch,
+  type Paged,
   type Search,
   type Target,
 } from '../../../kernel/read-store';
@@ -24,14 +25,14 @@ export class ThreadedStore extends EmbeddedStore {
     return this.readers.ask((store) => store.get(target, ids));
   }
 
-  override search(target: Target, wanted: Search): Promise<{ total: number; found: readonly Found[] }> {
+  override search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
     return this.readers.ask((store) => store.search(target, wanted));
   }
 
   override searchGroups(
     target: Target,
     wanted: GroupSearch,
-  ): Promise<{ total: number; groups: readonly (readonly Found[])[] }> {
+  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
     return this.readers.ask((store) => store.searchGroups(target, wanted));
   }
 
