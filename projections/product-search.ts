@@ -4,7 +4,10 @@ import {
   type Found,
   type GroupOrder,
   type Order,
+  type Page,
+  type Paged,
   type ReadStore,
+  type Standing,
 } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
@@ -50,11 +53,8 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
 
 export type ProductOrder = 'priceAsc' | 'priceDesc' | 'modificationDateAsc' | 'modificationDateDesc';
 
-/** Which of the results: `offset + size` is at most `SEARCH_CAP`. */
-export interface SearchWindow {
-  readonly offset: number;
-  readonly size: number;
-}
+/** Which of the results: `offset + size` is at most `SEARCH_CAP`; with `after` all of them can be gone through. */
+type SearchWindow = Page;
 
 /** The part of the results that a page is, within the cap and below `limit` (`docs/decisions.md#p3`). */
 export function searchWindow(page = 1, pageSize = 100, limit = Infinity): SearchWindow {
@@ -62,6 +62,11 @@ export function searchWindow(page = 1, pageSize = 100, limit = Infinity): Search
   const end = Math.min(SEARCH_CAP, limit);
   const offset = Math.min((Math.max(page, 1) - 1) * perPage, end);
   return { offset, size: Math.min(perPage, end - offset) };
+}
+
+/** The page that begins after a result, or at the first one (`docs/decisions.md#p28`). */
+export function windowAfter(after: Standing | null, pageSize = 100): SearchWindow {
+  return { offset: 0, size: Math.min(pageSize, SEARCH_CAP), after };
 }
 
 /** All that pages of a search can have. */
@@ -73,13 +78,13 @@ export function wholeWindow(limit?: number): SearchWindow {
 export async function searchProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<{ total: number; offers: readonly Offer[] }> {
-  const { total, found } = await store.search(TARGET, {
+): Promise<Paged & { readonly offers: readonly Offer[] }> {
+  const { found, ...paged } = await store.search(TARGET, {
     filter: await filterOf(store, criteria),
     order: orderOf(criteria),
     ...criteria.window,
   });
-  return { total, offers: await mapInSlices(found, toOffer) };
+  return { ...paged, offers: await mapInSlices(found, toOffer) };
 }
 
 /**
@@ -89,9 +94,9 @@ export async function searchProducts(
 export async function searchGroupedProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<{ total: number; groups: readonly (readonly Offer[])[] }> {
+): Promise<Paged & { readonly groups: readonly (readonly Offer[])[] }> {
   const { size } = criteria.window;
-  const { total, groups } = await store.searchGroups(TARGET, {
+  const { groups, ...paged } = await store.searchGroups(TARGET, {
     filter: await filterOf(store, criteria),
     groupBy: 'groupId' satisfies ProductField,
     within: [{ field: 'price' }],
@@ -99,7 +104,7 @@ export async function searchGroupedProducts(
     members: Math.min(OFFERS.group, Math.floor(OFFERS.answer / Math.max(1, size))),
     ...criteria.window,
   });
-  return { total, groups: await mapInSlices(groups, (group) => group.map(toOffer)) };
+  return { ...paged, groups: await mapInSlices(groups, (group) => group.map(toOffer)) };
 }
 
 const TARGET = { collection: products.collection.name };

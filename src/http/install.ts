@@ -12,6 +12,7 @@ const CORS = {
   methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
   exposedHeaders: [
     'X-Log-Position',
+    'X-Next-Cursor',
     'X-Next-Since',
     'X-RateLimit-Limit',
     'X-RateLimit-Remaining',

@@ -8,7 +8,7 @@ type Dates = OutputView['dates'];
 /** Root of a search's answer (Document 1, Product (search and bulk output), XML response shape). */
 export function toXmlResult(
   vendor: string,
-  totalHits: number,
+  productHeader: { readonly totalHits: number; readonly nextCursor?: string },
   products: readonly OutputProduct[],
   dates: Dates,
 ): XmlElement {
@@ -19,7 +19,7 @@ export function toXmlResult(
         xmlns: `urn:com:${vendor}:pf:model:xml:output`,
         'xmlns:ns2': `urn:com:${vendor}:pf:model:xml:common`,
       },
-      productHeader: { totalHits },
+      productHeader: { ...productHeader },
       products: { product: products.map((product) => toXmlProduct(product, dates)) },
     },
   };

@@ -34,15 +34,19 @@ export class ProductsController {
   @Offers('json', 'xml', 'csv')
   async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
     const style = csvStyleOf(keys);
-    const { totalHits, products, dates, customFields } = await this.queries.search(keys, caller);
+    const { totalHits, nextCursor, products, dates, customFields } = await this.queries.search(keys, caller);
     const { format } = keys;
+    const productHeader = { totalHits, ...(nextCursor === undefined ? {} : { nextCursor }) };
     return new Answer(
       {
-        json: () => ({ productHeader: { totalHits }, products: products.map(toJsonProduct) }),
-        xml: () => toXmlResult(this.settings.vendor, totalHits, products, dates),
+        json: () => ({ productHeader, products: products.map(toJsonProduct) }),
+        xml: () => toXmlResult(this.settings.vendor, productHeader, products, dates),
         csv: () => csvPieces(products, csvLayout({ ...style, dates, customFields })),
       },
-      format === undefined ? {} : { format },
+      {
+        ...(format === undefined ? {} : { format }),
+        ...(nextCursor === undefined ? {} : { headers: { 'X-Next-Cursor': nextCursor } }),
+      },
     );
   }
 

@@ -6,13 +6,15 @@ import {
   searchProducts,
   searchWindow,
   wholeWindow,
+  windowAfter,
 } from '../../projections/product-search';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
-import { ReadStore } from '../kernel/read-store';
+import { type Paged, ReadStore } from '../kernel/read-store';
+import { cursorOf, toCursor } from './cursor';
 import { mapInSlices } from '../kernel/slices';
 import { wordsOf } from '../wire/words';
 import { type Offer } from './offer';
@@ -37,6 +39,8 @@ export const PRODUCT_SETTINGS = Symbol('ProductSettings');
 /** The answer to a search, in no format yet. */
 export interface SearchResult {
   readonly totalHits: number;
+  /** What leads to the next page, where it is asked for and there is one (`docs/decisions.md#p28`). */
+  readonly nextCursor?: string;
   readonly products: readonly OutputProduct[];
   readonly dates: OutputView['dates'];
   /** Names of all custom fields of the whole result, asked for by `csvFlattenFields`. */
@@ -57,7 +61,7 @@ export class ProductQueries {
     const { directory } = this.follower;
     const criteria = criteriaOf(keys, directory, caller);
     const isGrouped = keys.groupOffersByProduct === true;
-    const { total, groups } = await this.find(criteria, isGrouped);
+    const { total, next, groups } = await this.find(criteria, isGrouped);
     const dates = keys.dateOutputFormat ?? 'epoch';
     const prices = await this.pricesFor(groups.flat(), keys.priceHistory === true);
     const view: OutputView = {
@@ -69,20 +73,22 @@ export class ProductQueries {
       ...(prices === undefined ? {} : { prices }),
     };
     const products = await mapInSlices(groups.filter(isSome), (group) => toOutput(group, view));
-    if (keys.csvFlattenFields !== true) return { totalHits: total, products, dates };
+    const nextCursor = next && toCursor(keys, next);
+    const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), products, dates };
+    if (keys.csvFlattenFields !== true) return result;
     const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped);
     // What is on the page has its columns, even if it has changed since the page was found.
     const customFields = customFieldNames([...products, ...whole.groups.flatMap(productOf)]);
-    return { totalHits: total, products, dates, customFields };
+    return { ...result, customFields };
   }
 
   private async find(
     criteria: ProductCriteria,
     isGrouped: boolean,
-  ): Promise<{ total: number; groups: readonly (readonly Offer[])[] }> {
+  ): Promise<Paged & { readonly groups: readonly (readonly Offer[])[] }> {
     if (isGrouped) return searchGroupedProducts(this.store, criteria);
-    const { total, offers } = await searchProducts(this.store, criteria);
-    return { total, groups: offers.map((offer) => [offer]) };
+    const { offers, ...paged } = await searchProducts(this.store, criteria);
+    return { ...paged, groups: offers.map((offer) => [offer]) };
   }
 
   private async pricesFor(
@@ -146,12 +152,15 @@ function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): Pro
       : {
           tdCategoryId: [...new Set(keys.tdCategoryId.flatMap((id) => directory.descendantsOf(String(id))))],
         }),
-    window: searchWindow(
-      atLeast(0, 'page', keys.page),
-      atLeast(1, 'pageSize', keys.pageSize),
-      atLeast(0, 'limit', keys.limit),
-    ),
+    window: windowOf(keys),
   };
+}
+
+function windowOf(keys: SearchKeys): ProductCriteria['window'] {
+  const after = cursorOf(keys);
+  const pageSize = atLeast(1, 'pageSize', keys.pageSize);
+  if (after !== undefined) return windowAfter(after, pageSize);
+  return searchWindow(atLeast(0, 'page', keys.page), pageSize, atLeast(0, 'limit', keys.limit));
 }
 
 function given<Key extends keyof SearchKeys>(

@@ -47,6 +47,7 @@ export const searchKeys = {
   page: { type: INTEGER },
   pageSize: { type: INTEGER },
   limit: { type: INTEGER },
+  cursor: { type: TEXT },
   groupOffersByProduct: { type: BOOLEAN },
   priceHistory: { type: BOOLEAN },
   dateOutputFormat: { type: DATE_FORMAT },

@@ -72,7 +72,7 @@ const NO_PRODUCTS = '<products/>';
 
 /** The text that the answer to a search has. */
 function xmlFormat({ pretty, vendor, dates }: FormatOptions, totalHits: number): FeedFormat {
-  const empty = [...xmlPieces(toXmlResult(vendor, totalHits, [], dates), { pretty })].join('');
+  const empty = [...xmlPieces(toXmlResult(vendor, { totalHits }, [], dates), { pretty })].join('');
   const at = empty.indexOf(NO_PRODUCTS);
   const end = empty.slice(at + NO_PRODUCTS.length);
   const closing = `${pretty ? '\n  ' : ''}</products>`;

@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto';
+import { type Standing } from '../kernel/read-store';
+import { csvKeys } from './csv-keys';
+import { productFaults as fault } from './faults';
+import { type SearchKeys } from './search-keys';
+
+/** What begins a search that is gone through by cursor. */
+const FIRST = '*';
+
+/** Characters: far more than any that is given out. */
+const LONGEST = 1_000;
+
+/** What a cursor is no part of: how many results a page has, and how they are shown. */
+const SHOWING: ReadonlySet<string> = new Set([
+  ...Object.keys(csvKeys),
+  'cursor',
+  'pageSize',
+  'sourceproducturl',
+  'priceHistory',
+  'dateOutputFormat',
+]);
+
+/** With a cursor these mean nothing (`docs/decisions.md#x53`). */
+const EXCLUDED = ['page', 'limit', 'csvFlattenFields'] as const satisfies readonly (keyof SearchKeys)[];
+
+/**
+ * After which result the page asked for begins, null for the first one; undefined where none is asked for by cursor.
+ * Raises `PF_430` for a cursor that is none, or was made for another search.
+ */
+export function cursorOf(keys: SearchKeys): Standing | null | undefined {
+  const { cursor } = keys;
+  if (cursor === undefined) return undefined;
+  for (const name of EXCLUDED) {
+    const value = keys[name];
+    if (value !== undefined && value !== false)
+      throw fault.illegalValue(`${name}=${value}: accepted is none together with cursor`);
+  }
+  if (cursor === FIRST) return null;
+  const read = cursor.length > LONGEST ? undefined : readCursor(cursor);
+  if (read === undefined)
+    throw fault.illegalValue(
+      `cursor=${cursor.slice(0, 100)}: accepted are * and the nextCursor of the page before`,
+    );
+  if (read.search !== searchOf(keys))
+    throw fault.illegalValue(
+      `cursor=${cursor.slice(0, 100)}: it was made for a search with other keys or in another order; accepted are * and the nextCursor of the page before`,
+    );
+  return read.standing;
+}
+
+/** The cursor of the page that begins after a result. */
+export function toCursor(keys: SearchKeys, { id, keys: values }: Standing): string {
+  return Buffer.from(JSON.stringify([searchOf(keys), id, ...values])).toString('base64url');
+}
+
+function readCursor(cursor: string): { readonly search: string; readonly standing: Standing } | undefined {
+  const [search, id, ...keys] = listIn(Buffer.from(cursor, 'base64url').toString());
+  if (typeof search !== 'string' || typeof id !== 'string' || !keys.every(isKey)) return undefined;
+  return { search, standing: { id, keys } };
+}
+
+function listIn(text: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+function isKey(value: unknown): value is number | null {
+  return value === null || Number.isSafeInteger(value);
+}
+
+/** What tells searches apart: all keys that say what is found and in which order. */
+function searchOf(keys: SearchKeys): string {
+  const chosen = Object.entries(keys).filter(([name, value]) => !SHOWING.has(name) && value !== undefined);
+  return hash('sha256', JSON.stringify(chosen.sort(([a], [b]) => (a < b ? -1 : 1)))).slice(0, 22);
+}
