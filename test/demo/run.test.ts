@@ -47,7 +47,7 @@ describe('Running the demonstration', () => {
     const { lines } = await run(true);
     expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
     expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
-    expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(5);
+    expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(7);
     expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
   });

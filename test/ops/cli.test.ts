@@ -218,6 +218,43 @@ describe('affilog categories import (decisions P29)', () => {
   });
 });
 
+describe('affilog mappings (decisions X60)', () => {
+  const desk = (...args: readonly string[]) => run(['mappings', ...args], { DATA_DIR: dataDir });
+  beforeEach(async () => {
+    await run(['network', 'import', await fileOf(smallNetwork())], { DATA_DIR: dataDir });
+    // Nothing is counted before there is a read model.
+    await run(['rebuild', 'all'], { DATA_DIR: dataDir });
+  });
+
+  it('lists, maps and unmaps', async () => {
+    expect((await desk('map', '--feed', '302', '--name', 'Lys', '--category', '42')).out).toBe(
+      'line 1\tmapped\t\n',
+    );
+    expect((await desk('list', '--feed', '302')).out).toBe('mapped\t0\tLys\t42\tLights\n');
+    expect((await desk('unmap', '--feed', '302', '--name', 'Lys')).out).toBe('line 1\tunmapped\t\n');
+    expect((await desk('list', '--feed', '302')).out).toBe('');
+  });
+
+  it('imports CSV: reports each line, does the good ones, ends with 1 if one was refused', async () => {
+    const file = await fileOf('feedId,name,categoryId\n302,Lys,42\n302,Sykler,77\n');
+    expect(await desk('import', file)).toEqual({
+      code: 1,
+      out: 'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: there is no such platform category\n',
+      err: 'affilog: 1 of 2 lines were refused\n',
+    });
+    expect((await directoryOf()).mappingOf(302, 'Lys')).toBe('42');
+  });
+
+  it('suggests for a name, with scores', async () => {
+    const { out } = await desk('suggest', '--name', 'Biciclette', '--most', '1');
+    expect(out).toBe('Biciclette\t1.000\t4\tBicycles\n');
+  });
+
+  it('knows the feeds there are', async () => {
+    expect(await desk('list', '--feed', '7')).toMatchObject({ code: 2 });
+  });
+});
+
 describe('affilog rebuild', () => {
   const projections = PROJECTIONS.map(({ collection }) => collection.name);
 
