@@ -48,7 +48,7 @@ describe('Running the demonstration', () => {
     expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
     expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
     expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(7);
-    expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(2);
     expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
   });
 
