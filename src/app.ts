@@ -13,6 +13,7 @@ import { CLOCK, type Clock } from './http/clock';
 import { DescribeModule } from './http/describe/describe.module';
 import { type Described } from './http/describe/described';
 import { installHttp } from './http/install';
+import { type Service } from './http/service';
 import { SHOWN, type Shown } from './http/shown';
 import { type Position } from './kernel/event';
 import { EventLog } from './kernel/event-log';
@@ -27,7 +28,6 @@ import {
 import { MappingsController } from './ops/mappings/mappings.controller';
 import { opsService } from './ops/mappings/ops-service';
 import { type ProductLoader } from './products/commands';
-import { productDescription } from './products/description';
 import { CountedFeeds } from './products/feed-counts';
 import { countedFeeds } from './products/counted.queries';
 import { FeedVersions } from './products/feed-version';
@@ -50,6 +50,8 @@ export interface AppParts {
   readonly log?: FastifyBaseLogger;
   readonly now?: Clock;
 }
+
+const SERVICES: readonly Service[] = [productService, voucherService, opsService];
 
 /** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
@@ -105,7 +107,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   };
   const failures = { unexpectedFailures: 0 };
   const baseUrl = (): string => baseUrlAt(config, portOf(app) ?? config.port);
-  const described = { vendor: config.vendor, baseUrl, descriptions: [productDescription] };
+  const described = { vendor: config.vendor, baseUrl, services: SERVICES };
   const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
     AppModule.of(parts, { shown, failures, described, now }),
     httpAdapter(log),
@@ -116,7 +118,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     },
   );
   installHttp(app, {
-    services: [productService, voucherService, opsService],
+    services: SERVICES,
     baseUrl,
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,

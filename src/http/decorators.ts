@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import { type FastifyRequest } from 'fastify';
 import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type OperationText } from '../wire/description';
 import { type Format } from '../wire/format';
 import { readKeys, type KeyTable } from '../wire/keys';
 import { PostedBody } from './posted-body';
@@ -32,6 +33,11 @@ function admissionOf(context: ExecutionContext): Admission & { readonly request:
 
 export const KINDS = 'affilog:kinds';
 export const FORMATS = 'affilog:formats';
+export const KEYS = 'affilog:keys';
+export const TEXT = 'affilog:text';
+
+/** What is told of an operation to those who are to use it. */
+export const Told = (text: OperationText) => SetMetadata(TEXT, text);
 
 /** Which kinds of callers an operation is for; without it, all that have a token of the service. */
 export const For = (...kinds: readonly CallerOfToken['kind'][]) => SetMetadata(KINDS, kinds);
@@ -44,11 +50,18 @@ export const Caller = createParamDecorator(
   (_: unknown, context): CallerOfToken => admissionOf(context).caller,
 );
 
-/** Parameter: the keys of the request by a table, of type `Keys<typeof table>`. */
-export const RequestKeys = createParamDecorator((table: KeyTable, context) => {
+const keysOf = createParamDecorator((table: KeyTable, context) => {
   const { request, service } = admissionOf(context);
   return readKeys(table, factsOf(request.raw).target, service.keyFaults);
 });
+
+/** Parameter: the keys of the request by a table, of type `Keys<typeof table>`. */
+export function RequestKeys(table: KeyTable): ParameterDecorator {
+  return (controller, method, index) => {
+    if (method !== undefined) Reflect.defineMetadata(KEYS, table, controller, method);
+    keysOf(table)(controller, method, index);
+  };
+}
 
 /** Parameter: the posted body, a `PostedBody`. */
 export const Posted = createParamDecorator((_: unknown, context): PostedBody => {

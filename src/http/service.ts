@@ -2,6 +2,7 @@ import { type Caller } from '../directory/organisations';
 import { type System } from '../directory/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Position } from '../kernel/event';
+import { type Description } from '../wire/description';
 import { type BodyFaults, type Format } from '../wire/format';
 import { type KeyFaults } from '../wire/keys';
 
@@ -16,6 +17,8 @@ export interface Service {
   /** Formats that `Accept` may choose (`docs/decisions.md#a1`). */
   readonly byAccept: readonly Format[];
   readonly keyFaults: KeyFaults;
+  /** What is told of it to those who are to use it, if it is. */
+  readonly description?: Description;
   readonly bodyFaults: BodyFaults;
   readonly faults: {
     /** A bug of ours (`docs/decisions.md#a12`). */

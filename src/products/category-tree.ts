@@ -4,20 +4,20 @@ import { type CategoryDefinition } from '../directory/events';
 import { type XmlElement } from '../wire/xml-write';
 import { type FeedCounts } from './category-counts';
 
-const node = z.object({
+export const categoryNode = z.object({
   /** Of the name: English where there is none in the language asked for. */
   language: z.string(),
   name: z.string(),
   id: z.string(),
   productCount: z.int(),
   get children() {
-    return z.array(node);
+    return z.array(categoryNode);
   },
 });
-type CategoryNode = z.infer<typeof node>;
+type CategoryNode = z.infer<typeof categoryNode>;
 
 /** Document 1, Category tree node (`docs/decisions.md#p20`). */
-export const categoryTrees = z.object({ categoryTrees: z.array(node) });
+export const categoryTrees = z.object({ categoryTrees: z.array(categoryNode) });
 export type CategoryTrees = z.infer<typeof categoryTrees>;
 
 const ENGLISH = 'en';

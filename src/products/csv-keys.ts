@@ -26,10 +26,13 @@ const ONE = new RegExp(`^${USABLE}$`);
 
 /** Document 1, CSV export: the keys beside those of what is exported. */
 export const csvKeys = {
-  format: { type: oneOf('csv', 'json', 'xml') },
-  csvSeparators: { type: SEPARATORS },
-  csvEmbrace: { type: EMBRACE },
-  csvFlattenFields: { type: BOOLEAN },
+  format: { type: oneOf('csv', 'json', 'xml'), says: 'Format of the answer, whatever the extension' },
+  csvSeparators: {
+    type: SEPARATORS,
+    says: 'Between columns, values of a cell, parts of a value; by default ,;:',
+  },
+  csvEmbrace: { type: EMBRACE, says: 'What each cell of CSV is embraced by; by default a double quote' },
+  csvFlattenFields: { type: BOOLEAN, says: 'Gives each custom field a column of its own' },
 } as const satisfies KeyTable;
 
 /** How the keys want CSV to be written, if it is; raises PF_430 when the embrace is a separator too. */

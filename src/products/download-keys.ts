@@ -7,14 +7,18 @@ import { DATE_FORMAT } from './search-keys';
 
 /** Document 1, Bulk download of a feed; beyond it `docs/decisions.md#p10`, `#p16`, `#p17`, `#p28`. */
 export const downloadKeys = {
-  fid: { type: INTEGER, required: true },
-  sourceproducturl: { type: BOOLEAN, inQuery: true },
-  page: { type: INTEGER },
-  pageSize: { type: INTEGER },
-  priceHistory: { type: BOOLEAN },
-  dateOutputFormat: { type: DATE_FORMAT },
-  compress: { type: oneOf('gz') },
-  since: { type: SINCE },
+  fid: { type: INTEGER, required: true, says: 'Feed to download' },
+  sourceproducturl: {
+    type: BOOLEAN,
+    inQuery: true,
+    says: 'Adds the advertiser’s URL without tracking, for publishers',
+  },
+  page: { type: INTEGER, says: 'Page of the feed, from 1' },
+  pageSize: { type: INTEGER, says: 'Products on a page, 100 if not given' },
+  priceHistory: { type: BOOLEAN, says: 'Adds all prices there have been' },
+  dateOutputFormat: { type: DATE_FORMAT, says: 'Dates as ISO 8601 in place of milliseconds' },
+  compress: { type: oneOf('gz'), says: 'Compresses the answer, whatever the client accepts' },
+  since: { type: SINCE, says: 'Only what has changed since: a date, or the X-Next-Since of the last answer' },
   ...csvKeys,
 } as const satisfies KeyTable;
 
@@ -22,7 +26,7 @@ export type DownloadKeys = Keys<typeof downloadKeys>;
 
 /** Document 1, Feed last-updated time. */
 export const lastUpdatedKeys = {
-  fid: { type: INTEGER, required: true },
+  fid: { type: INTEGER, required: true, says: 'Feed to tell of' },
 } as const satisfies KeyTable;
 
 /** Products on a page whose size is not given. */

@@ -5,7 +5,7 @@ import { products } from '../../projections/products';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Offers, RequestKeys } from '../http/decorators';
+import { Caller, For, Offers, RequestKeys, Told } from '../http/decorators';
 import { StreamedAnswer, type Streamed, type StreamRequest } from '../http/streamed-answer';
 import { ReadStore } from '../kernel/read-store';
 import { hasVersion } from '../wire/conditions';
@@ -19,6 +19,7 @@ import { type ProductExporter } from './download/rendered-feed';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
 import { FeedVersions } from './feed-version';
+import { productOperations as told } from './operations';
 import { ownFeed, PRODUCT_SETTINGS, type ProductSettings } from './queries';
 
 export const EXPORTER = Symbol('ProductExporter');
@@ -37,6 +38,7 @@ export class DownloadsController {
   ) {}
 
   @Get()
+  @Told(told.downloadFeed)
   @For('advertiser', 'publisher')
   @Offers('json', 'xml', 'csv')
   download(@Caller() caller: CallerOfToken, @RequestKeys(downloadKeys) keys: DownloadKeys): StreamedAnswer {
@@ -68,6 +70,7 @@ export class DownloadsController {
   }
 
   @Get('lastUpdated')
+  @Told(told.getLastUpdated)
   @For('advertiser', 'publisher')
   async lastUpdated(
     @Caller() caller: CallerOfToken,

@@ -1,7 +1,7 @@
 import { faultsOf } from '../kernel/fault';
 
 /** Document 1, Errors: the rows of module Products. What each is used for: `docs/decisions.md#p2`. */
-const productFaultTable = {
+export const productFaultTable = {
   parametersMissing: ['PF_200', 400, 'Parameters missing'],
   noParsableContent: ['PF_210', 400, 'No parsable content received'],
   unexpected: ['PF_230', 400, 'Unexpected and unknown error'],

@@ -3,7 +3,7 @@ import { type FeedDefinition } from '../directory/events';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, RequestKeys } from '../http/decorators';
+import { Caller, For, RequestKeys, Told } from '../http/decorators';
 import { INTEGER } from '../wire/key-types';
 import { type Keys } from '../wire/keys';
 import { toXmlMappings } from './category-mappings';
@@ -12,6 +12,7 @@ import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
+import { productOperations as told } from './operations';
 import { ownFeed } from './queries';
 
 /** Document 1: category tree, category mapping status, feed list. */
@@ -23,6 +24,7 @@ export class FeedsController {
   ) {}
 
   @Get('productCategories')
+  @Told(told.getCategoryTree)
   @For('advertiser', 'publisher')
   async categories(
     @Caller() caller: CallerOfToken,
@@ -33,6 +35,7 @@ export class FeedsController {
   }
 
   @Get('categoryMappings')
+  @Told(told.listCategoryMappings)
   @For('advertiser')
   async mappings(
     @Caller() caller: CallerOfToken,
@@ -47,6 +50,7 @@ export class FeedsController {
   }
 
   @Get('productFeeds')
+  @Told(told.listFeeds)
   @For('publisher')
   async feeds(
     @Caller() caller: CallerOfToken,
@@ -56,6 +60,7 @@ export class FeedsController {
   }
 
   @Get('productFeeds/:feedId')
+  @Told(told.getFeed)
   @For('publisher')
   async feed(
     @Caller() caller: CallerOfToken,

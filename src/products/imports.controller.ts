@@ -3,13 +3,14 @@ import { lastImports } from '../../projections/imports';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, RequestKeys } from '../http/decorators';
+import { Caller, For, RequestKeys, Told } from '../http/decorators';
 import { SHOWN, type Shown } from '../http/shown';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { type Keys } from '../wire/keys';
 import { importKeys } from './feed-keys';
 import { toXmlImports } from './import-report';
+import { productOperations as told } from './operations';
 import { ownFeed } from './queries';
 
 /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
@@ -23,6 +24,7 @@ export class ImportsController {
   ) {}
 
   @Get()
+  @Told(told.listImports)
   @For('advertiser')
   async report(
     @Caller() caller: CallerOfToken,

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Offers, Posted, RequestKeys } from '../http/decorators';
+import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
 import { type PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
 import { DeleteProducts, LoadProducts } from './commands';
@@ -11,6 +11,7 @@ import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type Loaded } from './load/loader';
+import { productOperations as told } from './operations';
 import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { csvLayout, csvPieces } from './output-csv';
@@ -30,6 +31,7 @@ export class ProductsController {
   ) {}
 
   @Get()
+  @Told(told.searchProducts)
   @For('advertiser', 'publisher')
   @Offers('json', 'xml', 'csv')
   async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
@@ -51,6 +53,7 @@ export class ProductsController {
   }
 
   @Post()
+  @Told(told.loadProducts)
   @For('advertiser')
   async post(
     @Caller() caller: CallerOfToken,
@@ -66,6 +69,7 @@ export class ProductsController {
   }
 
   @Delete()
+  @Told(told.deleteProducts)
   @For('advertiser')
   async delete(
     @Caller() caller: CallerOfToken,

@@ -10,6 +10,7 @@ import {
   PRODUCT_LOADER,
   type ProductLoader,
 } from './commands';
+import { productDescription } from './description';
 import { type ProductExporter } from './download/rendered-feed';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { DownloadsController, EXPORTER } from './downloads.controller';
@@ -29,6 +30,7 @@ export const productService: Service = {
   namespace: '/1.0/products',
   byAccept: ['csv'],
   keyFaults,
+  description: productDescription,
   bodyFaults: {
     type: httpFaults.unsupportedType,
     charset: httpFaults.unsupportedType,

@@ -20,6 +20,8 @@ export interface KeyType<T> {
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
   /** The value, undefined for an unusable text. */
   readonly read: (text: string) => T | undefined;
+  /** Its values in JSON Schema; without it, texts. */
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** No text is unusable, not even one that cannot be decoded. */
   readonly takesAll?: true;
 }
@@ -28,6 +30,7 @@ export const TEXT: KeyType<string> = { accepts: 'a text', problem: 'unusable', r
 
 export const INTEGER: KeyType<number> = {
   accepts: 'a whole number',
+  schema: { type: 'integer' },
   problem: 'notNumeric',
   read: (text) => {
     const number = /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : NaN;
@@ -37,12 +40,14 @@ export const INTEGER: KeyType<number> = {
 
 export const NUMBER: KeyType<number> = {
   accepts: 'a number with a dot as decimal mark',
+  schema: { type: 'number' },
   problem: 'notNumeric',
   read: (text) => (/^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(text) ? Number(text) : undefined),
 };
 
 export const BOOLEAN: KeyType<boolean> = {
   accepts: 'true or false',
+  schema: { type: 'boolean' },
   problem: 'unusable',
   read: (text) => {
     const word = text.trim().toLowerCase();
@@ -63,6 +68,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Key
   const byLowerCase = new Map(words.map((word) => [word.toLowerCase(), word]));
   return {
     accepts: `one of ${words.join(', ')}`,
+    schema: { type: 'string', enum: words },
     problem: 'unusable',
     read: (text) => byLowerCase.get(text.trim().toLowerCase()),
   };

@@ -3,7 +3,9 @@ import { type KeyProblem, type KeyType } from './key-types';
 import { type RequestTarget, type SentKey } from './request-target';
 
 /** One key of a service, as its document's table describes it. */
-interface KeySpec<T = unknown> {
+export interface KeySpec<T = unknown> {
+  /** What it does, for readers of the interface's description. */
+  readonly says?: string;
   readonly type: KeyType<T>;
   /** Takes several values: repeated, or separated by commas. */
   readonly multiple?: true;

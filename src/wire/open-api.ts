@@ -1,7 +1,7 @@
 import { type Fault, faultsOf } from '../kernel/fault';
 
 /** The faults of module Open API, shared by all services (Document 1, Errors). */
-export const openApiFaults = faultsOf({
+export const openApiFaultTable = {
   missingToken: ['1', 400, 'Missing token'],
   invalidToken: ['2', 403, 'Invalid token'],
   invalidApiVersion: ['3', 404, 'Invalid API version'],
@@ -9,7 +9,9 @@ export const openApiFaults = faultsOf({
   notResponding: ['5', 500, 'Service not responding'],
   missingVersion: ['6', 404, 'Missing version'],
   missingModule: ['7', 404, 'Missing module'],
-});
+} as const;
+
+export const openApiFaults = faultsOf(openApiFaultTable);
 
 /** Seconds after which it is worth while to ask again. */
 const RETRY_AFTER = 5;
@@ -22,7 +24,7 @@ export function notResponding(): Fault {
 /**
  * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).
  */
-export const httpFaults = faultsOf({
+export const httpFaultTable = {
   badRequest: ['400', 400, 'The request is not valid HTTP'],
   notFound: ['404', 404, 'URL does not exist'],
   methodNotAllowed: ['405', 405, 'Invalid HTTP method'],
@@ -33,4 +35,6 @@ export const httpFaults = faultsOf({
   quotaExceeded: ['429', 429, 'Request quota exceeded'],
   serviceDown: ['500', 500, 'Service down'],
   notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
-});
+} as const;
+
+export const httpFaults = faultsOf(httpFaultTable);

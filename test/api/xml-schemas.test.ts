@@ -101,6 +101,14 @@ describe('what is sent in XML is valid (decisions P24)', () => {
     await valid('Errors_v1_0.xsd', await answers(['/1.0/nowhere.xml', '/2.0/x.xml', '/none.xml']));
   });
 
+  it('feeds downloaded, and when they were last updated', async () => {
+    const keys = ['', ';page=1;pageSize=1;priceHistory=true', ';since=2026-01-01', ';pretty=true'];
+    const feeds = keys.map((more) => `/1.0/productsUnlimited.xml;fid=${german}${more}`);
+    await valid('ProductsFeedOutput_v3_0.xsd', await answers(feeds));
+    const updates = [german, FEEDS.secret].map((fid) => `/1.0/productsUnlimited/lastUpdated.xml;fid=${fid}`);
+    await valid('LastUpdated_v1_0.xsd', await answers(updates));
+  });
+
   it('the category tree, mappings, feeds', async () => {
     const trees = ['', ';language=de'].map((keys) => `/1.0/productCategories.xml${keys}`);
     await valid('CategoryTree_v1_0.xsd', await answers(trees));

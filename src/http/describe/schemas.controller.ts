@@ -23,9 +23,10 @@ export class SchemasController {
   }
 
   private schemas(): ReadonlyMap<string, Schema> {
-    const { vendor, descriptions } = this.described;
+    const { vendor, services } = this.described;
     const baseUrl = this.described.baseUrl();
-    const files = descriptions.flatMap(({ schemas }) => Object.entries(schemas({ vendor, baseUrl })));
+    const settings = { vendor, baseUrl };
+    const files = services.flatMap(({ description }) => Object.entries(description?.schemas(settings) ?? {}));
     return new Map([...files, ['Errors_v1_0.xsd', errorSchema(baseUrl)]]);
   }
 }

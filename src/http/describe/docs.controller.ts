@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { httpFaults } from '../../wire/open-api';
+import { DESCRIBED, type Described } from './described';
+import { Kept } from './kept';
+
+/** Files of the page that come from swagger-ui-dist, and their types. */
+const FILES: ReadonlyMap<string, string> = new Map([
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+  ['favicon-32x32.png', 'image/png'],
+]);
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Affilog</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="interface"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+/** Paths are relative to the page, which may be reached behind a prefix. */
+const START = `SwaggerUIBundle({
+  url: '1.0/openapi.json',
+  dom_id: '#interface',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  defaultModelsExpandDepth: 0,
+});
+`;
+
+/** A page to read the interface and try it at; needs no token, and nothing of any other host. */
+@Controller('/docs')
+export class DocsController {
+  private readonly kept = new Map<string, Kept>();
+
+  constructor(@Inject(DESCRIBED) private readonly described: Described) {}
+
+  @Get()
+  page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    const [path = ''] = request.originalUrl.split('?');
+    if (path.endsWith('/')) void reply.redirect('../docs', 308);
+    else this.send('', request, reply);
+  }
+
+  @Get(':file')
+  file(@Param('file') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    this.send(name, request, reply);
+  }
+
+  private send(name: string, request: FastifyRequest, reply: FastifyReply): void {
+    const kept = this.kept.get(name) ?? this.open(name);
+    this.kept.set(name, kept);
+    kept.send(request, reply);
+  }
+
+  private open(name: string): Kept {
+    if (name === '') return new Kept('text/html; charset=utf-8', PAGE, this.security());
+    if (name === 'start.js') return new Kept('text/javascript; charset=utf-8', START);
+    const type = FILES.get(name);
+    if (type === undefined) throw httpFaults.notFound(`there is no ${name} of the page`);
+    return new Kept(type, readFileSync(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)));
+  }
+
+  private security(): Readonly<Record<string, string>> {
+    const { origin } = new URL(this.described.baseUrl());
+    const policy = [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self' 'unsafe-inline'",
+      "img-src 'self' data:",
+      `connect-src 'self' ${origin}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ];
+    return { 'Content-Security-Policy': policy.join('; '), 'Referrer-Policy': 'no-referrer' };
+  }
+}

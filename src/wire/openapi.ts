@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { type Description, type Shape } from './description';
+import { errorList } from './error-shape';
+import { describedPath, describeOperation, type Operation } from './openapi-operation';
+
+/** A service and its operations. */
+export interface DescribedService {
+  readonly description: Description;
+  readonly operations: readonly Operation[];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The interface of all services as OpenAPI 3.1, reached at `baseUrl`. */
+export function openApiDocument(services: readonly DescribedService[], baseUrl: string): Json {
+  const operations = services.flatMap(({ operations: its }) => its);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Affilog', version: '1.0', description: GENERAL },
+    servers: [{ url: baseUrl }],
+    tags: services.map(({ description: { title, says } }) => ({ name: title, description: says })),
+    security: [{ token: [] }],
+    paths: pathsOf(services),
+    components: {
+      securitySchemes: {
+        token: { type: 'apiKey', in: 'query', name: 'token', description: '40 hexadecimal digits' },
+      },
+      parameters: {
+        jsonp: {
+          name: 'jsonp',
+          in: 'query',
+          description: 'Name of a function to be called with the JSON result, the status and a message',
+          schema: { type: 'string', maxLength: 128 },
+        },
+        minPosition: {
+          name: 'X-Min-Position',
+          in: 'header',
+          description: 'Answers when the write of this X-Log-Position can be read, or 503 after two seconds',
+          schema: { type: 'string', pattern: '^\\d{19}$' },
+        },
+      },
+      schemas: schemasOf(operations),
+    },
+  };
+}
+
+const GENERAL = `Keys of an operation are matrix keys: each follows the path as \`;key=value\`. Their names are
+compared without case, their values are percent-encoded. \`token\` and \`jsonp\` follow the \`?\`.
+
+The extension names the format of the answer; without it an answer is JSON, or in the format of the posted body. Bodies
+declare \`charset=utf-8\`. Answers to a limited number of requests a minute bear \`X-RateLimit-Limit\`,
+\`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.`;
+
+function pathsOf(services: readonly DescribedService[]): Json {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { description, operations } of services) {
+    for (const operation of operations) {
+      const path = (paths[describedPath(operation)] ??= {});
+      path[operation.method.toLowerCase()] = describeOperation(
+        operation,
+        description.title,
+        description.faults,
+      );
+    }
+  }
+  return paths;
+}
+
+/** Every shape by its name; they refer to one another. */
+function schemasOf(operations: readonly Operation[]): Json {
+  const shapes: readonly Shape[] = operations.flatMap(({ text: { answer, body } }) =>
+    body === undefined ? [answer] : [answer, body],
+  );
+  const registry = z.registry<{ id: string }>();
+  const add = (name: string, shape: z.ZodType): void => {
+    if (!registry.has(shape)) registry.add(shape, { id: name });
+  };
+  add('ErrorList', errorList);
+  for (const { name, json, parts = {} } of shapes) {
+    add(name, json);
+    for (const [part, shape] of Object.entries(parts)) add(part, shape);
+  }
+  const { schemas } = z.toJSONSchema(registry, {
+    uri: (name) => `#/components/schemas/${name}`,
+    override: ({ jsonSchema }) => plain(jsonSchema),
+  });
+  // They are parts of this document, not documents of their own.
+  for (const schema of Object.values(schemas)) {
+    delete schema.$schema;
+    delete schema.$id;
+  }
+  return schemas;
+}
+
+/** That integers are safe ones goes without saying. */
+function plain(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+}
