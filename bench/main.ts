@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
 import { esdbAppend } from './esdb-append';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
@@ -32,6 +33,10 @@ const FIGURES = {
   'voucher-list': voucherList,
   million,
   'feed-restart': feedRestart,
+  'bulk-json': bulkJson,
+  'bulk-xml': bulkXml,
+  'bulk-csv': bulkCsv,
+  since,
   'esdb-append': esdbAppend,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,

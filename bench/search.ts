@@ -1,8 +1,8 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type PostedProduct } from '../src/demo/posted-product';
 import { BareSearch } from './bare/search';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
+import { liveProducts } from './live-products';
 import { FEEDS, PUBLISHER_TOKEN } from './network';
 import { sampleOf } from './products';
 import { KINDS } from './search-kinds';
@@ -97,11 +97,4 @@ async function* searched(
     }
     yield* compareLatencies(`search ${kind}, ${state}`, times.ours, times.bare);
   }
-}
-
-/** The file of the only generation there is. */
-async function liveProducts(folder: string): Promise<string> {
-  const name = (await readdir(folder)).find((file) => /^products-g\d+\.sqlite$/.test(file));
-  if (name === undefined) throw new Error(`there is no read model of products in ${folder}`);
-  return join(folder, name);
 }

@@ -84,6 +84,15 @@ export class Server {
     return text;
   }
 
+  /** Gets a path and throws the body away; the value of `X-Next-Since`. */
+  async take(path: string): Promise<string> {
+    const answer = await this.answerTo(path);
+    // Without a bound `dump` would stop early.
+    await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER });
+    if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}`);
+    return String(answer.headers['x-next-since']);
+  }
+
   /** Waits until searches show everything up to a position. */
   async shows(position: string): Promise<void> {
     for (;;) {

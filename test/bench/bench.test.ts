@@ -43,6 +43,13 @@ describe('the benchmark', () => {
       'million search p99': 1,
       'feed-restart': 1,
       'feed-restart fold': 1,
+      'bulk-json': 0.4,
+      'bulk-json memory': 1,
+      'bulk-xml': 0.4,
+      'bulk-xml memory': 1,
+      'bulk-csv': 0.4,
+      'bulk-csv memory': 1,
+      since: 1,
       'esdb-append': 0.8,
       'esdb-subscribe': 0.8,
     });
@@ -74,7 +81,7 @@ describe('the benchmark', () => {
     await expect(asked).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, search, memory',
+        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, search, memory, voucher-create',
       ),
     });
   });

@@ -1,0 +1,43 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+
+/** A stored product, as far as anyone who writes it has to know. */
+type Stored = Readonly<Record<string, unknown>>;
+
+/** How a product is written by the simplest code there is; nothing is joined. */
+export const SERIALISATIONS = {
+  json: (stored: Stored) => JSON.stringify(stored),
+  xml: (stored: Stored) => `<product>${elementsOf(stored)}</product>`,
+  csv: (stored: Stored) => `${cellsOf(stored).join(',')}\r\n`,
+} as const;
+
+/** Reads all products of a read model's file in the order of its rows, writes each of them; the bytes of all. */
+export function scanAndWrite(file: string, format: keyof typeof SERIALISATIONS): number {
+  const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
+  const write = SERIALISATIONS[format];
+  let bytes = 0;
+  try {
+    for (const [body] of database.prepare('SELECT body FROM bodies').iterate() as Iterable<[string]>)
+      bytes += Buffer.from(write(JSON.parse(body) as Stored)).length;
+  } finally {
+    database.close();
+  }
+  return bytes;
+}
+
+function elementsOf(value: Stored): string {
+  let text = '';
+  for (const [name, child] of Object.entries(value)) text += elementOf(name, child);
+  return text;
+}
+
+function elementOf(name: string, child: unknown): string {
+  if (Array.isArray(child)) return child.map((item) => elementOf(name, item)).join('');
+  if (typeof child === 'object' && child !== null) return `<${name}>${elementsOf(child as Stored)}</${name}>`;
+  return `<${name}>${String(child).replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)}</${name}>`;
+}
+
+function cellsOf(value: object): string[] {
+  return Object.values(value).flatMap((child: unknown) =>
+    typeof child === 'object' && child !== null ? cellsOf(child) : `"${String(child).replaceAll('"', '""')}"`,
+  );
+}

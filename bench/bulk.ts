@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { scanAndWrite, type SERIALISATIONS } from './bare/scan';
+import { type Bench, compareRates, type Figure, timed } from './harness';
+import { PUBLISHER_TOKEN } from './network';
+import { liveProducts } from './live-products';
+import { bodyOf } from './products';
+import { Server } from './server';
+
+const FEED = 1;
+
+/**
+ * Ours: the whole feed as a publisher downloads it, from the request to the last byte over HTTP.
+ * Bare: all rows of the same file read, parsed and written as simply as can be, in this process: nothing joined, nothing
+ * sent.
+ */
+function bulk(format: keyof typeof SERIALISATIONS): (bench: Bench) => Promise<readonly Figure[]> {
+  return (bench) =>
+    withFeed(bench, `bulk-${format}`, async (server, dataDir) => {
+      const file = await liveProducts(join(dataDir, 'read'));
+      const path = `/1.0/productsUnlimited.${format};fid=${FEED}?token=${PUBLISHER_TOKEN}`;
+      const before = server.peakMemory();
+      const figure = await compareRates(
+        { figure: `bulk-${format}`, goal: 0.4, count: bench.count },
+        () => timed(() => server.take(path)),
+        () => timed(() => scanAndWrite(file, format)),
+      );
+      // None at all would be no figure to divide by.
+      const measured = Math.max(1, server.peakMemory() - before);
+      const growth = { figure: `bulk-${format} memory`, measured, limit: 100, ratio: 100 / measured };
+      return [figure, { ...growth, goal: 1, unit: 'MB' }];
+    });
+}
+
+export const bulkJson = bulk('json');
+export const bulkXml = bulk('xml');
+export const bulkCsv = bulk('csv');
+
+/** Changes since, of a hundredth of the products, against the whole feed: share of its time. */
+export async function since(bench: Bench): Promise<readonly Figure[]> {
+  return withFeed(bench, 'since', async (server) => {
+    const path = `/1.0/productsUnlimited.json;fid=${FEED}`;
+    const token = `?token=${PUBLISHER_TOKEN}`;
+    const next = await server.take(`${path}${token}`);
+    const whole = await timed(() => server.take(`${path}${token}`));
+    const changed = Math.ceil(bench.count / 100);
+    const body = [...bodyOf('json', changed)].join('').replaceAll(/"price":\d+/g, '"price":1');
+    await server.shows(await server.post(FEED, 'json', Readable.from([body])));
+    const part = await timed(() => server.take(`${path};since=${next}${token}`));
+    const measured = part / whole;
+    return [{ figure: 'since', measured, limit: 0.05, ratio: 0.05 / measured, goal: 1, unit: 'share' }];
+  });
+}
+
+async function withFeed<Result>(
+  bench: Bench,
+  name: string,
+  use: (server: Server, dataDir: string) => Promise<Result>,
+): Promise<Result> {
+  const dataDir = join(bench.folder, name);
+  const server = await Server.start(dataDir, 'api,projector');
+  try {
+    await server.shows(await server.post(FEED, 'json', await bench.body('json')));
+    return await use(server, dataDir);
+  } finally {
+    await server.stop();
+  }
+}
