@@ -1,5 +1,6 @@
 /** Who may import whom (docs/architecture.md): folders, one reason per rule. */
-const plain = (service) => `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(commands|queries)\\.ts$)`;
+const plain = (service) =>
+  `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(commands|queries)\\.ts$)`;
 const services = 'products|vouchers|transactions|notifications|claims';
 
 /** @type {import('dependency-cruiser').IConfiguration} */

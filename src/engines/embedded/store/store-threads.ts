@@ -66,6 +66,8 @@ export class StoreThreads {
       store: callsOver<EmbeddedStore>(here),
       end: async () => {
         const ended = once(thread, 'exit');
+        // The caller waits for it, so the process has to.
+        thread.ref();
         here.close();
         await ended;
       },
