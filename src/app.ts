@@ -5,7 +5,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
-import { waitForPosition } from '../projections/wait';
+import { PositionWait } from '../projections/wait';
 import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
 import { httpAdapter } from './http/adapter';
@@ -99,8 +99,9 @@ class AppModule {
 /** The HTTP application, initialised but not listening. */
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
   const { config, follower, store, log, now = () => new Date() } = parts;
+  const wait = new PositionWait(store, PROJECTIONS);
   const waitFor = (position: Position, milliseconds: number): Promise<boolean> =>
-    waitForPosition(store, PROJECTIONS, position, milliseconds);
+    wait.until(position, milliseconds);
   const shown: Shown = async ({ changes, position }) => {
     // Without a change there is nothing to wait for.
     if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
