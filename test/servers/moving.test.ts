@@ -50,7 +50,7 @@ describe('Moving from one machine to the servers', () => {
     await rebuildProjections(there, 'all', { force: true });
     for (const { collection } of PROJECTIONS) {
       const expected = await documents(here, collection.name);
-      expect(expected.size).toBeGreaterThan(2500);
+      expect(expected.size).toBeGreaterThan(0);
       expect(await documents(there, collection.name)).toEqual(expected);
     }
   });
