@@ -40,13 +40,13 @@ export async function claimStore(log: EventLog, store: ReadStore): Promise<boole
 
 /** Records that all read models are of this log from now on. */
 export async function recordOrigin(log: EventLog, store: ReadStore): Promise<void> {
+  const body = await originOf(log);
   const before = await store.generations(COLLECTION.name);
   const generation = await store.create(COLLECTION);
-  const target = { ...TARGET, generation: generation.number };
-  const body = await originOf(log);
-  await store.write(target, [{ version: START, put: { id: ID, fields: {}, body } }]);
   await store.finish(generation);
   await store.swap(generation);
+  // Not before it is live: a generation that is being filled is waited for much longer than who leads may be silent.
+  await store.write(TARGET, [{ version: START, put: { id: ID, fields: {}, body } }]);
   await dropGenerations(store, before);
 }
 

@@ -1,10 +1,16 @@
 import { Client } from '@elastic/elasticsearch';
+import { EventEmitter, once } from 'node:events';
 import { inspect } from 'node:util';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING, type ReadStore, type Write } from '../../src/kernel/read-store';
+import { PROJECTIONS } from '../../projections';
+import { listParked } from '../../projections/parked';
+import { waitForPosition } from '../../projections/wait';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
+import { listed } from '../projections/telling';
+import { World } from '../projections/world';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { ownStore, serverUrl } from './server';
 
@@ -199,6 +205,37 @@ test('what the server forgets of deletions does not let an older write undo a re
   await store.write(target, puts(2), at(2));
   expect(await everything()).toEqual(new Map());
   expect(await store.checkpoint(target)).toBe(at(3));
+});
+
+test('the runner goes on after a server that was busy, silent, full and gone: nothing is lost, nothing parked', async () => {
+  const world = await World.open();
+  const hasty = openElasticsearch(url, { patience: { read: 50, write: 50 }, silence: 3_000 });
+  const failures = new EventEmitter();
+  try {
+    const report = (failure: unknown) => failures.emit('failure', failure);
+    await world.runner({ report }, PROJECTIONS, { log: world.log, store: hasty }).start();
+    let told = 0;
+    for (const fault of [
+      { status: 429 },
+      'silence',
+      { status: 403, error: 'cluster_block_exception' },
+      { busy: () => true },
+      'cut',
+    ] as const) {
+      proxy.fault = ({ path }) => (path.includes('_bulk') ? fault : undefined);
+      const failed = once(failures, 'failure');
+      await world.happen(listed(`p${told++}`), listed(`p${told++}`));
+      expect(await failed).toEqual([expect.any(EngineUnavailable)]);
+      proxy.fault = () => undefined;
+    }
+    const position = await world.happen(listed(`p${told++}`));
+    expect(await waitForPosition(hasty, PROJECTIONS, position, 30_000)).toBe(true);
+    expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(told);
+    expect(await listParked(hasty)).toEqual([]);
+  } finally {
+    await world.end();
+    await hasty.close();
+  }
 });
 
 test('closing ends a write that waits', async () => {
