@@ -8,4 +8,5 @@ export const productDescription: Description = {
   says: 'Product feeds: loading, searching, downloading; categories, mappings, feeds.',
   faults: productFaultTable,
   schemas: productSchemas,
+  errorSchema: 'ProductErrors_v1_0.xsd',
 };

@@ -30,20 +30,21 @@ const loadProducts = {
     name: 'PostedProducts',
     json: postedProducts,
     xml: 'ProductsFeedInput_v3_0.xsd',
-    example: {
-      products: [
-        {
-          sourceProductId: 'lamp-1',
-          name: 'Lamp',
-          description: 'Of glass',
-          productUrl: 'https://shop.example/lamp-1',
-          price: 12.5,
-          productImage: { url: 'https://img.example/lamp-1.jpg' },
-          categories: [{ name: 'Lamps' }],
-        },
-      ],
-    },
-    xmlExample: `<products version="3.0" xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common">
+    examples: {
+      json: {
+        products: [
+          {
+            sourceProductId: 'lamp-1',
+            name: 'Lamp',
+            description: 'Of glass',
+            productUrl: 'https://shop.example/lamp-1',
+            price: 12.5,
+            productImage: { url: 'https://img.example/lamp-1.jpg' },
+            categories: [{ name: 'Lamps' }],
+          },
+        ],
+      },
+      xml: `<products version="3.0" xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common">
   <product sourceProductId="lamp-1">
     <cm:name>Lamp</cm:name>
     <cm:description>Of glass</cm:description>
@@ -53,6 +54,7 @@ const loadProducts = {
     <cm:categories><cm:category name="Lamps"/></cm:categories>
   </product>
 </products>`,
+    },
   },
   answer: REFUSALS,
 } satisfies OperationText;
@@ -72,6 +74,7 @@ export const productOperations = {
     says: 'At most 1,000 products of one search can be had, on whatever pages.',
     example: { ...FEEDS, pageSize: 3, pretty: true },
     answer: FOUND,
+    sends: { 'X-Next-Cursor': 'What to send as cursor next time' },
   },
   loadProducts,
   downloadFeed: {

@@ -1,14 +1,11 @@
 import { z } from 'zod';
+import { outputDate as date, wholeNumber } from '../wire/shapes';
 import { type Field, type FieldName, FIELDS } from './fields';
 
 type Shapes = Readonly<Partial<Record<Field['kind'], z.ZodType>>>;
 
 const text = z.string();
 const code = z.union([text, z.int()]);
-const wholeNumber = z.union([z.int(), text.regex(/^-?\d{1,16}$/)]);
-const date = z
-  .union([z.int(), text.meta({ format: 'date-time' })])
-  .describe('Milliseconds since 1970, or ISO 8601');
 
 const category = { id: text.optional(), name: text.optional(), tdCategoryName: text.optional() };
 

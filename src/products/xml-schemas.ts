@@ -1,4 +1,3 @@
-import { errorSchema } from '../wire/error-schema';
 import { type Parts, type Schema, type SchemaFiles, type XsdType } from '../wire/xsd';
 import { type Field, type FieldName, FIELDS, fieldsLike, IDENTIFIERS, OFFER_TEXTS } from './fields';
 import { feedSchemas } from './feed-schemas';
@@ -11,7 +10,7 @@ const FILES = {
 } as const;
 
 /** The XML schemas of products (Document 1, Product; `docs/decisions.md#p24`). */
-export const productSchemas: SchemaFiles = ({ vendor, baseUrl }) => {
+export const productSchemas: SchemaFiles = (vendor) => {
   const namespaceOf = (part: keyof typeof FILES) => `urn:com:${vendor}:pf:model:xml:${part}`;
   const common = { namespace: namespaceOf('common'), file: FILES.common };
   return {
@@ -19,7 +18,6 @@ export const productSchemas: SchemaFiles = ({ vendor, baseUrl }) => {
     [FILES.input]: { ...INPUT_SCHEMA, namespace: namespaceOf('input'), imports: { cm: common } },
     [FILES.output]: { ...OUTPUT_SCHEMA, namespace: namespaceOf('output'), imports: { ns2: common } },
     ...feedSchemas,
-    'ProductErrors_v1_0.xsd': errorSchema(`${baseUrl}/1.0/products`),
   };
 };
 

@@ -1,7 +1,7 @@
 import { csvLines } from '../wire/csv-write';
 import { calendarPieces } from '../wire/icalendar';
 import { type XmlElement } from '../wire/xml-write';
-import { COLUMNS, type OutputVoucher } from './output';
+import { LISTED_FIELDS, type OutputVoucher } from './fields';
 
 /** Document 2, Voucher returned by the list operation: root `voucherList`, one child per field. */
 export function toXmlList(vouchers: readonly OutputVoucher[]): XmlElement {
@@ -23,6 +23,8 @@ export function toXmlVersions(versions: readonly OutputVersion[]): XmlElement {
     },
   };
 }
+
+const COLUMNS = Object.keys(LISTED_FIELDS) as readonly (keyof typeof LISTED_FIELDS)[];
 
 /** Lines of CSV, the header first (`docs/decisions.md#v17`). */
 export function* csvPieces(vouchers: readonly OutputVoucher[]): Generator<string> {

@@ -1,6 +1,7 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { clickLink } from '../wire/click-link';
+import { type OutputDate, type OutputVoucher } from './fields';
 import { type ListedVoucher } from './stored-voucher';
 
 /** What an answer depends on besides its vouchers. */
@@ -11,64 +12,7 @@ export interface OutputView {
   readonly dates: 'epoch' | 'iso8601';
 }
 
-type OutputDate = number | string;
-
-/** Document 2, Voucher returned by the list operation: every field is always there (`docs/decisions.md#v9`). */
-export interface OutputVoucher {
-  readonly id: number;
-  readonly programId: number;
-  readonly programName: string;
-  readonly code: string;
-  readonly updateDate: OutputDate;
-  readonly publishStartDate: OutputDate;
-  readonly publishEndDate: OutputDate;
-  readonly startDate: OutputDate;
-  readonly endDate: OutputDate;
-  readonly title: string;
-  readonly shortDescription: string;
-  readonly description: string;
-  readonly voucherTypeId: number;
-  readonly defaultTrackUri: string;
-  readonly siteSpecific: boolean;
-  readonly landingUrl: string;
-  readonly discountAmount: number;
-  readonly isPercentage: boolean;
-  readonly publisherInformation: string;
-  readonly languageId: string;
-  readonly exclusive: boolean;
-  readonly currencyId: string;
-  readonly logoPath: string;
-  /** For its owner (`docs/decisions.md#v1`). */
-  readonly sourceId?: string;
-}
-
-/** The columns of CSV: the fields of the document's table, in its order (`docs/decisions.md#v17`). */
-export const COLUMNS = [
-  'id',
-  'programId',
-  'programName',
-  'code',
-  'updateDate',
-  'publishStartDate',
-  'publishEndDate',
-  'startDate',
-  'endDate',
-  'title',
-  'shortDescription',
-  'description',
-  'voucherTypeId',
-  'defaultTrackUri',
-  'siteSpecific',
-  'landingUrl',
-  'discountAmount',
-  'isPercentage',
-  'publisherInformation',
-  'languageId',
-  'exclusive',
-  'currencyId',
-  'logoPath',
-] as const satisfies readonly (keyof OutputVoucher)[];
-
+/** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
 export function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher {
   const { id, programId, voucher } = listed;
   const { siteIds = [], startDate, endDate } = voucher;

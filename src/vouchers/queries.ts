@@ -9,8 +9,9 @@ import { mapInSlices } from '../kernel/slices';
 import { httpFaults } from '../wire/open-api';
 import { audiencesIn } from './audience';
 import { voucherFaults as fault } from './faults';
+import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
-import { type OutputVoucher, toOutput } from './output';
+import { toOutput } from './output';
 import { versionsOf, type VoucherVersion } from './versions';
 
 /** What of the settings the answers depend on. */

@@ -3,18 +3,14 @@ import { parseJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
 import { parseXml, type XmlNode } from '../wire/xml-read';
 import { voucherFaults as fault } from './faults';
+import { POSTED_FIELDS } from './fields';
 
 /** Elements whose white space around is no part of their value: all that are no text (`docs/decisions.md#x3`). */
 const TRIMMED: ReadonlySet<string> = new Set([
-  'programId',
-  'voucherTypeId',
   'siteId',
-  'startDate',
-  'endDate',
-  'publishStartDate',
-  'publishEndDate',
-  'discountAmount',
-  'isPercentage',
+  ...Object.entries(POSTED_FIELDS)
+    .filter(([, { kind }]) => kind !== 'text' && kind !== 'id')
+    .map(([name]) => name),
 ]);
 
 /** What stands in the place of a text that has elements in it: no text, so that the check refuses it. */
@@ -36,7 +32,7 @@ export function readVouchers(bytes: Buffer): readonly unknown[] {
   throw fault.invalidVoucher(`${vouchers.length} vouchers: accepted are ${MAX_VOUCHERS} at most`);
 }
 
-const MAX_VOUCHERS = 1000;
+export const MAX_VOUCHERS = 1000;
 
 function parsed<T>(read: () => T): T {
   try {

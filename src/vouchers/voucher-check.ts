@@ -6,24 +6,9 @@ import { isLanguage } from '../wire/iso-codes';
 import { isPosted, isUnset, type Posted, wholeNumber, wrong } from '../wire/posted';
 import { isWebUrl } from '../wire/web-url';
 import { voucherFaults as fault } from './faults';
+import { POSTED_FIELDS, type TextField } from './fields';
 import { isVoucherType, VOUCHER_TYPES, type VoucherTypeId } from './voucher-types';
 import { type VoucherPost } from './vouchers';
-
-/** Most bytes in UTF-8 (Document 2, Limits; the last two `docs/decisions.md#x40`). */
-const MAX_BYTES = {
-  title: 70,
-  code: 256,
-  shortDescription: 100,
-  description: 65_535,
-  landingUrl: 2048,
-  publisherInformation: 65_535,
-  sourceId: 1000,
-} as const;
-
-type TextField = keyof typeof MAX_BYTES;
-
-/** Sites that a voucher may name (`docs/decisions.md#x40`). */
-const MAX_SITES = 1000;
 
 /** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
 const MAX_DAYS = 366;
@@ -115,7 +100,7 @@ class Check {
   }
 
   private bounded(field: TextField, text: string): void {
-    const [size, most] = [Buffer.byteLength(text), MAX_BYTES[field]];
+    const [size, most] = [Buffer.byteLength(text), POSTED_FIELDS[field].maxBytes];
     if (size > most) this.refuse(`${field} has ${size} bytes: accepted are ${most} at most`);
     const forbidden = forbiddenCharacter(text)?.codePoint.toString(16).padStart(4, '0');
     if (forbidden !== undefined)
@@ -150,11 +135,12 @@ class Check {
 
   siteIds(): readonly number[] {
     const value = this.posted.siteIds;
+    const { most } = POSTED_FIELDS.siteIds;
     if (isUnset(value)) return [];
     const ids = Array.isArray(value) ? value.map(wholeNumber) : [undefined];
-    if (ids.every((id) => id !== undefined) && ids.length <= MAX_SITES)
+    if (ids.every((id) => id !== undefined) && ids.length <= most)
       return [...new Set(ids)].sort((a, b) => a - b);
-    this.refuse(wrong('siteIds', value, `a list of at most ${MAX_SITES} whole numbers`));
+    this.refuse(wrong('siteIds', value, `a list of at most ${most} whole numbers`));
     return [];
   }
 

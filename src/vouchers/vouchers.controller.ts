@@ -4,7 +4,7 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { CLOCK, type Clock } from '../http/clock';
-import { Caller, For, Offers, Posted, RequestKeys } from '../http/decorators';
+import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
 import { type PostedBody } from '../http/posted-body';
 import { SHOWN, type Shown } from '../http/shown';
 import { EventLog } from '../kernel/event-log';
@@ -16,6 +16,7 @@ import { PostVoucher, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { calendarOf, csvPieces, toXmlList, toXmlVersions } from './formats';
+import { voucherOperations as told } from './operations';
 import { toDate } from './output';
 import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
@@ -39,6 +40,7 @@ export class VouchersController {
   ) {}
 
   @Get()
+  @Told(told.listVouchers)
   @For('advertiser', 'publisher')
   @Offers('json', 'xml', 'csv', 'ics')
   async list(@Caller() caller: CallerOfToken, @RequestKeys(listKeys) keys: ListKeys): Promise<Answer> {
@@ -56,6 +58,7 @@ export class VouchersController {
   }
 
   @Post()
+  @Told(told.postVoucher)
   @For('advertiser')
   async post(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
     const format = body.format();
@@ -67,6 +70,7 @@ export class VouchersController {
   }
 
   @Post('bulk')
+  @Told(told.postVouchers)
   @For('advertiser')
   @Offers('json')
   async postAll(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
@@ -83,6 +87,7 @@ export class VouchersController {
   }
 
   @Delete(':id')
+  @Told(told.deleteVoucher)
   @For('advertiser')
   async delete(@Caller() caller: CallerOfToken, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
@@ -92,6 +97,7 @@ export class VouchersController {
   }
 
   @Get(':id/versions')
+  @Told(told.listVersions)
   async versions(
     @Caller() caller: CallerOfToken,
     @Param('id') sent: string,

@@ -3,6 +3,7 @@ import { type Service } from '../http/service';
 import { EventLog } from '../kernel/event-log';
 import { httpFaults, openApiFaults } from '../wire/open-api';
 import { PostVoucherHandler, WithdrawVoucherHandler } from './commands';
+import { voucherDescription } from './description';
 import { voucherFaults as fault } from './faults';
 import { keyFaults } from './list-keys';
 import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
@@ -16,6 +17,7 @@ export const voucherService: Service = {
   namespace: '/1.0/vouchers',
   byAccept: [],
   keyFaults,
+  description: voucherDescription,
   bodyFaults: {
     type: httpFaults.unsupportedType,
     charset: httpFaults.unsupportedType,

@@ -1,5 +1,5 @@
 import { type FaultTable } from '../kernel/fault';
-import { type OperationText, type Shape } from './description';
+import { type Description, type OperationText, type PostedShape, type Shape } from './description';
 import { CONTENT_TYPES, type Format } from './format';
 import { BOOLEAN } from './key-types';
 import { type KeySpec, type KeyTable } from './keys';
@@ -25,33 +25,50 @@ export function describedPath({ path }: Operation): string {
   return `${path.replace(/:(\w+)/g, '{$1}')}.{format}{keys}`;
 }
 
-/** The operation as OpenAPI has it; `faults` are those of its service. */
-export function describeOperation(operation: Operation, tag: string, faults: FaultTable): Json {
-  const { method, callers, text } = operation;
-  const { id, summary, says, body, answer, sends = {}, also = {} } = text;
-  const isRead = method === 'GET';
+/** What an operation needs to know of its service. */
+export interface Describing {
+  readonly system: string;
+  readonly description: Pick<Description, 'title' | 'faults' | 'errorSchema'>;
+}
+
+/** The operation as OpenAPI has it. */
+export function describeOperation(operation: Operation, service: Describing): Json {
+  const { callers, text } = operation;
+  const { id, summary, says, body, also = {} } = text;
+  const kinds = callers.map((kind) => `${kind}s`).join(' and ');
   return {
     operationId: id,
-    tags: [tag],
+    tags: [service.description.title],
     summary,
-    description: [says, `For tokens of ${callers.map((kind) => `${kind}s`).join(' and ')}.`]
+    description: [says, `For tokens of ${kinds}, system ${service.system}.`]
       .filter((part) => part !== undefined)
       .join('\n\n'),
     parameters: parametersOf(operation),
     ...(body === undefined ? {} : { requestBody: bodyOf(body) }),
     responses: {
-      200: {
-        description: 'What was asked for; as a write, an empty error list.',
-        headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
-        content: {
-          ...Object.fromEntries(
-            operation.formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, answer) }]),
-          ),
-          ...(isRead ? { [CONTENT_TYPES.jsonp]: { schema: { type: 'string' } } } : {}),
-        },
-      },
+      ...successOf(operation),
       ...Object.fromEntries(Object.entries(also).map(([status, description]) => [status, { description }])),
-      ...failures(method, faults),
+      ...failures(operation, service.description),
+    },
+  };
+}
+
+function successOf({ method, formats, text: { answer, sends = {} } }: Operation): Json {
+  const isRead = method === 'GET';
+  const described = {
+    description: isRead ? 'What was asked for.' : 'It is done.',
+    headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
+  };
+  if (answer === undefined) return { 204: described };
+  return {
+    200: {
+      ...described,
+      content: {
+        ...Object.fromEntries(
+          formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, answer) }]),
+        ),
+        ...(isRead ? { [CONTENT_TYPES.jsonp]: { schema: { type: 'string' } } } : {}),
+      },
     },
   };
 }
@@ -116,28 +133,34 @@ function keySchema({ type, multiple, aliases = [], inQuery, says = '' }: KeySpec
   return { ...(schema ?? { type: 'string' }), description: [`${says}.`, ...more].join(' ') };
 }
 
-function bodyOf(body: NonNullable<OperationText['body']>): Json {
+function bodyOf(body: PostedShape): Json {
+  const formats = (['json', 'xml', 'csv'] as const).filter((format) => body.examples[format] !== undefined);
   return {
     required: true,
-    content: {
-      [CONTENT_TYPES.json]: { schema: shapeIn('json', body), example: body.example },
-      [CONTENT_TYPES.xml]: { schema: shapeIn('xml', body), example: body.xmlExample },
-    },
+    content: Object.fromEntries(
+      formats.map((format) => [
+        CONTENT_TYPES[format],
+        { schema: shapeIn(format, body), example: body.examples[format] },
+      ]),
+    ),
   };
 }
 
-function shapeIn(format: Format, { name, xml }: Shape): Json {
+function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
   if (format === 'json') return { $ref: `#/components/schemas/${name}` };
-  if (format === 'xml')
-    return { type: 'string', description: `A document as described by /1.0/schemas/${xml}` };
-  return { type: 'string' };
+  if (format !== 'xml' || xml === undefined) return { type: 'string' };
+  return { type: 'string', description: `A document as described by /1.0/schemas/${xml}` };
 }
 
 /** What can only fail when there is a body. */
 const OF_BODIES = ['408', '413', '415'];
 
-function failures(method: string, faults: FaultTable): Json {
-  const rows = [
+function failures(
+  { method, text: { answer, partly } }: Operation,
+  { faults, errorSchema }: Describing['description'],
+): Json {
+  const list = { name: 'ErrorList', xml: errorSchema };
+  const rows: FaultTable[string][] = [
     ...Object.values(openApiFaultTable),
     ...Object.values(faults),
     ...Object.values(httpFaultTable),
@@ -149,17 +172,28 @@ function failures(method: string, faults: FaultTable): Json {
     byStatus.set(status, [...(byStatus.get(status) ?? []), `- \`${code}\`: ${meaning}`]);
   }
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      status,
-      {
-        description: `An error list with codes of these:\n\n${codes.join('\n')}`,
-        headers: headers(FAILED[status] ?? {}),
-        content: {
-          [CONTENT_TYPES.json]: { schema: { $ref: '#/components/schemas/ErrorList' } },
-          [CONTENT_TYPES.xml]: { schema: { type: 'string' } },
+    [...byStatus].map(([status, codes]) => {
+      const says = `An error list with codes of these:\n\n${codes.join('\n')}`;
+      const isPartly = status === 400 && partly !== undefined && answer !== undefined;
+      const json = shapeIn('json', list);
+      return [
+        status,
+        {
+          description: isPartly ? `${partly}\n\nOr: ${says}` : says,
+          headers: headers({
+            ...FAILED[status],
+            // What is refused in part is written in part.
+            ...(status === 400 && method !== 'GET' ? WRITTEN : {}),
+          }),
+          content: {
+            [CONTENT_TYPES.json]: {
+              schema: isPartly ? { anyOf: [json, shapeIn('json', answer)] } : json,
+            },
+            [CONTENT_TYPES.xml]: { schema: shapeIn('xml', list) },
+          },
         },
-      },
-    ]),
+      ];
+    }),
   );
 }
 

@@ -3,8 +3,9 @@ import { type Description, type Shape } from './description';
 import { errorList } from './error-shape';
 import { describedPath, describeOperation, type Operation } from './openapi-operation';
 
-/** A service and its operations. */
+/** A service, the system that its tokens are made for, and its operations. */
 export interface DescribedService {
+  readonly system: string;
   readonly description: Description;
   readonly operations: readonly Operation[];
 }
@@ -53,14 +54,10 @@ declare \`charset=utf-8\`. Answers to a limited number of requests a minute bear
 
 function pathsOf(services: readonly DescribedService[]): Json {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const { description, operations } of services) {
-    for (const operation of operations) {
+  for (const service of services) {
+    for (const operation of service.operations) {
       const path = (paths[describedPath(operation)] ??= {});
-      path[operation.method.toLowerCase()] = describeOperation(
-        operation,
-        description.title,
-        description.faults,
-      );
+      path[operation.method.toLowerCase()] = describeOperation(operation, service);
     }
   }
   return paths;
@@ -69,7 +66,7 @@ function pathsOf(services: readonly DescribedService[]): Json {
 /** Every shape by its name; they refer to one another. */
 function schemasOf(operations: readonly Operation[]): Json {
   const shapes: readonly Shape[] = operations.flatMap(({ text: { answer, body } }) =>
-    body === undefined ? [answer] : [answer, body],
+    [answer, body].filter((shape) => shape !== undefined),
   );
   const registry = z.registry<{ id: string }>();
   const add = (name: string, shape: z.ZodType): void => {
@@ -82,6 +79,8 @@ function schemasOf(operations: readonly Operation[]): Json {
   }
   const { schemas } = z.toJSONSchema(registry, {
     uri: (name) => `#/components/schemas/${name}`,
+    // Of what is read otherwise than it is written, how it is written.
+    io: 'input',
     override: ({ jsonSchema }) => plain(jsonSchema),
   });
   // They are parts of this document, not documents of their own.

@@ -6,11 +6,15 @@ import { type XmlElement } from './xml-write';
  */
 export type Parts = Readonly<Record<string, string | XsdType>>;
 
-/** What an element holds: text of a simple type, or elements in this order, or each of these once in any order. */
+/**
+ * What an element holds: text of a simple type, or elements in this order, or each of these once in any order, or any
+ * number of any of these.
+ */
 export interface XsdType {
   readonly text?: string;
   readonly sequence?: Parts;
   readonly all?: Parts;
+  readonly any?: Parts;
   readonly attributes?: Parts;
 }
 
@@ -29,16 +33,8 @@ export interface Schema {
   readonly elements: Parts;
 }
 
-/** What schemas depend on. */
-interface SchemaSettings {
-  /** Part of the namespaces. */
-  readonly vendor: string;
-  /** What clients reach us by, without a slash at the end. */
-  readonly baseUrl: string;
-}
-
-/** XML schemas by the names of their files. */
-export type SchemaFiles = (settings: SchemaSettings) => Readonly<Record<string, Schema>>;
+/** XML schemas by the names of their files; the vendor is part of namespaces. */
+export type SchemaFiles = (vendor: string) => Readonly<Record<string, Schema>>;
 
 export function toXsd({
   namespace,
@@ -72,7 +68,7 @@ function simple(type: SimpleType): XmlElement {
   return { 'xs:restriction': { $: { base }, 'xs:pattern': { $: { value: pattern } } } };
 }
 
-function complex({ text, sequence, all, attributes = {} }: XsdType): XmlElement {
+function complex({ text, sequence, all, any, attributes = {} }: XsdType): XmlElement {
   const its = Object.entries(attributes).map(([part, type]) => {
     const { name, isOptional } = read(part);
     return typed({ name, ...(isOptional ? {} : { use: 'required' }) }, type);
@@ -83,6 +79,9 @@ function complex({ text, sequence, all, attributes = {} }: XsdType): XmlElement 
   return {
     ...(sequence === undefined ? {} : { 'xs:sequence': children(sequence) }),
     ...(all === undefined ? {} : { 'xs:all': children(all) }),
+    ...(any === undefined
+      ? {}
+      : { 'xs:choice': { $: { minOccurs: 0, maxOccurs: 'unbounded' }, ...children(any) } }),
     'xs:attribute': its,
   };
 }

@@ -31,9 +31,9 @@ export class OpenApiController {
   private describe(): object {
     const operations = operationsOf(this.modules);
     const described = this.described.services.flatMap((service) => {
-      const { description } = service;
+      const { system, description } = service;
       const own = operations.filter(({ path }) => serviceOf([service], path) !== undefined);
-      return description === undefined ? [] : { description, operations: own };
+      return description === undefined ? [] : { system, description, operations: own };
     });
     return openApiDocument(described, this.described.baseUrl());
   }

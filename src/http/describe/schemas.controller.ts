@@ -25,8 +25,14 @@ export class SchemasController {
   private schemas(): ReadonlyMap<string, Schema> {
     const { vendor, services } = this.described;
     const baseUrl = this.described.baseUrl();
-    const settings = { vendor, baseUrl };
-    const files = services.flatMap(({ description }) => Object.entries(description?.schemas(settings) ?? {}));
+    const files = services.flatMap(({ namespace, description }) =>
+      description === undefined
+        ? []
+        : [
+            ...Object.entries(description.schemas(vendor)),
+            [description.errorSchema, errorSchema(`${baseUrl}${namespace}`)] as const,
+          ],
+    );
     return new Map([...files, ['Errors_v1_0.xsd', errorSchema(baseUrl)]]);
   }
 }

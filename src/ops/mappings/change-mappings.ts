@@ -18,10 +18,12 @@ export interface MappingLine {
   readonly change: MappingChange | { readonly problem: string };
 }
 
+export const outcomes = ['mapped', 'unmapped', 'unchanged', 'refused'] as const;
+
 /** What has become of a line. */
 interface MappingOutcome {
   readonly line: number;
-  readonly outcome: 'mapped' | 'unmapped' | 'unchanged' | 'refused';
+  readonly outcome: (typeof outcomes)[number];
   readonly message?: string;
 }
 

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
 import { FollowedDirectory } from '../../directory/follower';
 import { Answer } from '../../http/answer';
 import { CLOCK, type Clock } from '../../http/clock';
-import { For, Offers, Posted, RequestKeys } from '../../http/decorators';
+import { For, Offers, Posted, RequestKeys, Told } from '../../http/decorators';
 import { type PostedBody } from '../../http/posted-body';
 import { SHOWN, type Shown } from '../../http/shown';
 import { EventLog } from '../../kernel/event-log';
@@ -11,7 +11,8 @@ import { type Keys } from '../../wire/keys';
 import { changeMappings, type MappingLine } from './change-mappings';
 import { listMappings } from './list-mappings';
 import { mappingLines, UnusableCsv } from './mappings-csv';
-import { listKeys, opsFaults as fault, postedMappings, suggestKeys, unmapKeys } from './ops-service';
+import { mappingOperations as told, postedMappings } from './operations';
+import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from './suggest-mappings';
 
 /** Bytes of a posted list. */
@@ -31,6 +32,7 @@ export class MappingsController {
   ) {}
 
   @Get()
+  @Told(told.listMappings)
   @For('operator')
   @Offers('json')
   async list(@RequestKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
@@ -39,6 +41,7 @@ export class MappingsController {
   }
 
   @Get('suggestions')
+  @Told(told.suggestMappings)
   @For('operator')
   @Offers('json')
   async suggest(
@@ -56,6 +59,7 @@ export class MappingsController {
 
   /** A list in JSON, or CSV; each line by itself. */
   @Post()
+  @Told(told.changeMappings)
   @For('operator')
   @Offers('json')
   async post(@Posted() body: PostedBody): Promise<Answer> {
@@ -65,6 +69,7 @@ export class MappingsController {
   }
 
   @Delete()
+  @Told(told.unmapName)
   @For('operator')
   @Offers('json')
   async unmap(@RequestKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { type Service } from '../../http/service';
 import { faultsOf } from '../../kernel/fault';
 import { INTEGER, oneOf, TEXT } from '../../wire/key-types';
@@ -6,10 +5,12 @@ import { type KeyFaults, type KeyTable } from '../../wire/keys';
 import { httpFaults, openApiFaults } from '../../wire/open-api';
 
 /** Codes are the HTTP status, as of generic errors (`docs/decisions.md#x60`). */
-export const opsFaults = faultsOf({
+const opsFaultTable = {
   unusable: ['400', 400, 'The request cannot be used'],
   notAdmitted: ['403', 403, 'The token does not admit this'],
-});
+} as const;
+
+export const opsFaults = faultsOf(opsFaultTable);
 
 const keyFaults: KeyFaults = {
   missing: opsFaults.unusable,
@@ -27,6 +28,13 @@ export const opsService: Service = {
   namespace: '/ops/1.0',
   byAccept: [],
   keyFaults,
+  description: {
+    title: 'Operations',
+    says: 'For operators of the network: what advertisers’ names of categories are mapped to.',
+    faults: opsFaultTable,
+    schemas: () => ({}),
+    errorSchema: 'OpsErrors_v1_0.xsd',
+  },
   bodyFaults: {
     type: httpFaults.unsupportedType,
     charset: httpFaults.unsupportedType,
@@ -40,30 +48,17 @@ export const opsService: Service = {
 };
 
 export const listKeys = {
-  fid: { type: INTEGER, multiple: true, required: true },
-  state: { type: oneOf('mapped', 'unmapped') },
+  fid: { type: INTEGER, multiple: true, required: true, says: 'Feeds' },
+  state: { type: oneOf('mapped', 'unmapped'), says: 'Only names of this state' },
 } as const satisfies KeyTable;
 
 export const unmapKeys = {
-  fid: { type: INTEGER, required: true },
-  name: { type: TEXT, required: true },
+  fid: { type: INTEGER, required: true, says: 'Feed' },
+  name: { type: TEXT, required: true, says: 'The advertiser’s name that is to mean nothing' },
 } as const satisfies KeyTable;
 
 export const suggestKeys = {
-  fid: { type: INTEGER, multiple: true },
-  name: { type: TEXT, multiple: true },
-  most: { type: INTEGER },
+  fid: { type: INTEGER, multiple: true, says: 'Feeds whose unmapped names are meant' },
+  name: { type: TEXT, multiple: true, says: 'Names, of whatever feed' },
+  most: { type: INTEGER, says: 'Suggestions for each name, 20 at most, 3 if not given' },
 } as const satisfies KeyTable;
-
-/** A posted list of changes; without `categoryId` a name is unmapped. */
-export const postedMappings = z.strictObject({
-  mappings: z
-    .array(
-      z.strictObject({
-        feedId: z.int(),
-        name: z.string(),
-        categoryId: z.union([z.string(), z.int().transform(String)]).exactOptional(),
-      }),
-    )
-    .max(10_000),
-});

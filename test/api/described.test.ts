@@ -1,0 +1,198 @@
+import { ModulesContainer } from '@nestjs/core';
+import { operationsOf } from '../../src/http/describe/operations';
+import { type Operation } from '../../src/wire/openapi-operation';
+import { type Response, TestApp, type TestRequest } from '../support/app';
+import { DescribedInterface, targetOf } from '../support/described';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { clientOf, FULL, outcome, product, XML_UTF8 } from './posted';
+import { NOW, voucher, VOUCHER_NETWORK, VOUCHER_TOKENS } from './voucher-network';
+
+const { german } = FEEDS;
+/** The feed that the examples of the description name, as in the demonstration. */
+const EXAMPLE_FEED = 1001;
+const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
+
+let app: TestApp;
+let described: DescribedInterface;
+let operations: ReadonlyMap<string, Operation>;
+const { post } = clientOf(() => app);
+
+beforeAll(async () => {
+  const feed = { id: EXAMPLE_FEED, programIds: [101], name: 'Of examples', language: 'de' };
+  const network = { ...VOUCHER_NETWORK, feeds: [...VOUCHER_NETWORK.feeds, feed] };
+  app = await TestApp.start({ network, now: () => new Date(NOW) });
+  described = await DescribedInterface.of(app);
+  const all = operationsOf(app.http.get(ModulesContainer));
+  operations = new Map(all.map((operation) => [operation.text.id, operation]));
+  await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
+  await post(german, [FULL]);
+});
+afterAll(() => app.close());
+
+/** A token for an operation. */
+function tokenFor({ path, callers }: Operation): string {
+  if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
+  const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
+  return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
+}
+
+/** What is asked of an operation, behind its method: target, and a body. */
+type Asked = readonly [id: string, target: string, details?: TestRequest];
+
+const products = `/1.0/products;fid=${german}`;
+const feed = `/1.0/productsUnlimited;fid=${german}`;
+const mappings = '/ops/1.0/mappings';
+const all = ';sourceproducturl=true;priceHistory=true;dateOutputFormat=iso8601';
+const json = (value: unknown) => ({ body: JSON.stringify(value) });
+const lines = (...changes: object[]) => json({ mappings: changes });
+
+const REQUESTS: readonly Asked[] = [
+  ['searchProducts', products],
+  ['searchProducts', `${products}${all};groupOffersByProduct=true`],
+  ['searchProducts', `${products};cursor=*;pageSize=1`],
+  ['searchProducts', `${products};q=nothing`],
+  ['searchProducts', `/1.0/products.xml;fid=${german}${all}`],
+  ['searchProducts', `/1.0/products.csv;fid=${german}`],
+  ['searchProducts', `${products}?jsonp=show`],
+  ['searchProducts', '/1.0/products.xml'],
+  ['loadProducts', products, json({ products: [product('a')] })],
+  ['loadProducts', products, json({ products: [product('a'), product('b', { price: 'x' })] })],
+  ['loadProducts', `/1.0/products.xml;fid=${german}`, json({ products: [{}] })],
+  ['loadProducts', products, { headers: { 'content-type': 'text/plain' }, body: '' }],
+  ['deleteProducts', `${products};spId=none`],
+  ['deleteProducts', products],
+  ['downloadFeed', feed],
+  ['downloadFeed', `${feed};since=2026-01-01`],
+  ['downloadFeed', `/1.0/productsUnlimited.xml;fid=${german}${all}`],
+  ['downloadFeed', `/1.0/productsUnlimited;fid=99`],
+  ['getLastUpdated', `/1.0/productsUnlimited/lastUpdated;fid=${FEEDS.secret}`],
+  ['getLastUpdated', `/1.0/productsUnlimited/lastUpdated.xml;fid=${german}`],
+  ['listImports', `/1.0/products/imports;fid=${german}`],
+  ['listImports', `/1.0/products/imports.xml;fid=${german}`],
+  ['getCategoryTree', '/1.0/productCategories'],
+  ['getCategoryTree', '/1.0/productCategories.xml;language=de'],
+  ['listCategoryMappings', `/1.0/categoryMappings;fid=${german}`],
+  ['listCategoryMappings', `/1.0/categoryMappings.xml;fid=${german}`],
+  ['listFeeds', '/1.0/productFeeds'],
+  ['listFeeds', '/1.0/productFeeds.xml'],
+  ['getFeed', `/1.0/productFeeds/${german}`],
+  ['getFeed', `/1.0/productFeeds/99.xml`],
+  ['postVoucher', '/1.0/vouchers', json(voucher({ sourceId: 'told', landingUrl: 'https://a.example/' }))],
+  ['postVoucher', '/1.0/vouchers.xml', json(voucher({ siteIds: [1101] }))],
+  ['postVoucher', '/1.0/vouchers', json({})],
+  ['postVoucher', '/1.0/vouchers', { headers: XML_UTF8, body: '<voucher/>' }],
+  ['postVouchers', '/1.0/vouchers/bulk', json([voucher({ title: 'One' }), { title: 'Other' }, voucher()])],
+  ['postVouchers', '/1.0/vouchers/bulk', json({})],
+  ['listVouchers', '/1.0/vouchers'],
+  ['listVouchers', '/1.0/vouchers;dateOutputFormat=iso8601'],
+  ['listVouchers', '/1.0/vouchers.xml'],
+  ['listVouchers', '/1.0/vouchers.xml;dateOutputFormat=iso8601'],
+  ['listVouchers', '/1.0/vouchers.csv'],
+  ['listVouchers', '/1.0/vouchers.ics'],
+  ['listVouchers', '/1.0/vouchers?jsonp=show'],
+  ['listVouchers', '/1.0/vouchers.xml;page=-1'],
+  ['listVersions', '/1.0/vouchers/1/versions'],
+  ['listVersions', '/1.0/vouchers/1/versions.xml;dateOutputFormat=iso8601'],
+  ['listVersions', '/1.0/vouchers/999/versions'],
+  ['deleteVoucher', '/1.0/vouchers/999'],
+  ['deleteVoucher', '/1.0/vouchers/1'],
+  ['listMappings', `${mappings};fid=${german}`],
+  ['listMappings', mappings],
+  ['listMappings', `${mappings}.xml;fid=${german}`],
+  ['suggestMappings', `${mappings}/suggestions;fid=${german};name=Lamps`],
+  ['suggestMappings', `${mappings}/suggestions`],
+  [
+    'changeMappings',
+    mappings,
+    lines({ feedId: german, name: 'Own', categoryId: 12 }, { feedId: german, name: 'x' }),
+  ],
+  ['changeMappings', mappings, lines({ feedId: 7, name: 'Own' })],
+  ['changeMappings', mappings, { headers: CSV_UTF8, body: `feedId,name,categoryId\n${german},Own,\n` }],
+  ['changeMappings', mappings, json({})],
+  ['unmapName', `${mappings};fid=${german};name=Own`],
+  ['unmapName', `${mappings};fid=7;name=Own`],
+  ['unmapName', mappings],
+];
+
+const asked = new Map<string, number[]>();
+
+async function ask([id, target, details = {}]: Asked): Promise<Response> {
+  const operation = operations.get(id);
+  if (operation === undefined) throw new Error(`there is no ${id}`);
+  const answer = await app.request(operation.method as 'GET', target, {
+    token: tokenFor(operation),
+    ...details,
+  });
+  asked.set(id, [...(asked.get(id) ?? []), answer.statusCode]);
+  return answer;
+}
+
+describe('what is described is so', () => {
+  it.each(REQUESTS.map(([id, target, details = {}]) => [id, target, details] as const))(
+    '%s, asked as %s, answers as described',
+    async (id, target, details) => {
+      expect(await described.problemsOf(id, await ask([id, target, details]))).toEqual([]);
+    },
+  );
+
+  it('each operation was asked for what it can do, and for what it cannot', () => {
+    const untried = described.operations
+      .map(({ operationId }) => [operationId, asked.get(operationId) ?? []] as const)
+      .filter(([, statuses]) => !statuses.some((status) => status < 300))
+      .map(([id]) => id);
+    expect(untried).toEqual([]);
+    const failed = [...asked.values()].flat().filter((status) => status >= 400);
+    expect(failed.length).toBeGreaterThan(10);
+  });
+
+  it('and is not so of an answer with anything else in it, or without what it has to have', async () => {
+    const answer = await ask(['listVouchers', '/1.0/vouchers']);
+    const [first, ...others] = answer.json<Record<string, unknown>[]>();
+    for (const changed of [
+      { ...first, more: 1 },
+      { ...first, id: 'x' },
+      { ...first, title: undefined },
+    ]) {
+      const body = JSON.stringify([changed, ...others]);
+      expect(await described.problemsOf('listVouchers', { ...answer, body })).not.toEqual([]);
+    }
+    expect(await described.problemsOf('deleteVoucher', answer)).toEqual(['status 200']);
+  });
+
+  it('without a token each says so: it is there, and the error list is as described', async () => {
+    for (const operation of described.operations) {
+      const { operationId: id, method } = operation;
+      const answer = await app.request(method, targetOf(operation, 'json', { feedId: '1', id: '1' }));
+      expect([id, outcome(answer), await described.problemsOf(id, answer)]).toEqual([id, '400 1', []]);
+    }
+  });
+});
+
+describe('the examples of the description', () => {
+  it('of posts are as described, and taken', async () => {
+    for (const operation of described.operations) {
+      const { operationId: id, requestBody } = operation;
+      for (const [type, { schema, example }] of Object.entries(requestBody?.content ?? {})) {
+        const body = typeof example === 'string' ? example : JSON.stringify(example);
+        expect([id, await described.problemsIn(body, type, schema)]).toEqual([id, []]);
+        const answer = await ask([
+          id,
+          targetOf(operation, 'json'),
+          { headers: { 'content-type': type }, body },
+        ]);
+        expect([id, type, outcome(answer)]).toEqual([id, type, '200']);
+      }
+    }
+  });
+
+  it('of keys are good to try', async () => {
+    for (const operation of described.operations.filter(({ requestBody }) => requestBody === undefined)) {
+      const { operationId: id, method } = operation;
+      const path = { feedId: String(EXAMPLE_FEED), id: '2' };
+      for (const format of method === 'GET' ? operations.get(id)!.formats : ['json']) {
+        const answer = await ask([id, targetOf(operation, format, path)]);
+        expect([id, format, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, format, '']);
+      }
+    }
+  });
+});
