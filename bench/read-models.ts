@@ -19,7 +19,7 @@ export interface Loaded {
   readonly engines: Engines;
 }
 
-/** With `threads` opened as a thread of the server opens it, else as `affilog rebuild` does. */
+/** With `threads` opened as the projector and `affilog rebuild` open it. */
 export async function openLoaded(bench: Bench, name: string, threads = false): Promise<Loaded> {
   const dataDir = join(bench.folder, name);
   const server = await Server.start(dataDir, 'api');

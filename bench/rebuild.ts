@@ -24,7 +24,7 @@ const BATCH = 5000;
  * afterwards. Nothing is compared.
  */
 export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
-  const loaded = await openLoaded(bench, 'rebuild');
+  const loaded = await openLoaded(bench, 'rebuild', true);
   const { engines, dataDir } = loaded;
   try {
     const wanted = await wantedOf(loaded, products);

@@ -26,8 +26,9 @@ interface Folded {
   readonly partition?: number | undefined;
 }
 
-/** A document with what is to be written of it. */
-interface Drafted extends Folded {
+/** A document, as the next fold is given it, with what is to be written of it. */
+interface Drafted {
+  readonly folded: Folded;
   readonly write: Write;
 }
 
@@ -153,7 +154,7 @@ export class GenerationFold {
   /** The document that an event is about; an event that does not tell is parked by itself. */
   idOf(arrival: Arrival): string | undefined {
     try {
-      return this.projection.idOf(arrival.told());
+      return arrival.idBy(this.projection);
     } catch (error) {
       const { stream, position, id: event } = arrival.event;
       this.parked.add({ stream, position, event }, error);
@@ -228,12 +229,12 @@ export class GenerationFold {
   private async begin(drafts: readonly Drafted[], checkpoint?: Position): Promise<void> {
     await this.written();
     // Whatever could not be stored is parked by now, and what has been folded into it since has to wait.
-    const kept = drafts.filter(({ id, version }) => !this.parked.holds(id, version));
+    const kept = drafts.filter(({ folded: { id, version } }) => !this.parked.holds(id, version));
     await this.parked.keep();
     const done = this.save(kept, checkpoint);
     // Who waits for it is told; nobody may, when what comes next fails too.
     done.catch(() => undefined);
-    this.writing = { documents: new Map(kept.map((draft) => [draft.id, draft])), done };
+    this.writing = { documents: new Map(kept.map(({ folded }) => [folded.id, folded])), done };
     if (checkpoint !== undefined) this.position = checkpoint;
   }
 
@@ -252,21 +253,17 @@ export class GenerationFold {
     }
   }
 
-  /** With what is kept of it, as the next fold is given it. */
   private drafted(folded: Folded, directory: Directory): Drafted | undefined {
     const { id, document, version, partition } = folded;
     if (document === undefined) {
-      return {
-        ...folded,
-        write: { version, remove: id, ...(partition === undefined ? {} : { partition }) },
-      };
+      const write = { version, remove: id, ...(partition === undefined ? {} : { partition }) };
+      return { folded, write };
     }
     try {
       const described = this.projection.describe(document, id, directory);
       const body = JSON.stringify(described.document);
       return {
-        ...folded,
-        document: described.document,
+        folded: { ...folded, document: described.document },
         write: { version, put: { id, fields: described.fields, body } },
       };
     } catch (error) {
@@ -280,7 +277,7 @@ export class GenerationFold {
       await this.store.write(this.target, [draft.write]);
     } catch (error) {
       if (!(error instanceof UndeclaredField)) throw error;
-      this.park(draft, error);
+      this.park(draft.folded, error);
     }
   }
 

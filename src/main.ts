@@ -16,5 +16,6 @@ void runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   stopSignal,
+  threads: true,
   start: async (config, options) => (await import('./start.js')).start(config, options),
 }).then((code) => process.exit(code));

@@ -29,7 +29,7 @@ async function run(
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const stopSignal = (): AbortSignal => stopping.signal;
-  const code = await runCli(args, { environment, stdout, stderr, stopSignal, start });
+  const code = await runCli(args, { environment, stdout, stderr, stopSignal, start, threads: false });
   return { code, out: textOf(stdout), err: textOf(stderr) };
 }
 

@@ -45,6 +45,7 @@ async function parked(...args: readonly string[]): Promise<{ code: number; out: 
     stdout,
     stderr,
     stopSignal: () => new AbortController().signal,
+    threads: false,
     start: () => Promise.reject(new Error('nothing was to be started')),
   });
   const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';

@@ -48,15 +48,16 @@ export async function configOf(command: Command, { environment }: Surroundings):
   return readConfig(environment, flags);
 }
 
-/** Does `work` with the engines that the settings name, open. */
+/** Does `work` with the engines that the settings name, open; with `threads` they are for writing much. */
 export async function withEngines(
   command: Command,
   surroundings: Surroundings,
   work: (engines: Engines) => Promise<void>,
+  threads = false,
 ): Promise<void> {
   const config = await configOf(command, surroundings);
   const { openEngines } = await import('../../engines/open.js');
-  const engines = await openEngines({ ...config, threads: false });
+  const engines = await openEngines({ ...config, threads, readers: 0 });
   await work(engines).finally(() => engines.close());
 }
 

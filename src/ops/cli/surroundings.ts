@@ -9,4 +9,6 @@ export interface Surroundings {
   /** From the call on, being asked to end aborts this instead of ending the process. */
   readonly stopSignal: () => AbortSignal;
   readonly start: Start;
+  /** Whether threads of its own may work for it: only in the compiled program. */
+  readonly threads: boolean;
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../kernel/read-store';
 import { Declaration, type Field, isOf } from '../../declaration';
 import { type SqlValue } from './store-file';
-import { encode, TOKENIZER } from './tokens';
+import { TOKENIZER, tokensOf } from './tokens';
 
 /** Raised with every change of the tables below, of tokens and of digests: files of another one are made again. */
 export const LAYOUT_VERSION = 1;
@@ -108,8 +108,7 @@ export class Layout {
       if (!isOf(type, value)) throw undeclared(name, id, type);
       known += 1;
       if (type === 'number' && name !== this.partition) continue;
-      if (typeof value === 'object') for (const one of value) tokens += ` ${code}${encode(one)}`;
-      else tokens += ` ${code}${encode(String(value))}`;
+      tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
     }
     const names = Object.keys(fields);
     if (names.length > known)

@@ -12,20 +12,33 @@ export const TOKENIZER = `ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_\`{|}~'`;
 const ESCAPED = /["'A-Z~\u0000-\u0020\u007f]/;
 const LONGEST = 64;
 
+/** What stands for each ASCII character that is escaped. */
+const ESCAPES = Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (!ESCAPED.test(character)) return undefined;
+  return /[A-Z]/.test(character) ? `~${character.toLowerCase()}` : `~${code.toString(16).padStart(2, '0')}`;
+});
+
 /** A value as token characters, two different ones never the same: long ones by 160 bits of their hash. */
 export function encode(value: string): string {
   if (value.length > LONGEST) return `~~${hash('sha1', value)}`;
   if (!ESCAPED.test(value)) return value;
   let encoded = '';
+  let from = 0;
   for (let at = 0; at < value.length; at += 1) {
-    const character = value.charAt(at);
-    const code = value.charCodeAt(at);
-    encoded +=
-      code >= 0x41 && code <= 0x5a
-        ? `~${character.toLowerCase()}`
-        : ESCAPED.test(character)
-          ? `~${code.toString(16).padStart(2, '0')}`
-          : character;
+    const escape = ESCAPES[value.charCodeAt(at)];
+    if (escape === undefined) continue;
+    encoded += value.slice(from, at) + escape;
+    from = at + 1;
   }
-  return encoded;
+  return encoded + value.slice(from);
+}
+
+/** The tokens of a field's values, a blank before each. */
+export function tokensOf(code: string, values: readonly string[]): string {
+  if (values.length === 0) return '';
+  const before = ` ${code}`;
+  // Words have nothing to be escaped as a rule: they are looked through all at once.
+  const isPlain = values.every(({ length }) => length <= LONGEST) && !ESCAPED.test(values.join(''));
+  return before + (isPlain ? values : values.map(encode)).join(before);
 }
