@@ -20,6 +20,10 @@ export interface XmlReader {
   /** Takes the next bytes; cut anywhere. */
   write(chunk: Buffer): void;
   end(): void;
+  /** Elements that are open where it has come to: undefined within markup. */
+  depth(): number | undefined;
+  /** Has lines and columns counted from here. */
+  countFromHere(): void;
 }
 
 /** How deep elements may be nested. */
@@ -106,6 +110,11 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     end: () => {
       decoder.end();
       parser.close();
+    },
+    depth: () => (parser['state'] === IN_TEXT ? path.length : undefined),
+    countFromHere: () => {
+      parser.line = 1;
+      parser.column = 0;
     },
   };
 }

@@ -14,7 +14,7 @@ interface Read {
 
 async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
-  const receiver = new Receiver({ spool, prints: undefined, knowsCategory: () => false });
+  const receiver = new Receiver({ format, spool, prints: undefined, knowsCategory: () => false });
   const body = format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
   const bytes = Buffer.from(text as string);
   for (let at = 0; at < bytes.length; at += chunk)
@@ -215,7 +215,7 @@ describe('a posted body', () => {
 
   test('has no more than 20 faults told of a product, the others counted (decisions X23)', async () => {
     const spool = new Spool(tmpdir());
-    const receiver = new Receiver({ spool, prints: undefined, knowsCategory: () => false });
+    const receiver = new Receiver({ format: 'json', spool, prints: undefined, knowsCategory: () => false });
     const fields = Array.from({ length: 1000 }, () => ({}));
     await receiver.take({ ...JSON_BODY.products[0], fields }, 1);
     expect([receiver.refused, receiver.faults.length, receiver.moreFaults]).toEqual([1, 20, 980]);

@@ -2,10 +2,15 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Held } from '../../src/products/load/held';
+import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
 import { JsonBody } from '../../src/products/load/json-body';
 import { Receiver, type Sift } from '../../src/products/load/receiver';
 import { sift } from '../../src/products/load/sift';
 import { Spool } from '../../src/products/load/spool';
+import { type PostedProduct } from '../../src/demo/posted-product';
+import { XmlBody } from '../../src/products/load/xml-body';
+import { type BodyFormat } from '../../src/wire/format';
+import { toXml } from '../support/products';
 
 /** What another thread does with a slice: all it gets and gives are copies, and it may take its time. */
 const elsewhere: Sift = async (slice) => {
@@ -14,7 +19,7 @@ const elsewhere: Sift = async (slice) => {
   return structuredClone(sift(copy));
 };
 
-function product(at: number, change: object = {}): object {
+function product(at: number, change: object = {}): PostedProduct {
   return {
     sourceProductId: `p${at}`,
     name: `Lamp ${at}`,
@@ -27,13 +32,21 @@ function product(at: number, change: object = {}): object {
   };
 }
 
-async function receive(products: readonly object[], others?: Sift) {
+/** Of a feed whose products were posted as these bytes. */
+function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
+  const prints = new Fingerprints();
+  for (const [id, bytes] of posted)
+    prints.rememberPosted(prints.set(id, digestOf('content'), 1), digestOf(bytes));
+  return prints;
+}
+
+async function receive(products: readonly PostedProduct[], others?: Sift, format: BodyFormat = 'json') {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
   const knowsCategory = (id: string): boolean => id === '1';
-  const receiver = new Receiver({ spool, prints: undefined, knowsCategory, sift: others });
-  const body = new JsonBody(receiver);
+  const receiver = new Receiver({ format, spool, prints: undefined, knowsCategory, sift: others });
+  const body = format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
   try {
-    const bytes = Buffer.from(JSON.stringify({ products }));
+    const bytes = Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products));
     for (let at = 0; at < bytes.length; at += 50_000) await body.write(bytes.subarray(at, at + 50_000));
     body.end();
     await receiver.complete();
@@ -48,21 +61,26 @@ async function receive(products: readonly object[], others?: Sift) {
 }
 
 describe('a body of more products than fit into one slice', () => {
-  test('is the same whether it is read in this thread or in others (decisions P1, P13)', async () => {
-    const products = Array.from({ length: 4000 }, (_, at) => {
-      if (at % 97 === 0) return product(at, { price: 'x' });
-      if (at % 101 === 0) return product(at, { categories: [{ id: '1' }] });
-      if (at === 2500) return product(at, { categories: [{ id: 'unknown' }] });
-      return product(at % 1500);
-    });
-    const here = await receive(products);
-    expect(await receive(products, elsewhere)).toEqual(here);
-    const refused = (at: number): boolean => at % 97 === 0 || at === 2500;
-    const ids = products.map((_, at) => (at % 101 === 0 ? at : at % 1500));
-    expect(here.stored).toHaveLength(new Set(ids.filter((_, at) => !refused(at))).size);
-    expect(here.refused).toBe(products.filter((_, at) => refused(at)).length);
-    expect(here.faults).toContainEqual(expect.objectContaining({ code: 'PF_430', sourceProductId: 'p2500' }));
-  });
+  test.each(['json', 'xml'] as const)(
+    'in %s is the same whether it is read in this thread or in others (decisions P1, P13)',
+    async (format) => {
+      const products = Array.from({ length: 4000 }, (_, at) => {
+        if (at % 97 === 0) return product(at, { price: -1 });
+        if (at % 101 === 0) return product(at, { categories: [{ id: '1' }] });
+        if (at === 2500) return product(at, { categories: [{ id: 'unknown' }] });
+        return product(at % 1500);
+      });
+      const here = await receive(products, undefined, format);
+      expect(await receive(products, elsewhere, format)).toEqual(here);
+      const refused = (at: number): boolean => at % 97 === 0 || at === 2500;
+      const ids = products.map((_, at) => (at % 101 === 0 ? at : at % 1500));
+      expect(here.stored).toHaveLength(new Set(ids.filter((_, at) => !refused(at))).size);
+      expect(here.refused).toBe(products.filter((_, at) => refused(at)).length);
+      expect(here.faults).toContainEqual(
+        expect.objectContaining({ code: 'PF_430', sourceProductId: 'p2500' }),
+      );
+    },
+  );
 
   test('is refused as a whole when one in the middle has a forbidden character (Document 1, Conventions 9)', async () => {
     const products = Array.from({ length: 4000 }, (_, at) => product(at, at === 2000 ? { name: '\b' } : {}));
@@ -78,3 +96,30 @@ describe('a body of more products than fit into one slice', () => {
     );
   });
 });
+
+test.each([
+  ['json', (at: number) => JSON.stringify(product(at)), (all: string) => `{"products":[${all}]}`, ','],
+  [
+    'xml',
+    (at: number) => `<product sourceProductId="p${at}">${at}</product>`,
+    (all: string) => `<products>${all}</products>`,
+    '\n',
+  ],
+] as const)(
+  'a product that comes in the bytes it was posted as is not read, in %s',
+  async (format, textOf, bodyOf, comma) => {
+    const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
+    const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));
+    const spool = new Spool(tmpdir());
+    const receiver = new Receiver({ format, spool, prints, knowsCategory: () => true });
+    const body = format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
+    await body.write(Buffer.from(bodyOf(texts.join(comma))));
+    body.end();
+    const held: Held[] = [];
+    for await (const some of spool.read()) held.push(...some);
+    expect(held.map(({ head, text }) => [head.kind, head.sourceProductId, text().toString()])).toEqual([
+      ['known', 'p0', texts[0]],
+      ['known', 'p1', texts[1]],
+    ]);
+  },
+);

@@ -8,13 +8,13 @@ export interface BodyReader {
   end(): void;
 }
 
-/** Runs a parser: what it cannot parse is `PF_210`. */
-export function asFault(parse: () => void): void {
+/** Runs a parser: what it cannot parse is `PF_210`; `where` says where its places are counted from. */
+export function asFault(parse: () => void, where = ''): void {
   try {
     parse();
   } catch (error) {
     if (error instanceof NotParsable)
-      throw fault.noParsableContent(`the body cannot be read: ${error.message}`);
+      throw fault.noParsableContent(`the body cannot be read: ${error.message}${where}`);
     throw error;
   }
 }

@@ -54,6 +54,11 @@ export class Fingerprints {
     return this.ids.find(sourceProductId);
   }
 
+  /** Whether there is a product of which it is known as which bytes it was posted. */
+  get knowsPosted(): boolean {
+    return this.postedEntries > 0;
+  }
+
   /** The number of a listed product that was last posted as exactly these bytes, or -1. */
   findPosted(posted: Digest): number {
     const mask = this.byPosted.length - 1;

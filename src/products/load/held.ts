@@ -8,7 +8,7 @@ export interface Checked {
   readonly sourceProductId: string;
   readonly price: number;
   readonly content: Digest;
-  /** The digest of its bytes, if it came as JSON. */
+  /** The digest of its bytes, if it was read by itself. */
   readonly posted: Digest | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Held {
 
 const KNOWN = 0;
 const CHECKED = 1;
-const CHECKED_JSON = 2;
+const CHECKED_POSTED = 2;
 
 /** Where the parts of a record begin; the id and the text follow. */
 const SEQUENCE = 1;
@@ -68,7 +68,7 @@ export class HeldBlock {
     if (head.kind === 'known') {
       block[used] = KNOWN;
     } else {
-      block[used] = head.posted === undefined ? CHECKED : CHECKED_JSON;
+      block[used] = head.posted === undefined ? CHECKED : CHECKED_POSTED;
       block.writeDoubleLE(head.price, used + PRICE);
       block.write(head.content, used + CONTENT);
     }
@@ -135,8 +135,8 @@ export function readRecords(bytes: Buffer): { readonly held: readonly Held[]; re
 function headAt(bytes: Buffer, start: number, textStart: number): Checked | Known {
   const sequence = bytes.readUInt32LE(start + SEQUENCE);
   const sourceProductId = bytes.toString('utf8', start + HEAD, textStart);
-  const isJson = bytes[start] !== CHECKED;
-  const posted = isJson ? bytes.toString('latin1', start + POSTED, start + CONTENT) : undefined;
+  const isPosted = bytes[start] !== CHECKED;
+  const posted = isPosted ? bytes.toString('latin1', start + POSTED, start + CONTENT) : undefined;
   if (bytes[start] === KNOWN) return { kind: 'known', sequence, sourceProductId, posted: posted ?? '' };
   const price = bytes.readDoubleLE(start + PRICE);
   const content = bytes.toString('latin1', start + CONTENT, start + HEAD);

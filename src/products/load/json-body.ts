@@ -1,7 +1,7 @@
 import { JsonCutter } from '../../wire/json-cut';
 import { asFault, type BodyReader } from './body';
 import { type Receiver } from './receiver';
-import { MAX_PRODUCT } from './sift';
+import { MAX_PRODUCT } from './product-xml';
 
 /** Objects and lists within a product, the product itself counted. */
 const MAX_DEPTH = 32;
@@ -17,7 +17,7 @@ export class JsonBody implements BodyReader {
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
       onElement: (bytes, index) => {
-        this.pending = receiver.json(bytes, index + 1) ?? this.pending;
+        this.pending = receiver.posted(bytes, index + 1) ?? this.pending;
       },
       onOversized: (_, head) => {
         receiver.oversized(sourceProductIdIn(head.toString()));

@@ -80,7 +80,7 @@ export class Loader {
     const spool = new Spool(spoolFolder);
     const prints = this.hintsOf(request.feedId);
     const { knowsCategory } = this;
-    const receiver = new Receiver({ spool, prints, knowsCategory, sift });
+    const receiver = new Receiver({ format: request.format, spool, prints, knowsCategory, sift });
     const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
     const id = randomUUID();
     this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });

@@ -1,3 +1,4 @@
+import { type BodyFormat } from '../../wire/format';
 import { usableId } from '../product-check';
 import { digestOf, type Fingerprints } from './fingerprints';
 import { numberRecords } from './held';
@@ -5,9 +6,11 @@ import { IdTable } from './id-table';
 import {
   type Check,
   judge,
-  judgeJson,
+  judgePosted,
   type LoadFault,
   oversized,
+  readerOf,
+  type ReadPosted,
   type Refused,
   sift,
   type Sifted,
@@ -27,6 +30,8 @@ const AHEAD = 4;
 export type Sift = (slice: Slice) => Promise<Sifted>;
 
 export interface ReceiverOptions {
+  /** Of the body. */
+  readonly format: BodyFormat;
   readonly spool: Spool;
   /** The feed's fingerprints as they happen to be now: a hint, looked at again when it is decided. */
   readonly prints: Fingerprints | undefined;
@@ -55,13 +60,16 @@ export class Receiver {
   /** Each ends after those before it. */
   private readonly underWay: Promise<void>[] = [];
   private latest: Promise<void> = Promise.resolve();
+  private readonly read: ReadPosted;
 
-  constructor(private readonly options: ReceiverOptions) {}
+  constructor(private readonly options: ReceiverOptions) {
+    this.read = readerOf(options.format);
+  }
 
-  /** Takes the bytes of a product posted as JSON. */
-  json(bytes: Buffer, sequence: number): Promise<void> | undefined {
+  /** Takes the bytes of a product. */
+  posted(bytes: Buffer, sequence: number): Promise<void> | undefined {
     const { prints, spool } = this.options;
-    if (prints !== undefined) {
+    if (prints?.knowsPosted === true) {
       const posted = digestOf(bytes);
       const known = prints.findPosted(posted);
       if (known >= 0) {
@@ -85,14 +93,14 @@ export class Receiver {
   /** The body has ended: waits until all of its products have been taken. */
   async complete(): Promise<void> {
     // What is left is seldom worth the way to another thread.
-    const rest = sift(this.slicer.take(this.room), this.options.knowsCategory);
+    const rest = sift(this.slice(), this.options.knowsCategory);
     await this.latest;
     await this.collect(rest);
   }
 
   /** Reads a product after all that was known by its bytes: undefined if it is refused. */
   again(bytes: Buffer, sequence: number): Usable | undefined {
-    return this.usableOf(judgeJson(bytes, sequence, this.check()));
+    return this.usableOf(judgePosted(this.read, bytes, sequence, this.check()));
   }
 
   /** Refuses a product that is larger than `MAX_PRODUCT`; its id is not always known. */
@@ -126,9 +134,13 @@ export class Receiver {
     return MAX_FAULTS - this.faults.length;
   }
 
+  private slice(): Slice {
+    return { format: this.options.format, ...this.slicer.take(), room: this.room };
+  }
+
   private sendSlice(): Promise<void> | undefined {
     const { knowsCategory } = this.options;
-    const slice = this.slicer.take(this.room);
+    const slice = this.slice();
     const sifted = this.options.sift?.(slice) ?? Promise.resolve(sift(slice, knowsCategory));
     this.latest = Promise.all([sifted, this.latest]).then(([done]) =>
       // A category that nobody knows: sifted again by who knows them.

@@ -1,19 +1,20 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type Fault } from '../../kernel/fault';
+import { type BodyFormat } from '../../wire/format';
 import { productFaults as fault } from '../faults';
-import { checkProduct, holdsForbiddenCharacter } from '../product-check';
+import { checkProduct, holdsForbiddenCharacter, usableId } from '../product-check';
 import { contentOf } from './changes';
 import { type Digest, digestOf } from './fingerprints';
 import { type Checked, HeldBlock } from './held';
-
-/** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
-export const MAX_PRODUCT = 256 * 1024;
+import { asFault } from './body';
+import { MAX_PRODUCT, ProductXml } from './product-xml';
 
 /** Faults of one product that are told one by one; more are counted (`docs/decisions.md#x23`). */
 const MAX_FAULTS = 20;
 
-/** Some products of a JSON body, cut out of it but not read. */
+/** Some products of a body, cut out of it but not read. */
 export interface Slice {
+  readonly format: BodyFormat;
   /** One product after the other. */
   readonly bytes: Uint8Array;
   /** Where each ends. */
@@ -82,11 +83,12 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
     return true;
   };
   const knowsCategory = given ?? assume;
+  const read = readerOf(slice.format);
   let { room } = slice;
   let start = 0;
   for (const [at, end] of slice.ends.entries()) {
     const sequence = slice.sequences[at] ?? 0;
-    const judged = judgeJson(bytes.subarray(start, end), sequence, { knowsCategory, room });
+    const judged = judgePosted(read, bytes.subarray(start, end), sequence, { knowsCategory, room });
     start = end;
     if ('head' in judged) {
       block.put(judged.head, judged.text);
@@ -98,10 +100,29 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
   return { held: block.records(), refused, categories: [...categories] };
 }
 
-/** Judges a product posted as JSON; raises `PF_210` for what stores nothing of the whole body. */
-export function judgeJson(bytes: Buffer, sequence: number, check: Check): Usable | Refused {
-  const origin = { sequence, posted: digestOf(bytes), isPlain: !bytes.includes(BACKSLASH) };
-  return judge(parseProduct(bytes), origin, check);
+/** A product as read, and whether `contentOf` may take it for plain. */
+interface Read {
+  readonly product: Readonly<Record<string, unknown>>;
+  readonly isPlain: boolean;
+}
+
+/** Reads the bytes of one product after the other. Raises `PF_210`. */
+export type ReadPosted = (bytes: Buffer, sequence: number) => Read | Refused;
+
+export function readerOf(format: BodyFormat): ReadPosted {
+  return format === 'json' ? readJson : xmlReader();
+}
+
+/** Judges a product by its bytes; raises `PF_210` for what stores nothing of the whole body. */
+export function judgePosted(
+  read: ReadPosted,
+  bytes: Buffer,
+  sequence: number,
+  check: Check,
+): Usable | Refused {
+  const found = read(bytes, sequence);
+  if ('faults' in found) return found;
+  return judge(found.product, { sequence, posted: digestOf(bytes), isPlain: found.isPlain }, check);
 }
 
 /** Judges a product in the shape of JSON, from wherever. */
@@ -129,14 +150,36 @@ function toLoadFault({ code, status, message, details }: Fault): LoadFault {
   return { code, status, message, sourceProductId: details.sourceProductId };
 }
 
+const BEFORE = Buffer.from('<products>');
+
+/** Reads elements one after the other as if each were the only one of a body. */
+function xmlReader(): ReadPosted {
+  const found: (Read | Refused)[] = [];
+  const reader = new ProductXml({
+    take: (product) => found.push({ product, isPlain: false }),
+    oversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId))),
+  });
+  reader.write(BEFORE);
+  return (bytes, sequence) => {
+    found.length = 0;
+    reader.countFromHere();
+    asFault(() => reader.write(bytes), ` of product ${sequence}`);
+    const [only] = found;
+    if (only === undefined || found.length > 1 || !reader.isBetween)
+      throw fault.noParsableContent(`the body cannot be read: product ${sequence} is not one element`);
+    return only;
+  };
+}
+
 const BACKSLASH = 0x5c;
 /** Characters and escapes among which a forbidden one may be. */
 const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
 
-function parseProduct(bytes: Buffer): Record<string, unknown> {
-  const isPlain = isAscii(bytes);
-  if (!isPlain && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
-  const text = bytes.toString(isPlain ? 'latin1' : 'utf8');
+function readJson(bytes: Buffer): Read {
+  const isAsciiOnly = isAscii(bytes);
+  const hasEscapes = bytes.includes(BACKSLASH);
+  if (!isAsciiOnly && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
+  const text = bytes.toString(isAsciiOnly ? 'latin1' : 'utf8');
   let product: Record<string, unknown>;
   try {
     product = JSON.parse(text) as Record<string, unknown>;
@@ -144,9 +187,9 @@ function parseProduct(bytes: Buffer): Record<string, unknown> {
     throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
   }
   // Others than these two cannot be in what JSON.parse has taken.
-  const isSuspicious = !(isPlain && !bytes.includes(BACKSLASH)) && SUSPICIOUS.test(text);
+  const isSuspicious = (!isAsciiOnly || hasEscapes) && SUSPICIOUS.test(text);
   if (isSuspicious && holdsForbiddenCharacter(product)) {
     throw fault.noParsableContent('the body has a character that XML does not allow');
   }
-  return product;
+  return { product, isPlain: !hasEscapes };
 }

@@ -20,10 +20,10 @@ export class Slicer {
     return this.used >= SLICE;
   }
 
-  /** What has been gathered, as a slice with room for so many faults. */
-  take(room: number): Slice {
+  /** What has been gathered. */
+  take(): Pick<Slice, 'bytes' | 'ends' | 'sequences'> {
     const [ends, sequences] = [Uint32Array.from(this.ends), Uint32Array.from(this.sequences)];
-    const slice = { bytes: this.bytes.subarray(0, this.used), ends, sequences, room };
+    const slice = { bytes: this.bytes.subarray(0, this.used), ends, sequences };
     this.bytes = Buffer.alloc(0);
     this.used = 0;
     this.ends = [];

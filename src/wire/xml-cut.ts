@@ -1,0 +1,104 @@
+import { XmlMarkup } from './xml-markup';
+
+export interface XmlCutterOptions {
+  /** Bytes that an element may have; a larger one stays in the frame. */
+  readonly maxElement: number;
+  /**
+   * Called for each element directly in the root: the bytes from its first `<` to its last `>`, a view of the chunk
+   * where they lie in one.
+   */
+  readonly onElement: (bytes: Buffer) => void;
+  /** Called with all other bytes, in their order among the elements. */
+  readonly onFrame: (bytes: Buffer) => void;
+}
+
+/**
+ * Cuts the elements directly in the root out of an XML document in UTF-8 that arrives in chunks, by its markup alone.
+ * The document is well-formed if and only if the frame (what is left) is, with every cut at a place where an element
+ * may be, and each element is one well-formed element: whoever reads both has read it. Memory stays flat.
+ */
+export class XmlCutter {
+  private readonly markup: XmlMarkup;
+  private chunk: Buffer = Buffer.alloc(0);
+  /** Where in the chunk the bytes begin that have not been handed on. */
+  private from = 0;
+  /** Elements that are open. */
+  private depth = 0;
+  /** What has not been handed on may be an element. */
+  private isHeld = false;
+  /** Of earlier chunks. */
+  private held: Buffer[] = [];
+  private heldBytes = 0;
+
+  constructor(private readonly options: XmlCutterOptions) {
+    this.markup = new XmlMarkup({
+      begins: (at) => {
+        if (this.depth === 1) this.holdFrom(at);
+      },
+      isNoStart: () => {
+        if (this.depth === 1) this.release();
+      },
+      tagEnded: (end, change) => {
+        this.depth += change;
+        if (this.depth === 1 && change < 1) this.elementEnded(end);
+      },
+      isLost: () => this.release(),
+    });
+  }
+
+  /** Takes the next bytes, which stay as they are. */
+  write(chunk: Buffer): void {
+    this.chunk = chunk;
+    this.from = 0;
+    this.markup.scan(chunk);
+    const rest = chunk.subarray(this.from);
+    if (this.isHeld) this.hold(rest);
+    else this.frame(rest);
+  }
+
+  end(): void {
+    this.from = this.chunk.length;
+    this.release();
+  }
+
+  private holdFrom(at: number): void {
+    this.frame(this.chunk.subarray(this.from, at));
+    this.from = at;
+    this.isHeld = true;
+  }
+
+  private hold(rest: Buffer): void {
+    this.held.push(rest);
+    this.heldBytes += rest.length;
+    if (this.heldBytes > this.options.maxElement) this.release();
+  }
+
+  /** What was held is part of the frame, and so is what comes. */
+  private release(): void {
+    for (const piece of this.taken()) this.frame(piece);
+  }
+
+  private taken(): readonly Buffer[] {
+    const { held } = this;
+    this.held = [];
+    this.heldBytes = 0;
+    this.isHeld = false;
+    return held;
+  }
+
+  private elementEnded(end: number): void {
+    const last = this.chunk.subarray(this.from, end);
+    this.from = end;
+    if (!this.isHeld || this.heldBytes + last.length > this.options.maxElement) {
+      this.release();
+      this.frame(last);
+      return;
+    }
+    const held = this.taken();
+    this.options.onElement(held.length === 0 ? last : Buffer.concat([...held, last]));
+  }
+
+  private frame(bytes: Buffer): void {
+    if (bytes.length > 0) this.options.onFrame(bytes);
+  }
+}

@@ -1,0 +1,117 @@
+import * as fc from 'fast-check';
+import { tmpdir } from 'node:os';
+import { asFault } from '../../src/products/load/body';
+import { ProductXml } from '../../src/products/load/product-xml';
+import { Receiver } from '../../src/products/load/receiver';
+import { Spool } from '../../src/products/load/spool';
+import { XmlBody } from '../../src/products/load/xml-body';
+
+const PARTS = [
+  '<?xml version="1.0"?>',
+  '<products version="3.0">',
+  '<products>',
+  '</products>',
+  '<product sourceProductId="a">',
+  "<product sourceProductId='b'>",
+  '<product/>',
+  '</product>',
+  '<name>n &lt;</name>',
+  '<name>',
+  '</name>',
+  '<price>1</price>',
+  '<c:categories><category name="x > y"/></c:categories>',
+  '<!-- <product/> -->',
+  '<![CDATA[</product>]]>',
+  '<?p </products>?>',
+  '<other/>',
+  '<!DOCTYPE p>',
+  ' ',
+  'text',
+  '&amp;',
+] as const;
+
+const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] as const;
+
+/** What comes of a body: the products that are held, and what is wrong with others, or the code it is refused with. */
+async function received(read: (receiver: Receiver) => Promise<void>): Promise<unknown> {
+  const spool = new Spool(tmpdir());
+  const knowsCategory = (): boolean => true;
+  const receiver = new Receiver({ format: 'xml', spool, prints: undefined, knowsCategory });
+  try {
+    await read(receiver);
+    await receiver.complete();
+    const held: string[] = [];
+    for await (const some of spool.read())
+      for (const { head, text } of some) held.push(`${head.sequence} ${text().toString()}`);
+    return { held, faults: receiver.faults };
+  } catch (error) {
+    return (error as { code: string }).code;
+  } finally {
+    await spool.close();
+  }
+}
+
+async function inProducts(text: string, chunk: number): Promise<unknown> {
+  return received(async (receiver) => {
+    const body = new XmlBody(receiver);
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += chunk)
+      await body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+    body.end();
+  });
+}
+
+async function inOnePiece(text: string): Promise<unknown> {
+  return received(async (receiver) => {
+    const products: Readonly<Record<string, unknown>>[] = [];
+    const oversized = (): never => {
+      throw new Error('no product is that large');
+    };
+    const reader = new ProductXml({ take: (product) => products.push(product), oversized });
+    asFault(() => {
+      reader.write(Buffer.from(text));
+      reader.end();
+    });
+    for (const [at, product] of products.entries()) await receiver.take(product, at + 1);
+  });
+}
+
+describe('a body in XML (Document 1, XML body shape)', () => {
+  const product = fc
+    .shuffledSubarray([
+      '<name>n</name>',
+      '<price>1</price>',
+      '<description>d</description><productUrl>https://shop.example/</productUrl>',
+      '<productImage>https://img.example/</productImage><categories><category name="c"/></categories>',
+      '<fields><field name="f">v</field></fields>',
+      '<!-- </product> -->',
+      '<name><![CDATA[<x>]]></name>',
+      '<brand a="/>">b</brand>',
+    ])
+    .map((parts) => `<product sourceProductId="a>b">${parts.join('\n')}</product>`);
+  const good = fc
+    .array(fc.oneof(product, fc.constantFrom(' ', '\n', 'text', '<!-- <product/> -->', '<product/>')))
+    .map((parts) => `<?xml version="1.0"?><!-- c --><products version="3.0">${parts.join('')}</products>\n`);
+  const edited = fc
+    .tuple(good, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...EDITS)), { maxLength: 2 }))
+    .map(([text, edits]) =>
+      edits.reduce((before, [place, gone, put]) => {
+        const at = place % (before.length + 1);
+        return before.slice(0, at) + put + before.slice(at + gone);
+      }, text),
+    );
+  const jumbled = fc.array(fc.constantFrom(...PARTS), { maxLength: 12 }).map((parts) => parts.join(''));
+
+  it.each([
+    ['of products', good],
+    ['with wrong characters in it', edited],
+    ['of parts in any order', jumbled],
+  ])('%s is read by its products as it is as a whole: the same products, or refused', async (_, bodies) => {
+    await fc.assert(
+      fc.asyncProperty(bodies, fc.integer({ min: 1, max: 50 }), async (text, chunk) => {
+        expect(await inProducts(text, chunk)).toEqual(await inOnePiece(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
