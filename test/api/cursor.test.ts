@@ -70,7 +70,7 @@ describe('Paging by cursor (decisions P28, X53)', () => {
     expect(numbered.nextCursor).toBeUndefined();
   });
 
-  it('by cursor has pages of 100 unless asked otherwise, of 1000 at most (Document 1, Limits)', async () => {
+  it('by cursor has pages of 100 unless asked otherwise, of 1000 at most (decisions P3, P28)', async () => {
     const { ids, nextCursor } = await page(';cursor=*');
     expect(ids).toHaveLength(100);
     expect(

@@ -29,11 +29,67 @@ export const OFFER_FIELDS = rows(
   'availability deliveryTime condition shippingCost',
 );
 
+/** Document 1, Create or update products; Replace a feed. */
+export const CREATE_KEYS = rows('token fid mode');
+
+/** Document 1, Delete products. */
+export const DELETE_KEYS = rows('token fid spId deleteAll');
+
+/** Document 1, CSV export. */
+export const CSV_KEYS = rows('format csvSeparators csvEmbrace csvFlattenFields');
+
+/** Document 1, Bulk download of a feed. */
+export const DOWNLOAD_KEYS = rows('token fid sourceproducturl page pageSize pretty jsonp');
+
+/** Document 1, Feed last-updated time. */
+export const LAST_UPDATED_KEYS = rows('token fid pretty jsonp');
+
+/** Document 1, Category tree. */
+export const CATEGORY_KEYS = rows('token language jsonp');
+
+/** Document 1, Category mapping status. */
+export const MAPPING_KEYS = rows('token fid state format pretty jsonp');
+
+/** Document 1, Feed list. */
+export const FEED_KEYS = rows('token pretty programId jsonp');
+
 /** Document 2, Voucher posted by an advertiser. */
 export const VOUCHER_FIELDS = rows(
   'title programId voucherTypeId code shortDescription description startDate endDate sourceId siteIds',
   'landingUrl publishStartDate publishEndDate publisherInformation discountAmount isPercentage languageId',
 );
+
+/** Document 2, Voucher returned by the list operation. */
+export const LISTED_FIELDS = rows(
+  'id programId programName code updateDate publishStartDate publishEndDate startDate endDate title',
+  'shortDescription description voucherTypeId defaultTrackUri siteSpecific landingUrl discountAmount',
+  'isPercentage publisherInformation languageId exclusive currencyId logoPath',
+);
+
+/** Document 2, List keys; token is of all. */
+export const VOUCHER_KEYS = rows(
+  'id maxStartDate minEndDate dateOutputFormat programId keywords voucherTypeId siteSpecific siteId pageSize',
+  'page random languageId jsonp',
+);
+
+/** Document 1, Limits, and Document 2, Limits: what is cited as `(Document 1, Limits: Grace period)`. */
+export const LIMITS = {
+  1: ['Maximum products per search', 'Bulk download repeats', 'Grace period', 'Token length', 'Price format'],
+  2: [
+    'Voucher title',
+    'Voucher short description',
+    'Voucher description',
+    'Voucher code',
+    'Landing URL',
+    'endDate',
+    'List pageSize default',
+    'List page default',
+    'Token length',
+  ],
+} as const;
+
+/** Document 2, Voucher types. */
+export const VOUCHER_TYPES = [1, 2, 3, 4, 5, 6];
 
 /** Errors of module Open API in both documents: code and HTTP status. */
 export const OPEN_API_ERRORS = ['1 400', '2 403', '3 404', '4 404', '5 500', '6 404', '7 404'];
@@ -42,6 +98,9 @@ export const OPEN_API_ERRORS = ['1 400', '2 403', '3 404', '4 404', '5 500', '6 
 export const PRODUCT_ERRORS = rows(
   'PF_200 PF_210 PF_230 PF_240 PF_250 PF_260 PF_270 PF_280 PF_290 PF_300 PF_391 PF_392 PF_430',
 ).map((code) => `${code} 400`);
+
+/** Document 2, Errors: voucher creation. */
+export const VOUCHER_ERRORS = ['101 400', '102 400', '103 400'];
 
 /** Generic HTTP errors of Document 1; Document 2 has them but 429. */
 export const HTTP_ERRORS = [400, 404, 405, 406, 415, 429, 500];

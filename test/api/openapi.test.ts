@@ -55,9 +55,13 @@ describe('the description of the interface (decisions A8)', () => {
     expect(await lint(text)).toMatchObject([{ ruleId: 'info-license' }]);
   });
 
-  it('names this installation, and refers only to what is in it', () => {
+  it('names this installation, refers only to what is in it, and has all keys as one parameter (decisions X36)', () => {
     const document = JSON.parse(text) as Document;
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://api.example' }] });
+    const search = document.paths['/1.0/products.{format}{keys}']?.get as { parameters: object[] };
+    expect(search.parameters).toContainEqual(
+      expect.objectContaining({ name: 'keys', in: 'path', style: 'matrix', explode: true }),
+    );
     const references = [...text.matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path.split('/'));
     expect(references.length).toBeGreaterThan(0);
     for (const path of references) {
@@ -100,7 +104,7 @@ describe('the description of the interface (decisions A8)', () => {
         expect([id, name, says]).not.toEqual([id, name, '']);
   });
 
-  it('bounds the texts of a posted voucher as the document does (Document 2, Limits)', () => {
+  it('bounds the texts of a posted voucher as the document does (Document 2, Voucher posted by an advertiser; decisions V4)', () => {
     const { PostedVoucher } = (JSON.parse(text) as Document).components.schemas;
     expect(PostedVoucher).toMatchObject({
       required: [

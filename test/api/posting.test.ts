@@ -109,7 +109,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     [12.5, '12.50'],
     [12.34, '12.34'],
     [0, '0.00'],
-  ])('takes the price %j (Document 1, Limits; decisions P25)', async (price, value) => {
+  ])('takes the price %j (Document 1, Limits: Price format; decisions P25)', async (price, value) => {
     await post(german, [product(`${typeof price} ${price}`, { price })]);
     const { products } = await search(`;fid=${german};priceHistory=true`);
     expect(products[0]?.offers).toMatchObject([

@@ -28,13 +28,13 @@ beforeEach(async () => {
   await post(german, [product('a', { price: now % 1_000_000 }), product('b')]);
 });
 
-describe('the quota of downloads (Document 1, Limits; decisions P18)', () => {
-  it('begins with five days without any', async () => {
+describe('the quota of downloads (decisions P18)', () => {
+  it('begins with five days without any (Document 1, Limits: Grace period)', async () => {
     expect(await outcomes(['', '', '', '', ''])).toEqual(Array(5).fill(200));
     now += 6 * DAY;
   });
 
-  it('is three downloads of a version in 24 hours, in whatever format', async () => {
+  it('is three downloads of a version in 24 hours, in whatever format (Document 1, Limits: Bulk download repeats)', async () => {
     const answers = await outcomes(['', '.xml', '.csv', '', '.xml']);
     expect(answers).toEqual([200, 200, 200, 429, 429]);
     const refused = await get();

@@ -51,9 +51,12 @@ describe('pages (decisions P3)', () => {
     [';limit=30;pageSize=20;page=2', 20, 10],
     [';limit=30;pageSize=20;page=3', NaN, 0],
     [';limit=5000;pageSize=1000', 0, 1000],
-  ])('"%s" begins at %d and has %d (Document 1, Limits)', async (keys, from, length) => {
-    expect(await page(keys)).toEqual([COUNT, from, length]);
-  });
+  ])(
+    '"%s" begins at %d and has %d (Document 1, Limits: Maximum products per search)',
+    async (keys, from, length) => {
+      expect(await page(keys)).toEqual([COUNT, from, length]);
+    },
+  );
 
   it('together hold each product once', async () => {
     const ids: string[] = [];

@@ -156,7 +156,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
       for (const code of ['de', 'De']) expect(idsOf(await list(`;languageId=${code}`, as))).toEqual([id]);
   });
 
-  it('the latest update comes first, then the higher id; pages begin at 0 (decisions V12; Document 2, Limits)', async () => {
+  it('the latest update comes first, then the higher id; pages begin at 0 (decisions V12; Document 2, Limits: List page default)', async () => {
     const ids = [];
     for (let number = 0; number < 11; number += 1) ids.push(await create({ sourceId: `n${number}` }));
     now += 1000;
@@ -188,7 +188,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
   });
 });
 
-it('a listing has 1,000 vouchers unless it is asked for fewer, and any page can be had (Document 2, Limits; decisions V16)', async () => {
+it('a listing has 1,000 vouchers unless it is asked for fewer, and any page can be had (Document 2, Limits: List pageSize default; decisions V16)', async () => {
   const many = Array.from({ length: 1000 }, () => voucher({ description: 'x' }));
   for (const count of [1000, 5]) {
     const body = JSON.stringify(many.slice(0, count));

@@ -1,4 +1,5 @@
 import { TestApp } from '../support/app';
+import { LISTED_FIELDS, VOUCHER_FIELDS } from './document-tables';
 import { JSON_UTF8, XML_UTF8 } from './posted';
 import {
   DAY,
@@ -72,7 +73,8 @@ it('every field posted in JSON is answered, with those of the program beside (Do
   };
   const [found] = await list(`;id=${id}`);
   expect(found).toEqual(expected);
-  expect(Object.keys(found!)).toEqual(Object.keys(expected));
+  expect(Object.keys(found!)).toEqual(LISTED_FIELDS);
+  expect(Object.keys(FULL).toSorted()).toEqual(VOUCHER_FIELDS.toSorted());
   const [own] = await list(`;id=${id}`, 'nord');
   expect(own).toEqual({
     ...expected,

@@ -26,7 +26,7 @@ describe('A server with --esdb-port', () => {
     return types;
   };
 
-  it('lets analysts replay what happened with an official client', async () => {
+  it('lets analysts replay what happened with an official client (decisions P23)', async () => {
     const product = {
       sourceProductId: 'a',
       name: 'Chair',

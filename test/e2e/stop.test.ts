@@ -51,7 +51,7 @@ const BROKEN_OFF: Answer = {
   body: '{"errors":[{"code":"5","message":"Service not responding"}]}',
 };
 
-describe('a stop while a feed loads (decisions A12; Document 1, Limits)', () => {
+describe('a stop while a feed loads (decisions A12)', () => {
   let folder: string;
   let server: Server;
   beforeEach(async () => {

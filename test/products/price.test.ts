@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { formatPrice, parsePrice } from '../../src/products/price';
 
-describe('a posted price (Document 1, Limits: no decimals or two, dot as decimal mark; decisions P25)', () => {
+describe('a posted price (Document 1, Limits: Price format; decisions P25)', () => {
   test.each([
     ['12', 1200],
     ['12.50', 1250],

@@ -54,13 +54,13 @@ function download(after: number, version: 0 | 1 | 2, page?: number): CountedDown
   };
 }
 
-describe('the quota of downloads (Document 1, Limits; decisions P18)', () => {
-  it('has no limit for five days from the first request of a feed', () => {
+describe('the quota of downloads (decisions P18)', () => {
+  it('has no limit for five days from the first request of a feed (Document 1, Limits: Grace period)', () => {
     const many = Array.from({ length: 50 }, (_, at) => [at * 2 * HOUR] as const);
     expect(downloads(...many, [5 * DAY - 1])).toEqual(Array(51).fill('ok'));
   });
 
-  it('then allows each version three times within 24 hours', () => {
+  it('then allows each version three times within 24 hours (Document 1, Limits: Bulk download repeats)', () => {
     const late = 5 * DAY;
     expect(
       downloads(

@@ -269,7 +269,11 @@ test.each([
   ['page 0 is the first', [0, 10], { offset: 0, size: 10 }],
   ['page 3', [3, 10], { offset: 20, size: 10 }],
   ['more than 1000 a page counts as 1000', [1, 5000], { offset: 0, size: 1000 }],
-  ['nothing of page 2 of 1000 (Document 1, Limits)', [2, 1000], { offset: 1000, size: 0 }],
+  [
+    'nothing of page 2 of 1000 (Document 1, Limits: Maximum products per search)',
+    [2, 1000],
+    { offset: 1000, size: 0 },
+  ],
   ['no further than the cap', [2, 600], { offset: 600, size: 400 }],
   ['no further than limit', [2, 10, 15], { offset: 10, size: 5 }],
   ['nothing past limit', [3, 10, 15], { offset: 15, size: 0 }],

@@ -1,0 +1,160 @@
+import { ModulesContainer } from '@nestjs/core';
+import { operationsOf } from '../../src/http/describe/operations';
+import { type Operation } from '../../src/wire/openapi-operation';
+import { type Response, TestApp } from '../support/app';
+import {
+  CATEGORY_KEYS,
+  CREATE_KEYS,
+  CSV_KEYS,
+  DELETE_KEYS,
+  DOWNLOAD_KEYS,
+  FEED_KEYS,
+  LAST_UPDATED_KEYS,
+  MAPPING_KEYS,
+  missingFrom,
+  SEARCH_KEYS,
+  VOUCHER_KEYS,
+} from './document-tables';
+import { EFFECTS } from './key-effects';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { clientOf, product } from './posted';
+import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
+import { DAY, NOW, VOUCHER_NETWORK, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
+
+const { german, swedish, shared, unconnected } = FEEDS;
+
+let app: TestApp;
+let now: Date;
+let operations: readonly Operation[];
+const { post, search } = clientOf(() => app);
+const { create } = voucherClientOf(() => app);
+
+beforeAll(async () => {
+  now = new Date('2026-02-01');
+  app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => now });
+  operations = operationsOf(app.http.get(ModulesContainer));
+  for (const [at, one] of [LAMP, PHONES, SOFA].entries()) {
+    now = new Date(DAYS[at]!);
+    await post(german, [one]);
+  }
+  await post(swedish, [LJUD]);
+  await post(shared, [product('twin', { ean: '0401234567890' })]);
+  now = new Date(NOW);
+  await create({ voucherTypeId: 5 });
+  await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
+  await create({ title: 'Lamps', endDate: NOW + DAY });
+  await create({ siteIds: [1202] });
+});
+afterAll(() => app.close());
+
+function named(id: string): Operation {
+  const found = operations.find(({ text }) => text.id === id);
+  if (found === undefined) throw new Error(`there is no ${id}`);
+  return found;
+}
+
+/** A token of somebody for whom all of this is to be seen. */
+function tokenFor({ path, callers }: Operation): string {
+  if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
+  if (path.startsWith('/1.0/vouchers')) return VOUCHER_TOKENS.nord;
+  return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
+}
+
+async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
+  const path = operation.path.replace(':feedId', String(german)).replace(':id', '1');
+  const token = isAnonymous ? {} : { token: tokenFor(operation) };
+  return app.request(operation.method as 'GET', `${path}${keys}`, token);
+}
+
+describe('a key changes what is answered, as told (Documents 1 and 2, Endpoints)', () => {
+  it.each(EFFECTS)('%s;%s', async (id, sent, beside, show, shown) => {
+    const operation = named(id);
+    expect(show(await ask(operation, `${beside};${sent}`))).toEqual(shown);
+    expect(show(await ask(operation, beside))).not.toEqual(shown);
+  });
+});
+
+/** What a write leaves in a feed that had two products, and what it answers. */
+async function left(method: 'POST' | 'DELETE', keys: string): Promise<readonly unknown[]> {
+  await post(unconnected, [product('a'), product('b')], { keys: ';mode=replace' });
+  const body = method === 'POST' ? { body: JSON.stringify({ products: [product('c')] }) } : {};
+  const { statusCode } = await app.request(method, `/1.0/products${keys}`, { token: TOKENS.nord, ...body });
+  return [statusCode, (await search(`;fid=${unconnected};orderBy=priceAsc`)).ids.toSorted()];
+}
+
+const fid = `;fid=${unconnected}`;
+const WRITES = [
+  ['loadProducts', 'fid', 'POST', fid, [200, ['a', 'b', 'c']], '', [400, ['a', 'b']]],
+  ['loadProducts', 'mode', 'POST', `${fid};mode=replace`, [200, ['c']], fid, [200, ['a', 'b', 'c']]],
+  ['deleteProducts', 'fid', 'DELETE', `${fid};spId=a`, [200, ['b']], ';spId=a', [400, ['a', 'b']]],
+  ['deleteProducts', 'spId', 'DELETE', `${fid};spId=a`, [200, ['b']], fid, [400, ['a', 'b']]],
+  ['deleteProducts', 'deleteAll', 'DELETE', `${fid};deleteAll=true`, [200, []], fid, [400, ['a', 'b']]],
+] as const;
+
+describe('a key changes what is written, as told (Document 1, Endpoints)', () => {
+  it.each(WRITES)('%s;%s', async (_id, _key, method, keys, then, without, otherwise) => {
+    expect(await left(method, keys)).toEqual(then);
+    expect(await left(method, without)).toEqual(otherwise);
+  });
+});
+
+describe('what all operations have', () => {
+  /** Keys that make a good request of each. */
+  const good = ({ keys }: Operation) => ('fid' in keys ? `;fid=${german}` : 'name' in keys ? ';name=x' : '');
+
+  const lines = ({ body }: Response) => body.split('\n').length;
+
+  it('token: without it nothing is answered (Documents 1 and 2, Authentication)', async () => {
+    for (const operation of operations)
+      expect((await ask(operation, good(operation), true)).json()).toMatchObject({ errors: [{ code: '1' }] });
+  });
+
+  it('pretty: line breaks (Document 1, Conventions 6), and jsonp: a call (Document 1, Conventions 5)', async () => {
+    for (const operation of operations.filter(({ method }) => method === 'GET')) {
+      const keys = good(operation);
+      const plain = await ask(operation, keys);
+      const pretty = await ask(operation, `${keys};pretty=true`);
+      expect([operation.path, pretty.statusCode, lines(pretty) > lines(plain)]).toEqual([
+        ...[operation.path, 200, true],
+      ]);
+      const called = await ask(operation, `${keys}?jsonp=f`);
+      expect(called.body.slice(0, 6)).toBe('/**/f(');
+    }
+  });
+});
+
+describe('this file', () => {
+  const shown = (id: string): readonly string[] => [
+    ...EFFECTS.filter(([operation]) => operation === id).map(([, sent]) => sent.split('=')[0]!.toLowerCase()),
+    ...WRITES.filter(([operation]) => operation === id).map(([, key]) => key.toLowerCase()),
+  ];
+
+  it('has each key of each operation', () => {
+    for (const {
+      text: { id },
+      keys,
+    } of operations)
+      expect([
+        id,
+        ...missingFrom(
+          Object.keys(keys).map((key) => key.toLowerCase()),
+          shown(id),
+        ),
+      ]).toEqual([id]);
+  });
+
+  it.each([
+    ['searchProducts', [...SEARCH_KEYS, ...CSV_KEYS]],
+    ['loadProducts', CREATE_KEYS],
+    ['deleteProducts', DELETE_KEYS],
+    ['downloadFeed', DOWNLOAD_KEYS],
+    ['getLastUpdated', LAST_UPDATED_KEYS],
+    ['getCategoryTree', CATEGORY_KEYS],
+    ['listCategoryMappings', MAPPING_KEYS],
+    ['listFeeds', FEED_KEYS],
+    ['listVouchers', VOUCHER_KEYS],
+  ])('has each key of the document for %s', (id, keys) => {
+    const ofAll = ['token', 'pretty', 'jsonp'];
+    expect(missingFrom(keys, [...Object.keys(named(id).keys), ...ofAll])).toEqual([]);
+  });
+});
