@@ -16,6 +16,9 @@ function tested(): TestedEngines {
   return (globalThis as { engines?: TestedEngines }).engines ?? SQLITE;
 }
 
+/** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
+export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
+
 /** A log and a store of one test's own: what names them, and what removes them once they are closed. */
 export interface OwnEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;

@@ -1,0 +1,156 @@
+import { type Response, TestApp } from '../support/app';
+import { OVER_SERVERS } from '../support/engines';
+import {
+  idsOf,
+  NOW,
+  refusalOf,
+  voucher,
+  VOUCHER_CLIENTS,
+  VOUCHER_NETWORK,
+  VOUCHER_TOKENS,
+  type VoucherClient,
+  voucherClientOf,
+} from './voucher-network';
+
+interface Kind {
+  readonly programId: number;
+  readonly siteIds: readonly number[] | undefined;
+}
+
+const OWNERS = ['nord', 'casa'] as const;
+const ownerOf = ({ programId }: Kind): VoucherClient => (programId === 201 ? 'casa' : 'nord');
+const isOwner = (client: VoucherClient) => OWNERS.some((owner) => owner === client);
+
+const SITES: Readonly<Record<VoucherClient, readonly number[]>> = {
+  ...{ nord: [], casa: [], lonely: [1301] },
+  ...{ preisblick: [1101], preisblickAll: [1101, 1102], deals: [1201, 1202, 1203] },
+};
+
+const connected = (siteId: number, programId: number) =>
+  VOUCHER_NETWORK.connections.some((one) => one.siteId === siteId && one.programId === programId);
+
+/** Whether a voucher is for the eyes of a client (decisions V10). */
+function sees(client: VoucherClient, kind: Kind): boolean {
+  if (isOwner(client)) return ownerOf(kind) === client;
+  const { programId, siteIds } = kind;
+  return SITES[client].some((site) => connected(site, programId) && (siteIds?.includes(site) ?? true));
+}
+
+const KINDS: readonly Kind[] = [101, 102, 103, 201].flatMap((programId) =>
+  [undefined, [1101], [1102], [1201], [1202], [1203], [1101, 1202], [1202, 1203]]
+    .filter((siteIds = []) => siteIds.every((siteId) => connected(siteId, programId)))
+    .map((siteIds) => ({ programId, siteIds })),
+);
+
+let app: TestApp;
+const { get, list, remove, post } = voucherClientOf(() => app);
+const known = new Map<number, Kind>();
+let ids: readonly number[];
+
+const bulk = (client: VoucherClient, vouchers: readonly object[]) =>
+  app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS[client], body: JSON.stringify(vouchers) });
+
+beforeAll(async () => {
+  app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
+  for (const owner of OWNERS) {
+    const own = KINDS.filter((kind) => ownerOf(kind) === owner);
+    const posted = Array.from({ length: 500 }, (_, place) => own[place % own.length]!);
+    const answer = await bulk(
+      owner,
+      posted.map((kind, place) => voucher({ ...kind, sourceId: `s${place}` })),
+    );
+    answer.json<{ id: number }[]>().forEach(({ id }, place) => known.set(id, posted[place]!));
+  }
+  ids = [...known.keys()].sort((a, b) => b - a);
+  await app.settled();
+});
+afterAll(() => app.close());
+
+interface Refused {
+  readonly errors?: readonly { readonly code: string }[];
+}
+
+/** Versions, edits and deletions are the log's: over servers every 25th voucher has to do. */
+const isTried = (id: number): boolean => !OVER_SERVERS || id % 25 === 0;
+
+/** The statuses of requests about each voucher that is chosen. */
+async function statuses(
+  chosen: readonly number[],
+  ask: (id: number) => Promise<Response>,
+): Promise<ReadonlySet<number>> {
+  const found = new Set<number>();
+  for (let at = 0; at < chosen.length; at += 50) {
+    const answers = await Promise.all(chosen.slice(at, at + 50).map(ask));
+    for (const { statusCode } of answers) found.add(statusCode);
+  }
+  return found;
+}
+
+const theirs = (client: VoucherClient) => ids.filter((id) => sees(client, known.get(id)!));
+const owned = (client: VoucherClient) => ids.filter((id) => ownerOf(known.get(id)!) === client);
+const foreign = (client: VoucherClient) => ids.filter((id) => ownerOf(known.get(id)!) !== client);
+
+describe.each(VOUCHER_CLIENTS)('Of a thousand vouchers of two advertisers, %s', (client) => {
+  it('lists what is theirs to see, and nothing else, by whatever keys (decisions V5, V10)', async () => {
+    expect(known.size).toBe(1000);
+    const forAny = theirs(client).filter((id) => known.get(id)!.siteIds === undefined);
+    const listings = [
+      ...[
+        '',
+        ';keywords=delivery',
+        `;id=${ids.join(',')}`,
+        ';minEndDate=0',
+        ';programId=101,102,103,104,201',
+      ].map((keys) => [keys, theirs(client)] as const),
+      [';siteSpecific=false', forAny] as const,
+    ];
+    for (const [keys, wanted] of listings)
+      expect([keys.slice(0, 20), idsOf(await list(keys, client))]).toEqual([keys.slice(0, 20), wanted]);
+    const inXml = (await get('.xml', client)).body.matchAll(/<voucher><id>(\d+)/g);
+    expect([...inXml].map(([, id]) => Number(id))).toEqual(theirs(client));
+  });
+
+  it('finds each of them by its id alone, and none of the others', async () => {
+    const found: number[] = [];
+    const tried = ids.filter((_, place) => place % 20 === 0);
+    await statuses(tried, async (id) => {
+      const answer = await get(`;id=${id}`, client);
+      found.push(...idsOf(answer.json()));
+      return answer;
+    });
+    expect(found.toSorted((a, b) => b - a)).toEqual(theirs(client).filter((id) => tried.includes(id)));
+  });
+
+  it('is told versions of its own alone (decisions V17)', async () => {
+    const versions = (id: number) => get(`/${id}/versions`, client);
+    expect([...(await statuses(owned(client).filter(isTried), versions))]).toEqual(
+      isOwner(client) ? [200] : [],
+    );
+    expect([...(await statuses(foreign(client).filter(isTried), versions))]).toEqual([404]);
+  });
+
+  it('edits and deletes none of another, and writes nothing by trying', async () => {
+    const head = await app.engines.log.head();
+    const others = foreign(client);
+    expect([...(await statuses(others.filter(isTried), (id) => remove(id, client)))]).toEqual([400]);
+    const edit = (id: number) => voucher({ ...known.get(id), title: 'Mine', sourceId: String(id) });
+    expect(refusalOf(await post(edit(others[0]!), client)).codes).toBe('400 102');
+    const answer = await bulk(client, others.map(edit));
+    // Publishers are refused as a whole (decisions V18).
+    const refusals = isOwner(client) ? answer.json<Refused[]>() : [answer.json<Refused>()];
+    expect(refusals).toHaveLength(isOwner(client) ? others.length : 1);
+    expect(new Set(refusals.map(({ errors }) => errors?.[0]?.code))).toEqual(new Set(['102']));
+    expect(await app.engines.log.head()).toBe(head);
+  });
+});
+
+it('an advertiser who posts ids of another’s vouchers for a program of its own gets vouchers of its own (decisions V2)', async () => {
+  const before = await list('', 'nord');
+  const stolen = owned('nord')
+    .filter(isTried)
+    .map((id) => voucher({ programId: 201, sourceId: String(id), title: 'Mine' }));
+  const made = (await bulk('casa', stolen)).json<{ id: number }[]>();
+  await app.settled();
+  expect(made.filter(({ id }) => known.has(id))).toEqual([]);
+  expect(await list('', 'nord')).toEqual(before);
+});
