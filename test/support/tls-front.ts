@@ -1,0 +1,93 @@
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+
+/** Stands before a server that speaks no TLS, and speaks it for that, by a certificate that signs itself. */
+export class TlsFront {
+  private constructor(
+    private readonly server: Server,
+    private readonly sockets: ReadonlySet<TLSSocket>,
+    /** A file with the certificate, to be trusted. */
+    readonly certificate: string,
+  ) {}
+
+  /** Before `target`, a port of this machine; the certificate's file goes into `folder`. */
+  static async start(target: number, folder: string): Promise<TlsFront> {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const cert = selfSigned(publicKey, privateKey);
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+    const sockets = new Set<TLSSocket>();
+    const server = createServer({ cert, key, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
+      sockets.add(socket);
+      const plain = connect(target, '127.0.0.1');
+      const end = (): void => {
+        sockets.delete(socket);
+        socket.destroy();
+        plain.destroy();
+      };
+      for (const side of [socket, plain]) side.once('error', end).once('close', end);
+      socket.pipe(plain).pipe(socket);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const certificate = join(folder, `${randomUUID()}.pem`);
+    await writeFile(certificate, cert);
+    return new TlsFront(server, sockets, certificate);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
+
+/** A certificate of `localhost` and 127.0.0.1 as PEM: X.509 (RFC 5280) in DER. */
+function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
+  const name = sequence(set(sequence(COMMON_NAME, tagged(0x0c, Buffer.from('localhost')))));
+  const time = (date: string): Buffer => tagged(0x18, Buffer.from(date));
+  const names = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.from([127, 0, 0, 1])));
+  const content = sequence(
+    tagged(0xa0, integer(2)),
+    integer(1),
+    ECDSA_WITH_SHA256,
+    name,
+    sequence(time('20200101000000Z'), time('29991231235959Z')),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(sequence(SUBJECT_ALT_NAME, tagged(0x04, names)))),
+  );
+  const signature = tagged(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', content, privateKey)]));
+  const der = sequence(content, ECDSA_WITH_SHA256, signature);
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
+
+function tagged(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  const head =
+    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...head]), content]);
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, Buffer.concat(parts));
+}
+
+function set(part: Buffer): Buffer {
+  return tagged(0x31, part);
+}
+
+function integer(value: number): Buffer {
+  return tagged(0x02, Buffer.from([value]));
+}
+
+/** Object identifiers 2.5.4.3, 2.5.29.17, 1.2.840.10045.4.3.2. */
+const COMMON_NAME = Buffer.from('0603550403', 'hex');
+const SUBJECT_ALT_NAME = Buffer.from('0603551d11', 'hex');
+const ECDSA_WITH_SHA256 = sequence(Buffer.from('06082a8648ce3d040302', 'hex'));
