@@ -88,25 +88,40 @@ export function toEvent(change: Change, at: string, contentJson: string): NewEve
 /** Before the content, which comes last. Inside a JSON string its quotes would be escaped. */
 const CONTENT = ',"product":';
 
+/** What comes before the content, or makes up the event: as `toEvent` writes it where nothing has to be escaped. */
+const HEAD = /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),)?"at":"[^"\\]*"/;
+const META = /^\{"content":"([^"\\]*)"\}$/;
+
 /** The change that a recorded event of a feed is, or undefined if it is about no product. */
-export function toChange(event: RecordedEvent): Change | undefined {
-  switch (event.type) {
+export function toChange({ type, data, meta }: RecordedEvent): Change | undefined {
+  switch (type) {
     case 'ProductListed':
     case 'ProductRevised': {
-      const at = event.data.indexOf(CONTENT);
-      const head = JSON.parse(`${event.data.slice(0, at)}}`) as { sourceProductId: string; price: number };
-      const { content } = JSON.parse(event.meta) as { content?: Digest };
+      const at = data.indexOf(CONTENT);
+      const { sourceProductId, price } = headOf(data, at);
+      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as { content?: Digest }).content;
       return {
-        type: event.type,
-        ...head,
-        content: content ?? digestOf(event.data.slice(at + CONTENT.length, -1)),
+        type,
+        sourceProductId,
+        price,
+        content: content ?? digestOf(data.slice(at + CONTENT.length, -1)),
       };
     }
-    case 'ProductRepriced':
-      return { type: event.type, ...(JSON.parse(event.data) as { sourceProductId: string; price: number }) };
+    case 'ProductRepriced': {
+      const { sourceProductId, price } = headOf(data, data.length - 1);
+      return { type, sourceProductId, price };
+    }
     case 'ProductDelisted':
-      return { type: event.type, ...(JSON.parse(event.data) as { sourceProductId: string }) };
+      return { type, sourceProductId: headOf(data, data.length - 1).sourceProductId };
     default:
       return undefined;
   }
+}
+
+/** The first `length` characters of an event, by their places where they have the usual ones: there are millions. */
+function headOf(data: string, length: number): { readonly sourceProductId: string; readonly price: number } {
+  const [head, sourceProductId, price] = HEAD.exec(data) ?? [];
+  if (sourceProductId !== undefined && head?.length === length)
+    return { sourceProductId, price: Number(price) };
+  return JSON.parse(`${data.slice(0, length)}}`) as { sourceProductId: string; price: number };
 }
