@@ -1,4 +1,5 @@
-import { EVERYTHING } from '../../src/kernel/read-store';
+import { mkdirSync } from 'node:fs';
+import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
@@ -13,7 +14,17 @@ const { StoreThreads } = built(
   'src/engines/embedded/store/store-threads',
 ) as typeof import('../../src/engines/embedded/store/store-threads');
 
+const { WriterThreadStore } = built(
+  'src/engines/embedded/store/writer-thread-store',
+) as typeof import('../../src/engines/embedded/store/writer-thread-store');
+
 readStoreContract('SQLite with reader threads', () => triedStore(openEmbeddedStore, true));
+readStoreContract('SQLite with a thread that writes every batch', () => triedStore(openWithWriter, true));
+
+function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
+  mkdirSync(directory, { recursive: true });
+  return new WriterThreadStore(directory, 0);
+}
 
 test('stores in two threads or processes see what the other writes, swaps and drops', async () => {
   const { directory, remove } = await storeFolder();

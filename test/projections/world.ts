@@ -48,9 +48,10 @@ export class World {
     private readonly close: () => Promise<void>,
   ) {}
 
-  static async open(): Promise<World> {
+  /** `readStore`: the URL of a store elsewhere. */
+  static async open(readStore = 'sqlite:'): Promise<World> {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-projections-'));
-    const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+    const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore, threads: false });
     return new World(dataDir, engines.log, engines.store, async () => {
       await engines.close();
       await rm(dataDir, { recursive: true });

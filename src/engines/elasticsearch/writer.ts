@@ -7,9 +7,9 @@ import { nameOf } from './tokens';
 
 /**
  * What one request holds at most. They are sent one after the other: two at once would leave the server twice as many
- * segments to merge, half as much work again.
+ * segments to merge, half as much work again. While the server works on one, the next is put together.
  */
-const BULK = { documents: 1_000, characters: 4_000_000 } as const;
+const BULK = { documents: 250, characters: 4_000_000 } as const;
 
 /** The name that the checkpoint is kept by: no document has it. */
 export const CHECKPOINT = 'checkpoint';
@@ -39,7 +39,12 @@ export async function writeBatch(
   const bulks = cut(newest, (write) =>
     'put' in write ? layout.source(write.put, write.version) : removed(write.version),
   );
-  for (const bulk of bulks) await send(place, bulk);
+  let sent = Promise.resolve();
+  for (const bulk of bulks) {
+    await sent;
+    sent = send(place, bulk);
+  }
+  await sent;
   if (checkpoint !== undefined) await send(place, [[action(CHECKPOINT, checkpoint), removed(checkpoint)]]);
 }
 

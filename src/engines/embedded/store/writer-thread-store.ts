@@ -11,7 +11,11 @@ const MANY = 100;
 export class WriterThreadStore extends EmbeddedStore {
   private readonly writer: StoreThreads;
 
-  constructor(directory: string) {
+  /** `many`: documents of a large batch. */
+  constructor(
+    directory: string,
+    private readonly many = MANY,
+  ) {
     super(directory);
     this.writer = new StoreThreads(directory, 1);
   }
@@ -21,7 +25,7 @@ export class WriterThreadStore extends EmbeddedStore {
     drafts: readonly Draft[],
     checkpoint: Position | undefined,
   ): Promise<void> {
-    if (drafts.length < MANY) return super.writeDrafts(target, drafts, checkpoint);
+    if (drafts.length < this.many) return super.writeDrafts(target, drafts, checkpoint);
     return this.writer.ask((store) => store.writeDrafts(target, drafts, checkpoint));
   }
 

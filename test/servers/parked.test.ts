@@ -1,0 +1,71 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
+import { listParked } from '../../projections/parked';
+import { products } from '../../projections/products';
+import { type Projection } from '../../projections/projection';
+import { runCli } from '../../src/ops/cli/run-cli';
+import { offerId } from '../../src/products/offer-id';
+import { FEED_ID, listed, repriced } from '../projections/telling';
+import { World } from '../projections/world';
+import { ownStore } from './server';
+
+const elsewhere = ownStore();
+let world: World;
+beforeAll(async () => {
+  world = await World.open(elsewhere.url);
+});
+afterAll(async () => {
+  await world.end();
+  await elsewhere.remove();
+});
+
+let isMended = false;
+
+/** The products, folded by code that fails at a price of 13 until it is mended, and at one of 14 always. */
+const picky: Projection = {
+  ...(products as Projection),
+  fold(document, event) {
+    const { price } = event.data as { price?: number };
+    if (price === 14 || (price === 13 && !isMended)) throw new Error('unlucky');
+    return products.fold(document as never, event as never);
+  },
+};
+
+async function parked(...args: readonly string[]): Promise<string> {
+  const stdout = new PassThrough();
+  const places = ['--data-dir', world.dataDir, '--read-store', elsewhere.url];
+  const code = await runCli(['parked', ...args, ...places], {
+    environment: {},
+    stdout,
+    stderr: process.stderr,
+    stopSignal: () => new AbortController().signal,
+    threads: false,
+    start: () => Promise.reject(new Error('nothing was to be started')),
+  });
+  expect(code).toBe(0);
+  return (stdout.read() as Buffer).toString();
+}
+
+async function unparked(many: number): Promise<void> {
+  while ((await listParked(world.store)).length > many) await turn();
+}
+
+test('parked documents are listed, shown, retried and skipped on an Elasticsearch as on SQLite (decisions X47)', async () => {
+  const [a, b] = [offerId(FEED_ID, 'a'), offerId(FEED_ID, 'b')];
+  await world.runner({}, [picky]).start();
+  await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('b', 14), repriced('b', 3));
+  await world.settled([picky]);
+  expect((await parked('list', 'products')).split('\n').sort()).toEqual(
+    ['', `products ${a}: Error: unlucky`, `products ${b}: Error: unlucky`].sort(),
+  );
+  expect(JSON.parse(await parked('show', 'products', a))).toMatchObject({ document: a });
+
+  isMended = true;
+  await parked('retry', 'products', a);
+  await unparked(1);
+  await parked('skip', 'products', b, '--reason', 'a price that never was');
+  await unparked(0);
+  await world.store.refresh({ collection: 'products' });
+  expect(await world.documents('products')).toMatchObject({ [a]: { price: 13 }, [b]: { price: 3 } });
+  expect(await parked('list')).toBe('nothing is parked\n');
+});
