@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,9 @@ import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { type BodyFormat } from '../src/wire/format';
 
 const PROGRAM = join(__dirname, '../src/main.js');
+
+/** What the system takes as that. */
+const RESET_PEAK = '5';
 
 /** The server as its users run it: a process of its own, reached over HTTP on the loopback interface. */
 export class Server {
@@ -106,8 +109,14 @@ export class Server {
 
   /** Peak resident memory so far, in MB. */
   peakMemory(): number {
-    const status = readFileSync(`/proc/${this.child.pid ?? 0}/status`, 'utf8');
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+    return this.memory('VmHWM');
+  }
+
+  /** From now on: by how many MB the peak of resident memory exceeds what it is now. */
+  memoryGrowth(): () => number {
+    const before = this.memory('VmRSS');
+    writeFileSync(`/proc/${this.child.pid ?? 0}/clear_refs`, RESET_PEAK);
+    return () => this.peakMemory() - before;
   }
 
   /** The file of its event log. */
@@ -119,6 +128,11 @@ export class Server {
     await this.agent.close();
     this.child.kill('SIGTERM');
     if (this.child.exitCode === null) await once(this.child, 'exit');
+  }
+
+  private memory(which: 'VmHWM' | 'VmRSS'): number {
+    const status = readFileSync(`/proc/${this.child.pid ?? 0}/status`, 'utf8');
+    return Number(new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
   }
 
   private answerTo(

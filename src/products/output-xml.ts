@@ -30,6 +30,18 @@ export const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
 
 export const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
 
+/** Fields and the elements they become: names put together once, not for each product. */
+type Elements<Name extends string> = readonly (readonly [field: Name, element: string])[];
+
+const COMMON_ELEMENTS = elementsOf(COMMON, 'ns2:');
+const IDENTIFIER_ELEMENTS = elementsOf(IDENTIFIERS, 'ns2:');
+const OFFER_ELEMENTS = elementsOf(OFFER_TEXTS);
+const ON_OFFER_TOO_ELEMENTS = elementsOf(ON_OFFER_TOO);
+
+function elementsOf<Name extends string>(names: readonly Name[], prefix = ''): Elements<Name> {
+  return names.map((name) => [name, `${prefix}${name}`]);
+}
+
 /** A product as an element `product` of such a result. */
 export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
@@ -44,8 +56,8 @@ export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
       : {
           'ns2:fields': { 'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })) },
         }),
-    ...chosen(COMMON, product, 'ns2:'),
-    ...chosen(IDENTIFIERS, identifiers, 'ns2:'),
+    ...chosen(COMMON_ELEMENTS, product),
+    ...chosen(IDENTIFIER_ELEMENTS, identifiers),
     offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) },
   };
 }
@@ -62,8 +74,8 @@ function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Date
     ...(offer.priceHistory === undefined
       ? {}
       : { priceHistory: { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) } }),
-    ...chosen(OFFER_TEXTS, offer),
-    ...chosen(ON_OFFER_TOO, product),
+    ...chosen(OFFER_ELEMENTS, offer),
+    ...chosen(ON_OFFER_TOO_ELEMENTS, product),
   };
 }
 
@@ -77,13 +89,13 @@ function sizeOf({ width, height }: OutputProduct['productImage']): XmlElement {
 
 type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
 
-function chosen<Name extends string>(names: readonly Name[], from: Values<Name>, prefix = ''): XmlElement {
-  const elements: Record<string, string | number> = {};
-  for (const name of names) {
-    const value = from[name];
-    if (value !== undefined) elements[`${prefix}${name}`] = value;
+function chosen<Name extends string>(elements: Elements<Name>, from: Values<Name>): XmlElement {
+  const chosen: Record<string, string | number> = {};
+  for (const [field, element] of elements) {
+    const value = from[field];
+    if (value !== undefined) chosen[element] = value;
   }
-  return elements;
+  return chosen;
 }
 
 function present(name: string, value: string | number | undefined): XmlElement {

@@ -66,13 +66,22 @@ export interface PastPrice {
   readonly date: OutputDate;
 }
 
+/** What is being put together. Millions are: spreading many small objects into one takes longer than all the rest. */
+type Draft<T> = { -readonly [Key in keyof T]: T[Key] };
+
+const NONE = {} as const;
+
 /** A product of one offer or of several grouped ones: what is not the offer's own comes from the first. */
 export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView): OutputProduct {
   const [first] = offers;
   const { product } = first;
   const { directory, caller } = view;
   const feed = directory.feed(first.feedId);
-  const program = feed && directory.programOf(caller, feed);
+  const logo = feed && directory.programOf(caller, feed)?.logoUrl;
+  const optional: Draft<Partial<OutputProduct>> = {};
+  if (feed?.language !== undefined) optional.language = feed.language;
+  pick(AS_POSTED.product, product, optional);
+  if (typeof logo === 'string') optional.programLogo = logo;
   return {
     name: product.name,
     description: product.description,
@@ -80,9 +89,7 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
     categories: product.categories.map((category, at) =>
       toCategory(category, first.mapped[at] ?? null, directory),
     ),
-    ...optional('language', feed?.language),
-    ...picked(AS_POSTED.product, product),
-    ...optional('programLogo', program?.logoUrl ?? undefined),
+    ...optional,
     groupingId: groupingIdOf(product.identifiers, first.id),
     offers: offers.map((offer) => toOffer(offer, view)),
   };
@@ -96,10 +103,14 @@ function toCategory(
 ): PostedCategory {
   const { name } = posted;
   const id = mapped ?? posted.id;
-  const category = mapped === null ? undefined : directory.category(mapped);
+  const platform = mapped === null ? undefined : directory.category(mapped);
   // A category that was removed after the product was posted has no name any more but its id.
-  const tdCategoryName = category?.names.en ?? posted.tdCategoryName ?? (name === undefined ? id : undefined);
-  return { ...optional('id', id), ...optional('name', name), ...optional('tdCategoryName', tdCategoryName) };
+  const tdCategoryName = platform?.names.en ?? posted.tdCategoryName ?? (name === undefined ? id : undefined);
+  const category: Draft<PostedCategory> = {};
+  if (id !== undefined) category.id = id;
+  if (name !== undefined) category.name = name;
+  if (tdCategoryName !== undefined) category.tdCategoryName = tdCategoryName;
+  return category;
 }
 
 function toOffer(offer: Offer, view: OutputView): OutputOffer {
@@ -119,43 +130,38 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     : product.productUrl;
   const prices = view.prices?.get(id);
   const currency = (feed && directory.currencyOf(feed)) ?? '';
+  const toPastPrice = ([minor, since]: Prices[number]): PastPrice => ({
+    price: { value: formatPrice(minor), currency },
+    date: toDate(since, view.dates),
+  });
   return {
     id,
     feedId,
     sourceProductId,
-    ...optional('programName', program?.name),
+    ...(program === undefined ? NONE : { programName: program.name }),
     productUrl,
-    ...optional('sourceProductUrl', isTracked && view.sourceProductUrl ? product.productUrl : undefined),
+    ...(isTracked && view.sourceProductUrl ? { sourceProductUrl: product.productUrl } : NONE),
     price: { minor: price, currency },
-    ...optional(
-      'priceHistory',
-      prices?.map(([minor, since]) => ({
-        price: { value: formatPrice(minor), currency },
-        date: toDate(since, view.dates),
-      })),
-    ),
+    ...(prices === undefined ? NONE : { priceHistory: prices.map(toPastPrice) }),
     modified: toDate(modified, view.dates),
-    ...picked(AS_POSTED.offer, product),
+    ...pick(AS_POSTED.offer, product, {}),
   };
 }
 
-/** Those of the fields that are there. */
-function picked<Name extends keyof Product>(names: readonly Name[], product: Product): Pick<Product, Name> {
-  const fields: Partial<Record<Name, unknown>> = {};
+/** Adds those of the fields that are there. */
+function pick<Name extends keyof Product>(
+  names: readonly Name[],
+  product: Product,
+  into: Draft<Partial<Pick<Product, Name>>>,
+): typeof into {
+  const fields: Partial<Record<Name, unknown>> = into;
   for (const name of names) {
     const value = product[name];
     if (value !== undefined) fields[name] = value;
   }
-  return fields as Pick<Product, Name>;
+  return into;
 }
 
 function toDate(time: number, dates: OutputView['dates']): OutputDate {
   return dates === 'iso8601' ? new Date(time).toISOString() : time;
-}
-
-function optional<Key extends string, Value>(
-  key: Key,
-  value: Value | undefined,
-): { readonly [K in Key]?: Value } {
-  return (value === undefined ? {} : { [key]: value }) as { readonly [K in Key]?: Value };
 }

@@ -6,12 +6,13 @@ export function clickLink(
   base: string,
   parts: Readonly<Record<string, string | number | undefined>>,
 ): string {
-  const written = Object.entries(parts).map(([name, value]) =>
-    value === undefined ? '' : `${name}(${encoded(String(value))})`,
-  );
-  return `${base}/click?${written.join('')}`;
+  let link = `${base}/click?`;
+  for (const [name, value] of Object.entries(parts))
+    if (value !== undefined) link += `${name}(${encoded(String(value))})`;
+  return link;
 }
 
 function encoded(value: string): string {
-  return encodeURIComponent(value).replaceAll('(', '%28').replaceAll(')', '%29');
+  const text = encodeURIComponent(value);
+  return /[()]/.test(text) ? text.replaceAll('(', '%28').replaceAll(')', '%29') : text;
 }

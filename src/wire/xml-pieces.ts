@@ -114,10 +114,20 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\r': '&#xD;',
 };
 
+/** What may have to be written otherwise, in text and in attributes: what XML cannot carry is among it. */
+const SPECIAL = {
+  text: /[&<>\r\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]/,
+  attribute: /[&<"\0-\x1f\ud800-\udfff\ufffe\uffff]/,
+} as const;
+
 function escapedText(content: unknown): string {
-  return withoutForbidden(String(content)).replace(/[&<>\r]/g, (character) => ESCAPES[character] ?? '');
+  const text = String(content);
+  if (!SPECIAL.text.test(text)) return text;
+  return withoutForbidden(text).replace(/[&<>\r]/g, (character) => ESCAPES[character] ?? '');
 }
 
 function escapedAttribute(value: unknown): string {
-  return withoutForbidden(String(value)).replace(/[&<"\t\n\r]/g, (character) => ESCAPES[character] ?? '');
+  const text = String(value);
+  if (!SPECIAL.attribute.test(text)) return text;
+  return withoutForbidden(text).replace(/[&<"\t\n\r]/g, (character) => ESCAPES[character] ?? '');
 }

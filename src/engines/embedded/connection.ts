@@ -91,8 +91,12 @@ export function openDatabase(
   }
 }
 
-/** A transaction outlives `close` until its statements are collected as garbage: the file would stay locked. */
+/**
+ * A transaction outlives `close` until its statements are collected as garbage: the file would stay locked. So does its
+ * cache, which may be long, as nothing of that is known to who collects.
+ */
 function closeDatabase(database: DatabaseSyncInstance): void {
   if (database.isTransaction) database.exec('ROLLBACK');
+  database.exec('PRAGMA shrink_memory');
   database.close();
 }

@@ -13,7 +13,7 @@ const BLOCK = 1024 * 1024;
 
 /** Renders a feed in blocks: head, records, foot. `removed` is asked for when all records are done. */
 export async function* blocksOf(
-  products: AsyncIterable<readonly OutputProduct[]>,
+  products: AsyncIterable<Iterable<OutputProduct>>,
   format: FeedFormat,
   removed?: () => AsyncIterable<string>,
 ): AsyncGenerator<Block> {

@@ -21,12 +21,17 @@ export async function* outputOf(
   options: OutputOptions,
   directory: OutputView['directory'],
   source: FeedSource,
-): AsyncGenerator<readonly OutputProduct[]> {
+): AsyncGenerator<Iterable<OutputProduct>> {
   for await (const offers of batches) {
     const prices = await pricesOf(offers, options.pastPrices, source);
     const view: OutputView = { ...options, directory, ...(prices === undefined ? {} : { prices }) };
-    yield offers.map((offer) => toOutput([offer], view));
+    yield joined(offers, view);
   }
+}
+
+/** One by one as they are written, so that none outlives its writing. */
+function* joined(offers: readonly Offer[], view: OutputView): Generator<OutputProduct> {
+  for (const offer of offers) yield toOutput([offer], view);
 }
 
 async function pricesOf(

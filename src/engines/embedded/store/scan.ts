@@ -3,9 +3,10 @@ import { type GenerationFile } from './generation-file';
 import { and, countOf, hitsOf, matchingRows, withRanges } from './hits';
 import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
+import { type SqlRow, type StoreFile } from './store-file';
 
-/** A batch is handed out when it has so many documents, or so many characters. */
-const BATCH = { documents: 500, characters: 1_000_000 } as const;
+/** Documents of a batch: looked up together, and few enough to be garbage before it is worth while to keep them. */
+const BATCH = 100;
 
 /** All that match, by id, as of the moment it began; `generation` is open for this alone. */
 export function* snapshot(generation: GenerationFile, filter: Filter): Generator<SnapshotBatch> {
@@ -21,17 +22,22 @@ export function* snapshot(generation: GenerationFile, filter: Filter): Generator
       ? sql`FROM keys k WHERE true${and(hits.where)}`
       : matchingRows(hits, layout);
   const query = sql`${withRanges(hits)} SELECT k.id, ${raw(VERSION)}, k.row ${rows} ORDER BY k.id`;
-  let batch: Found[] = [];
-  let characters = 0;
-  for (const [id, version, row] of file.each(query.text, ...query.values)) {
-    const [body] = file.first('SELECT body FROM bodies WHERE row = ?', row ?? null) ?? [];
-    const found = foundOf([id ?? null, version ?? null, body ?? null]);
-    batch.push(found);
-    characters += found.body.length;
-    if (batch.length < BATCH.documents && characters < BATCH.characters) continue;
-    yield { found: batch, total, checkpoint };
+  let batch: SqlRow[] = [];
+  for (const key of file.each(query.text, ...query.values)) {
+    batch.push(key);
+    if (batch.length < BATCH) continue;
+    yield { found: withBodies(file, batch), total, checkpoint };
     batch = [];
-    characters = 0;
   }
-  if (batch.length > 0) yield { found: batch, total, checkpoint };
+  if (batch.length > 0) yield { found: withBodies(file, batch), total, checkpoint };
+}
+
+/** The documents of some rows of id, version and row number. */
+function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] {
+  const bodies = file.all(
+    'SELECT b.row, b.body FROM json_each(?) j CROSS JOIN bodies b ON b.row = j.value',
+    JSON.stringify(keys.map(([, , row]) => row)),
+  );
+  const byRow = new Map(bodies.map(([row, body]) => [row, body]));
+  return keys.map(([id = null, version = null, row]) => foundOf([id, version, byRow.get(row) ?? null]));
 }
