@@ -1,3 +1,5 @@
+require('./test/support/in-memory.cjs');
+
 /** @type {import('jest').Config} */
 module.exports = {
   testEnvironment: 'node',

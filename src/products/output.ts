@@ -1,3 +1,4 @@
+import { type DateFormat, writeDate, type WrittenDate } from '../wire/date';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type PostedCategory, type Product } from './feed';
@@ -17,12 +18,10 @@ export interface OutputView {
   readonly trackerUrl: string;
   /** A publisher asked for the advertiser's own URL too. */
   readonly sourceProductUrl: boolean;
-  readonly dates: 'epoch' | 'iso8601';
+  readonly dates: DateFormat;
   /** By offer id; absent when no prices are to be told. */
   readonly prices?: ReadonlyMap<string, Prices>;
 }
-
-type OutputDate = number | string;
 
 /** Optional fields that are answered as they were posted. */
 const AS_POSTED = {
@@ -52,7 +51,7 @@ export interface OutputOffer extends Pick<Product, (typeof AS_POSTED.offer)[numb
   readonly sourceProductUrl?: string;
   readonly price: OutputPrice;
   readonly priceHistory?: readonly PastPrice[];
-  readonly modified: OutputDate;
+  readonly modified: WrittenDate;
 }
 
 /** `minor`: in minor units; `currency`: ISO 4217, empty when the feed is gone. */
@@ -63,7 +62,7 @@ interface OutputPrice {
 
 export interface PastPrice {
   readonly price: { readonly value: string; readonly currency: string };
-  readonly date: OutputDate;
+  readonly date: WrittenDate;
 }
 
 /** What is being put together. Millions are: spreading many small objects into one takes longer than all the rest. */
@@ -132,7 +131,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
   const currency = (feed && directory.currencyOf(feed)) ?? '';
   const toPastPrice = ([minor, since]: Prices[number]): PastPrice => ({
     price: { value: formatPrice(minor), currency },
-    date: toDate(since, view.dates),
+    date: writeDate(since, view.dates),
   });
   return {
     id,
@@ -143,7 +142,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     ...(isTracked && view.sourceProductUrl ? { sourceProductUrl: product.productUrl } : NONE),
     price: { minor: price, currency },
     ...(prices === undefined ? NONE : { priceHistory: prices.map(toPastPrice) }),
-    modified: toDate(modified, view.dates),
+    modified: writeDate(modified, view.dates),
     ...pick(AS_POSTED.offer, product, {}),
   };
 }
@@ -160,8 +159,4 @@ function pick<Name extends keyof Product>(
     if (value !== undefined) fields[name] = value;
   }
   return into;
-}
-
-function toDate(time: number, dates: OutputView['dates']): OutputDate {
-  return dates === 'iso8601' ? new Date(time).toISOString() : time;
 }

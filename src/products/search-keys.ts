@@ -1,3 +1,4 @@
+import { type DateFormat } from '../wire/date';
 import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
 import { CURRENCY, LANGUAGE } from '../wire/iso-keys';
@@ -14,7 +15,7 @@ const CUSTOM_FIELD: KeyType<string> = {
 };
 
 /** Anything but `iso8601` means milliseconds (Document 1, Search products; `docs/decisions.md#a2`). */
-export const DATE_FORMAT: KeyType<'iso8601' | 'epoch'> = {
+export const DATE_FORMAT: KeyType<DateFormat> = {
   accepts: 'iso8601 or epoch',
   problem: 'unusable',
   read: (text) => (text.trim().toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch'),

@@ -1,3 +1,4 @@
+import { type WrittenDate } from '../wire/date';
 import { VOUCHER_TYPES } from './voucher-types';
 
 /** What a field holds; how that looks in JSON and XML follows from it. */
@@ -70,14 +71,11 @@ export const LISTED_FIELDS = {
   logoPath: { kind: 'text', says: 'Logo of the program' },
 } as const satisfies Readonly<Record<string, { readonly kind: Kind; readonly says: string }>>;
 
-/** A date as it is answered: epoch milliseconds or ISO 8601. */
-export type OutputDate = number | string;
-
 interface Values {
   readonly text: string;
   readonly integer: number;
   readonly amount: number;
-  readonly date: OutputDate;
+  readonly date: WrittenDate;
   readonly boolean: boolean;
 }
 

@@ -1,7 +1,8 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { clickLink } from '../wire/click-link';
-import { type OutputDate, type OutputVoucher } from './fields';
+import { type DateFormat, writeDate } from '../wire/date';
+import { type OutputVoucher } from './fields';
 import { type ListedVoucher } from './stored-voucher';
 
 /** What an answer depends on besides its vouchers. */
@@ -9,7 +10,7 @@ export interface OutputView {
   readonly directory: Directory;
   readonly caller: Caller;
   readonly clickUrl: string;
-  readonly dates: 'epoch' | 'iso8601';
+  readonly dates: DateFormat;
 }
 
 /** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
@@ -17,7 +18,7 @@ export function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher
   const { id, programId, voucher } = listed;
   const { siteIds = [], startDate, endDate } = voucher;
   const program = view.directory.program(programId);
-  const date = (time: number | string) => toDate(new Date(time), view.dates);
+  const date = (time: number | string) => writeDate(new Date(time).getTime(), view.dates);
   return {
     id,
     programId,
@@ -60,8 +61,4 @@ function trackUri(
           .filter((id) => directory.programs.connectionsOf(id).has(programId))
           .find((id) => siteIds === undefined || siteIds.includes(id));
   return clickLink(clickUrl, { a: site, p: programId, ttid: 13, url: voucher.landingUrl });
-}
-
-export function toDate(time: Date, dates: OutputView['dates']): OutputDate {
-  return dates === 'iso8601' ? time.toISOString() : time.getTime();
 }

@@ -9,6 +9,7 @@ import { type PostedBody } from '../http/posted-body';
 import { SHOWN, type Shown } from '../http/shown';
 import { EventLog } from '../kernel/event-log';
 import { type Position } from '../kernel/event';
+import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { postAll } from './bulk';
@@ -17,7 +18,6 @@ import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { calendarOf, csvPieces, toXmlList, toXmlVersions } from './formats';
 import { voucherOperations as told } from './operations';
-import { toDate } from './output';
 import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
 import { checkVoucher } from './voucher-check';
@@ -104,7 +104,10 @@ export class VouchersController {
     @RequestKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
   ): Promise<Answer> {
     const found = await this.queries.versions(voucherIdIn(sent), caller);
-    const versions = found.map((one) => ({ ...one, time: toDate(new Date(one.time), dateOutputFormat) }));
+    const versions = found.map((one) => ({
+      ...one,
+      time: writeDate(Date.parse(one.time), dateOutputFormat),
+    }));
     return new Answer({ json: () => ({ versions }), xml: () => toXmlVersions(versions) });
   }
 

@@ -26,6 +26,17 @@ export function readDate(text: string): number | undefined {
   return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
 }
 
+/** How an answer tells points in time. */
+export type DateFormat = 'epoch' | 'iso8601';
+
+/** Milliseconds since 1970, or ISO 8601 in UTC. */
+export type WrittenDate = number | string;
+
+/** A point in time, in milliseconds since 1970, as an answer tells it (Document 1, Search products; Document 2, List keys). */
+export function writeDate(time: number, format: DateFormat): WrittenDate {
+  return format === 'iso8601' ? new Date(time).toISOString() : time;
+}
+
 type Five = [number, number, number, number, number];
 
 function dayOf(date: string): number | undefined {

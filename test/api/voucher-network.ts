@@ -1,4 +1,4 @@
-import { type Response, type TestApp } from '../support/app';
+import { type Response, TestApp } from '../support/app';
 import { tokenNamed } from '../support/small-network';
 import { NETWORK } from './network';
 import { JSON_UTF8 } from './posted';
@@ -94,6 +94,32 @@ export function voucherClientOf(app: () => TestApp) {
     },
     remove: (id: number | string, as: VoucherClient = 'nord'): Promise<Response> =>
       app().delete(`/1.0/vouchers/${id}`, { token: VOUCHER_TOKENS[as] }),
+  };
+}
+
+/** One application for the tests of a file: each finds it at `NOW` and without vouchers. */
+export function voucherWorld() {
+  let app: TestApp;
+  let now = NOW;
+  const client = voucherClientOf(() => app);
+  beforeAll(async () => {
+    app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(now) });
+  });
+  afterEach(async () => {
+    for (const owner of ['nord', 'casa'] as const)
+      await Promise.all(idsOf(await client.list('', owner)).map((id) => client.remove(id, owner)));
+    now = NOW;
+  });
+  afterAll(() => app.close());
+  return {
+    ...client,
+    get app(): TestApp {
+      return app;
+    },
+    /** Lets it be another time. */
+    passTo: (time: number): void => {
+      now = time;
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { CategorySuggester } from '../../src/directory/suggest';
-import { sampleNames, sampleTree } from './suggestion-sample';
+import { sampleNames } from './sample-names';
+import { sampleTree } from './sample-tree';
 
 describe('suggestions for advertiser category names (decisions X60)', () => {
   it('have the right one among the first three for 70 % of a sample worded differently from the tree', async () => {

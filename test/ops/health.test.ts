@@ -1,11 +1,6 @@
-import { FeedVersions } from '../../src/products/feed-version';
 import { followDirectory } from '../../src/directory/follower';
-import { createApp } from '../../src/app';
-import { readConfig } from '../../src/config';
 import { readinessOf } from '../../src/ops/readiness';
-import { makeExporter } from '../../src/ops/exporter';
 import { type ProductLoader } from '../../src/products/commands';
-import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
 
@@ -59,7 +54,6 @@ describe('health (docs/operations.md, Health)', () => {
   });
 
   it('counts requests that have met a bug (decisions A12)', async () => {
-    const { follower, engines } = app;
     const fails = async () => Promise.reject(new TypeError('a bug'));
     const loader: ProductLoader = {
       open: fails,
@@ -69,21 +63,7 @@ describe('health (docs/operations.md, Health)', () => {
       remove: fails,
       close: fails,
     };
-    const config = readConfig({});
-    const readiness = async () => ({ waiting: {} });
-    const exporter = makeExporter(engines, follower);
-    const feeds = new RenderedFeeds(exporter, 'nowhere', 0);
-    const http = await createApp({
-      config,
-      eventLog: engines.log,
-      store: engines.store,
-      follower,
-      versions: new FeedVersions(engines.log),
-      loader,
-      exporter,
-      feeds,
-      readiness,
-    });
+    const http = await app.again({ loader, readiness: async () => ({ waiting: {} }) });
     const url = `/1.0/products;fid=${FEEDS.german};spId=a?token=${TOKENS.nord}`;
     const answer = await http.inject({ method: 'DELETE', url });
     expect([answer.statusCode, answer.json()]).toMatchObject([400, { errors: [{ code: 'PF_230' }] }]);

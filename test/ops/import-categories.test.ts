@@ -1,16 +1,14 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { readCategories } from '../../src/directory/category-file';
 import { directoryAt } from '../../src/directory/fold';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importCategories } from '../../src/ops/import-categories';
 import { importNetwork } from '../../src/ops/import-network';
 import { readTextFile } from '../../src/ops/text-file';
+import { testRealCategories } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';
 import { withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
-const REAL = join(__dirname, '../../../shared/data/categories.json.gz');
 
 function importInto(log: EventLog, text: string, { language = 'en', prune = false } = {}) {
   return importCategories(log, readCategories(text), { at: AT, language, prune });
@@ -78,9 +76,9 @@ describe('Importing a category tree (decisions P29)', () => {
       });
     }));
 
-  (existsSync(REAL) ? it : it.skip)('takes a real tree as it is published, packed', () =>
+  testRealCategories('takes a real tree as it is published, packed', (path) =>
     withLog(async (log) => {
-      const file = readCategories(await readTextFile(REAL));
+      const file = readCategories(await readTextFile(path));
       const options = { at: AT, language: 'en', prune: false };
       const { leftOut, categories } = await importCategories(log, file, options);
       expect(leftOut).toEqual([{ id: expect.any(String), place: expect.any(String), why: 'it has no name' }]);

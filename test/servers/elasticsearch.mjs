@@ -23,6 +23,7 @@ import {
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import '../support/in-memory.cjs';
 
 /** Which one; 9 and later need Java 21. */
 const VERSION = process.env.ELASTICSEARCH_VERSION || '8.19.2';

@@ -6,7 +6,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PROJECTIONS } from '../../projections';
 import { Runner } from '../../projections/runner';
 import { waitForPosition } from '../../projections/wait';
-import { createApp } from '../../src/app';
+import { type AppParts, createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
 import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
 import { type Engines, openEngines } from '../../src/engines/open';
@@ -48,8 +48,8 @@ export class TestApp {
     private readonly opened: (() => Promise<unknown>)[],
     private readonly now: () => Date,
     private readonly runner: Runner,
-    /** The application once more, as another process or a later one has it; to be closed by the test. */
-    readonly again: () => Promise<NestFastifyApplication>,
+    /** The application once more, as another process or a later one has it, or with other parts; to be closed by the test. */
+    readonly again: (others?: Partial<AppParts>) => Promise<NestFastifyApplication>,
     readonly exporter: Exporter,
     readonly feeds: RenderedFeeds,
   ) {}
@@ -75,7 +75,7 @@ export class TestApp {
     const readiness = await readinessOf(engines, follower);
     const exporter = makeExporter(engines, follower);
     const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
-    const again = (): Promise<NestFastifyApplication> =>
+    const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>
       createApp({
         config,
         eventLog: engines.log,
@@ -87,6 +87,7 @@ export class TestApp {
         feeds,
         readiness,
         now,
+        ...others,
       });
     const http = await again();
     const app = new TestApp(

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /** The folder of the compiled program: worker threads and child processes run from there. */
@@ -8,6 +9,5 @@ export const DIST = join(__dirname, '../../dist');
 export function built(module: string): unknown {
   const file = join(DIST, `${module}.js`);
   if (!existsSync(file)) throw new Error(`${module} is not built: run "npm run build" before this test`);
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- its path is known only here, and it may be missing
-  return require(file);
+  return createRequire(__filename)(file);
 }

@@ -6,6 +6,7 @@ import { type PostedProduct } from '../../src/demo/posted-product';
 
 /** Where the real products lie, if they are there: a clone of the project alone has none. */
 export const REAL_PRODUCTS = join(__dirname, '../../../shared/data/products.json');
+const REAL_CATEGORIES = join(__dirname, '../../../shared/data/categories.json.gz');
 
 export interface RealFeed {
   readonly currency: string;
@@ -70,7 +71,21 @@ export function testRealProducts(
   name: string,
   run: (feeds: readonly [RealFeed, RealFeed]) => Promise<void> | void,
 ): void {
-  const feeds = realFeeds();
-  if (feeds === undefined) process.stderr.write(`left out, since there is no ${REAL_PRODUCTS}: ${name}\n`);
-  else test(name, async () => run(feeds), 300_000);
+  testReal(name, REAL_PRODUCTS, realFeeds, run);
+}
+
+/** A test over a published tree of categories, which it is given the path of; left out where there is none. */
+export function testRealCategories(name: string, run: (file: string) => Promise<void>): void {
+  testReal(name, REAL_CATEGORIES, () => (existsSync(REAL_CATEGORIES) ? REAL_CATEGORIES : undefined), run);
+}
+
+function testReal<T>(
+  name: string,
+  path: string,
+  found: () => T | undefined,
+  run: (real: T) => Promise<void> | void,
+): void {
+  const real = found();
+  if (real === undefined) process.stderr.write(`left out, since there is no ${path}: ${name}\n`);
+  else test(name, async () => run(real), 300_000);
 }

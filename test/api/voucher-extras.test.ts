@@ -1,0 +1,105 @@
+import { NOW, voucher, VOUCHER_TOKENS, voucherWorld } from './voucher-network';
+
+const world = voucherWorld();
+const { create, get, list, remove, passTo } = world;
+
+describe('Beyond the document (decisions V17)', () => {
+  it('a bulk post answers each voucher in its place, and stores the good ones (decisions V17)', async () => {
+    const body = JSON.stringify([
+      voucher({ sourceId: 'a', title: 'First' }),
+      voucher({ title: '' }),
+      voucher({ sourceId: 'a', title: 'Second' }),
+      'nothing',
+      voucher({ programId: 201 }),
+      voucher(),
+    ]);
+    const answer = await world.app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS.nord, body });
+    expect(answer.statusCode).toBe(200);
+    const results = answer.json<{ id?: number; errors?: { code: string; message: string }[] }[]>();
+    expect(results.map(({ id, errors }) => errors?.[0]?.code ?? typeof id)).toEqual([
+      'number',
+      '101',
+      'number',
+      '101',
+      '102',
+      'number',
+    ]);
+    expect(results[1]).toEqual({ errors: [{ code: '101', message: 'title must be set' }] });
+    expect(results[0]).toEqual(results[2]);
+    const [last, first] = await list('', 'nord');
+    expect([first!.title, last!.title].sort()).toEqual(['Free delivery', 'Second']);
+    expect(await list('', 'nord')).toHaveLength(2);
+    const empty = await world.app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS.nord, body: '[]' });
+    expect([empty.statusCode, empty.body]).toEqual([200, '[]']);
+  });
+
+  it('versions tell what each event has changed, after a deletion too, to the owner only (decisions V17, V18, X42)', async () => {
+    const id = await create({ sourceId: 's', languageId: 'de' });
+    passTo(NOW + 1000);
+    await create({ sourceId: 's', title: 'New', landingUrl: 'https://nord.example/' });
+    await remove(id);
+    const { body } = await get(`/${id}/versions;dateOutputFormat=iso8601`, 'nord');
+    const fields =
+      'title,voucherTypeId,shortDescription,description,startDate,endDate,languageId,programId,sourceId';
+    expect(JSON.parse(body)).toEqual({
+      versions: [
+        { version: 1, time: '2026-03-01T12:00:00.000Z', changed: fields.split(',') },
+        { version: 2, time: '2026-03-01T12:00:01.000Z', changed: ['title', 'landingUrl', 'languageId'] },
+        { version: 3, time: '2026-03-01T12:00:01.000Z', changed: [] },
+      ],
+    });
+    expect((await get(`/${id}/versions`, 'nord')).json()).toMatchObject({
+      versions: [{ time: NOW }, {}, {}],
+    });
+    expect((await get(`/${id}/versions.xml`, 'nord')).body).toContain(
+      `<version version="2" time="${NOW + 1000}"><changed>title</changed><changed>landingUrl</changed><changed>languageId</changed></version>`,
+    );
+    for (const as of ['casa', 'preisblick'] as const)
+      expect((await get(`/${id}/versions`, as)).statusCode).toBe(404);
+    expect((await get('/999999/versions', 'nord')).statusCode).toBe(404);
+    expect((await get('/x/versions', 'nord')).statusCode).toBe(404);
+  });
+
+  it('CSV has the columns of the table in its order (decisions V17, X46)', async () => {
+    const id = await create({ title: 'A "b", c' });
+    const { body, headers } = await get(`;format=csv;id=${id}`);
+    expect(headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [heading, line, ...others] = body.split('\r\n');
+    expect(heading).toBe(
+      '"id","programId","programName","code","updateDate","publishStartDate","publishEndDate","startDate","endDate","title","shortDescription","description","voucherTypeId","defaultTrackUri","siteSpecific","landingUrl","discountAmount","isPercentage","publisherInformation","languageId","exclusive","currencyId","logoPath"',
+    );
+    const [json] = await list(`;id=${id}`);
+    const cells = Object.values(json!).map((value) => `"${String(value).replaceAll('"', '""')}"`);
+    expect(line).toBe(cells.join(','));
+    expect(others).toEqual(['']);
+    expect((await get(`.csv;id=${id}`)).body).toBe(body);
+    expect((await get(`;format=csv;id=${id}`, 'nord')).body.split('\r\n')[0]).toBe(heading);
+  });
+
+  it('a calendar has an event for each voucher, from its start to its end (decisions V17, X46)', async () => {
+    const id = await create({
+      title: 'Lamps; chairs, tables — and whatever else there is in Öresund',
+      landingUrl: 'https://nord.example/',
+    });
+    const { body, headers } = await get(`.ics;id=${id}`);
+    expect(headers['content-type']).toBe('text/calendar; charset=utf-8');
+    const lines = body.split('\r\n');
+    expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).toBeLessThanOrEqual(75);
+    expect(body.replaceAll('\r\n ', '').split('\r\n')).toEqual([
+      'BEGIN:VCALENDAR',
+      'VERSION:2.0',
+      'PRODID:-//affilog//vouchers//EN',
+      'BEGIN:VEVENT',
+      `UID:voucher-${id}@affilog`,
+      'DTSTAMP:20260301T120000Z',
+      'DTSTART:20260301T120000Z',
+      'DTEND:20260331T120000Z',
+      'SUMMARY:Lamps\\; chairs\\, tables — and whatever else there is in Öresund',
+      'DESCRIPTION:Nothing to pay for delivery',
+      'URL:https://clk.affilog.example/click?a(1101)p(101)ttid(13)url(https%3A%2F%2Fnord.example%2F)',
+      'END:VEVENT',
+      'END:VCALENDAR',
+      '',
+    ]);
+  });
+});

@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { tokenHash } from '../../src/directory/token';
+import { smallNetwork } from '../support/small-network';
+import { cliFolder, run } from './cli-run';
+
+const { dataDir, settings, pathOf, fileOf, directory } = cliFolder();
+
+describe('affilog network import', () => {
+  it('imports once, and says so', async () => {
+    const file = await fileOf(smallNetwork());
+    expect(await run(['network', 'import', file], settings())).toEqual({
+      code: 0,
+      out: 'imported: 34 events\n',
+      err: '',
+    });
+    expect(await run(['network', 'import', file, '--data-dir', dataDir()])).toEqual({
+      code: 0,
+      out: 'nothing has changed\n',
+      err: '',
+    });
+    expect((await directory()).feed(301)).toMatchObject({ name: 'Fjord all' });
+  });
+
+  it('prints a token made up once, and it is valid', async () => {
+    const { tokens, ...others } = smallNetwork();
+    const file = await fileOf({ ...others, tokens: [...tokens, { organisationId: 6, system: 'CLAIMS' }] });
+    const { out } = await run(['network', 'import', file], settings());
+    const token = /"token":"([0-9a-f]{40})"/.exec(out)?.[1];
+    expect((await directory()).callerOf(tokenHash(token ?? ''))).toMatchObject({ system: 'CLAIMS' });
+    expect(await run(['network', 'import', file], settings())).toMatchObject({
+      out: 'nothing has changed\n',
+    });
+  });
+
+  it('removes what is left out only with --prune', async () => {
+    const environment = settings();
+    await run(['network', 'import', await fileOf(smallNetwork())], environment);
+    const file = await fileOf({ ...smallNetwork(), mappings: [] });
+    expect(await run(['network', 'import', file], environment)).toMatchObject({
+      out: 'nothing has changed\n',
+    });
+    expect(await run(['network', 'import', '--prune', file], environment)).toMatchObject({
+      out: 'imported: 2 events\n',
+    });
+  });
+
+  it('lists every fault of a file with its path, a line each, changes nothing, ends with 1', async () => {
+    const network = smallNetwork();
+    network.feeds[0]!.language = 'xx';
+    network.mappings[0]!.categoryId = '77';
+    expect(await run(['network', 'import', await fileOf(network)], settings())).toEqual({
+      code: 1,
+      out: '',
+      err:
+        'affilog: $.feeds[0].language: "xx" is not a language code of ISO 639-1 such as de\n' +
+        'affilog: $.mappings[0].categoryId: 77 is not among the categories\n',
+    });
+    expect((await directory()).organisation(3)).toBeUndefined();
+  });
+
+  it.each<[string, () => Promise<string>, RegExp]>([
+    ['is not there', async () => pathOf('none.json'), /^affilog: ENOENT: no such file .*none\.json'\n$/],
+    ['is no JSON', () => fileOf('{"feeds": [,]}'), /^affilog: .*network\.json is not JSON: .*\n$/],
+  ])('ends with 1 and a line when the file %s', async (_, file, expected) => {
+    expect(await run(['network', 'import', await file()], settings())).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(expected),
+    });
+  });
+
+  it('ends with 1 and a line when the data folder is no folder', async () => {
+    const environment = { DATA_DIR: await fileOf(smallNetwork()) };
+    const { code, err } = await run(['network', 'import', await fileOf(smallNetwork())], environment);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^affilog: .*\n$/);
+  });
+});
+
+describe('affilog categories import (decisions P29)', () => {
+  it('imports once, also a packed file, and tells what it left out', async () => {
+    const tree = '[{"id":"a001","name":"Boats","children":[{"id":"a002","name":null}]}]';
+    const file = await fileOf(gzipSync(tree), 'tree.json.gz');
+    const environment = settings();
+    const leftOut = 'left out: $[0].children[0] (a002): it has no name\n';
+    expect(await run(['categories', 'import', file], environment)).toEqual({
+      code: 0,
+      out: `${leftOut}imported: 1 events; 1 categories in the file\n`,
+      err: '',
+    });
+    expect(await run(['categories', 'import', file, '--language', 'en'], environment)).toMatchObject({
+      out: `${leftOut}nothing has changed; 1 categories in the file\n`,
+    });
+  });
+
+  it('lists every fault of a bad file, changes nothing, ends with 1', async () => {
+    const file = await fileOf('[{"id":1,"name":"A"},{"id":2,"name":2},7]');
+    expect(await run(['categories', 'import', file], settings())).toEqual({
+      code: 1,
+      out: '',
+      err: 'affilog: $[1].name: 2 is not a text\naffilog: $[2]: 7 is not a category\n',
+    });
+    expect(existsSync(dataDir())).toBe(false);
+  });
+
+  it('takes no more than 64 MiB, packed or not, and no other text than UTF-8', async () => {
+    const file = await fileOf(gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, 'A')), 'tree.txt');
+    const { code, err } = await run(['categories', 'import', file], settings());
+    expect([code, err]).toEqual([1, `affilog: ${file} is larger than 67108864 bytes\n`]);
+    await fileOf(Buffer.from([0x41, 0xff]), 'tree.txt');
+    expect(await run(['categories', 'import', file], settings())).toMatchObject({
+      code: 1,
+      err: `affilog: ${file} is not text in UTF-8\n`,
+    });
+  });
+
+  it('takes a language of ISO 639-1', async () => {
+    const { code } = await run(['categories', 'import', 'x', '--language', 'xx'], settings());
+    expect(code).toBe(2);
+  });
+});

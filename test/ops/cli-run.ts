@@ -1,0 +1,65 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Directory } from '../../src/directory/directory';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { runCli } from '../../src/ops/cli/run-cli';
+import { type Start } from '../../src/ops/serve';
+import { eventsOf } from '../support/temporary-log';
+
+/** What a run of the program said, and how it ended. */
+export interface Run {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the program in this process; it starts nothing unless `start` is given. */
+export async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  { start = unwanted, stopping = new AbortController() }: { start?: Start; stopping?: AbortController } = {},
+): Promise<Run> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const stopSignal = (): AbortSignal => stopping.signal;
+  const code = await runCli(args, { environment, stdout, stderr, stopSignal, start, threads: false });
+  return { code, out: textOf(stdout), err: textOf(stderr) };
+}
+
+function textOf(stream: PassThrough): string {
+  return (stream.read() as Buffer | null)?.toString() ?? '';
+}
+
+const unwanted: Start = () => Promise.reject(new Error('nothing was to be started'));
+
+/** A folder for the runs of each test of a file. */
+export function cliFolder() {
+  let folder = '';
+  const dataDir = (): string => join(folder, 'data');
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'affilog-cli-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+  return {
+    dataDir,
+    /** Settings that name the data folder. */
+    settings: (): { readonly DATA_DIR: string } => ({ DATA_DIR: dataDir() }),
+    pathOf: (name: string): string => join(folder, name),
+    /** Writes a file, by default JSON; its path. */
+    fileOf: async (content: unknown, name = 'network.json'): Promise<string> => {
+      const file = join(folder, name);
+      const isRaw = typeof content === 'string' || Buffer.isBuffer(content);
+      await writeFile(file, isRaw ? content : JSON.stringify(content));
+      return file;
+    },
+    /** The directory that the log in the data folder gives. */
+    directory: async (): Promise<Directory> => {
+      const { log } = await openLog(join(dataDir(), 'log.sqlite'), false);
+      const directory = new Directory();
+      for (const event of await eventsOf(log)) directory.apply(event);
+      await log.close();
+      return directory;
+    },
+  };
+}
