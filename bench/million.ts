@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { type ReportedImport } from '../src/products/import-report';
 import { type Bench, type Figure, quantile, timed } from './harness';
 import { ADVERTISER_TOKEN, PUBLISHER_TOKEN } from './network';
+import { type DownloadFormat, digestOf } from './downloaded';
 import { bodyOf } from './products';
 import { Server } from './server';
 
@@ -13,15 +14,18 @@ const [LARGE, SEARCHED] = [1, 2] as const;
 /** Searches that are made while nothing else happens. */
 const IDLE = 200;
 
-/** Least products a second to the durable answer, most MB of the process, most times as slow as idle (p99). */
-const GOALS = { rate: 10_000, memory: 1000, slowdown: 3 } as const;
+/**
+ * Least products a second to the durable answer, most MB of the process, most times as slow as idle (p99); products a
+ * second of a download, most MB that the process grows by it. */
+const GOALS = { rate: 10_000, memory: 1000, slowdown: 3, download: 20_000, growth: 100 } as const;
 
 /**
  * A feed of ten times the count replaced as a whole, twice by the same products: how long until they are durable, and
  * until all are found; how much memory the process took; how searches in another feed of as many products as the count
- * fared meanwhile. The bodies are made while they are sent.
+ * fared meanwhile; then the feed downloaded in every format, which all have to hold the same. The bodies are made while
+ * they are sent, downloads read as they come.
  */
-export async function million(bench: Bench): Promise<readonly Figure[]> {
+export async function* million(bench: Bench): AsyncGenerator<Figure> {
   const count = bench.count * TIMES;
   const server = await Server.start(join(bench.folder, 'million'), 'api,projector');
   const replaced = async (): Promise<{ readonly ms: number; readonly position: string }> => {
@@ -41,22 +45,42 @@ export async function million(bench: Bench): Promise<readonly Figure[]> {
       while (!ends) meanwhile.push(await searchTime(server));
     };
     const [{ ms, position }] = await Promise.all([replaced().finally(() => (ends = true)), searchOn()]);
+    yield atLeast('million', (count / ms) * 1000, GOALS.rate);
+    yield atMost(
+      'million search p99',
+      quantile(meanwhile, 0.99),
+      GOALS.slowdown * quantile(idle, 0.99),
+      'ms',
+    );
     const untilFound = ms + (await timed(() => server.shows(position)));
+    yield { ...atLeast('million until found', (count / untilFound) * 1000, GOALS.rate), goal: null };
     await requireLast(server, { new: count });
 
     const again = await replaced();
     await server.shows(again.position);
     await requireLast(server, { unchanged: count });
-    return [
-      atLeast('million', (count / ms) * 1000, GOALS.rate),
-      { ...atLeast('million until found', (count / untilFound) * 1000, GOALS.rate), goal: null },
-      atLeast('million unchanged', (count / again.ms) * 1000, GOALS.rate),
-      atMost('million memory', server.peakMemory(), GOALS.memory, 'MB'),
-      atMost('million search p99', quantile(meanwhile, 0.99), GOALS.slowdown * quantile(idle, 0.99), 'ms'),
-    ];
+    yield atLeast('million unchanged', (count / again.ms) * 1000, GOALS.rate);
+    yield atMost('million memory', server.peakMemory(), GOALS.memory, 'MB');
+    yield* downloads(server, count);
   } finally {
     await server.stop();
   }
+}
+
+/** The large feed in each format: how fast, by how much the process grew; fails unless they hold the same products. */
+async function* downloads(server: Server, count: number): AsyncGenerator<Figure> {
+  const digests = new Set<string>();
+  for (const format of ['json', 'xml', 'csv'] as const satisfies readonly DownloadFormat[]) {
+    const path = `/1.0/productsUnlimited.${format};fid=${LARGE}?token=${PUBLISHER_TOKEN}`;
+    const growth = server.memoryGrowth();
+    const ms = await timed(() => server.take(path));
+    yield atLeast(`million ${format}`, (count / ms) * 1000, GOALS.download);
+    yield atMost(`million ${format} memory`, Math.max(1, growth()), GOALS.growth, 'MB');
+    const { products, digest } = await digestOf(format, await server.stream(path));
+    if (products !== count) throw new Error(`the download in ${format} has ${products} products`);
+    digests.add(digest);
+  }
+  if (digests.size > 1) throw new Error('the downloads do not hold the same products');
 }
 
 async function searchTime(server: Server): Promise<number> {

@@ -96,6 +96,13 @@ export class Server {
     return String(answer.headers['x-next-since']);
   }
 
+  /** Gets a path: its body as it comes in, to be read to its end. */
+  async stream(path: string): Promise<Readable> {
+    const answer = await this.answerTo(path);
+    if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}`);
+    return answer.body;
+  }
+
   /** Waits until searches show everything up to a position. */
   async shows(position: string): Promise<void> {
     for (;;) {

@@ -43,6 +43,9 @@ const NOTHING: Writing = { documents: new Map(), done: Promise.resolve() };
 /** Bounds one look for the documents that changes concern. */
 const CHANGES_AT_ONCE = 100;
 
+/** Documents described anew that are written at once: a batch of the store's writer, while the next ones are read. */
+const DESCRIBED_AT_ONCE = 1000;
+
 /**
  * One projection on its way into one generation. While the store writes a batch, the next one is folded: a failure
  * to write is raised by whatever comes next, at the latest by `written`.
@@ -136,17 +139,20 @@ export class GenerationFold {
     await this.store.refresh(this.target);
     for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
       const filter = fanOut.concerned(changes.slice(at, at + CHANGES_AT_ONCE));
+      let concerned: Folded[] = [];
       for await (const page of this.store.scan(this.target, filter)) {
         signal?.throwIfAborted();
-        const concerned = page
-          .filter((found) => found.version < version && !this.parked.holds(found.id, version))
-          .map(({ id, body }) => {
-            const document = JSON.parse(body) as object;
-            const stream = fanOut.streamOf(document);
-            return { id, document, version, stream, since: { position: version } };
-          });
+        for (const { id, body, version: seen } of page) {
+          if (seen >= version || this.parked.holds(id, version)) continue;
+          const document = JSON.parse(body) as object;
+          const stream = fanOut.streamOf(document);
+          concerned.push({ id, document, version, stream, since: { position: version } });
+        }
+        if (concerned.length < DESCRIBED_AT_ONCE) continue;
         await this.write(concerned, directory);
+        concerned = [];
       }
+      await this.write(concerned, directory);
     }
     await this.written();
   }
