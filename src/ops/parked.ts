@@ -58,8 +58,10 @@ export async function parkedCount(store: ReadStore): Promise<number> {
   );
 }
 
-/** The parked document of this id. Raises `UnknownProjection`, `NotParked`. */
+/** The parked document of this id in one projection: others may have one of the same id. Raises `UnknownProjection`, `NotParked`. */
 export async function parkedAs(store: ReadStore, projection: string, id: string): Promise<ParkedIn> {
+  if (projection === 'all')
+    throw new NotParked(`${id} is a document of one projection: name that in place of all`);
   const found = (await parkedIn(store, projection)).find((parked) => parked.id === id);
   if (found === undefined) throw new NotParked(`${id} is not parked in ${projection}`);
   return found;

@@ -164,6 +164,11 @@ test.each([
   [['show', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
   [['retry', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
   [['skip', 'products', 'x', '--reason', 'y'], 1, 'affilog: x is not parked in products\n'],
+  [
+    ['skip', 'all', 'x', '--reason', 'y'],
+    1,
+    'affilog: x is a document of one projection: name that in place of all\n',
+  ],
   [['list', 'offers'], 2, 'affilog: offers is no projection; there are: products, price-history,'],
   [
     ['skip', 'products', 'x', '--reason', ' '],
