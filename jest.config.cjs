@@ -22,6 +22,7 @@ module.exports = {
   },
   // What is loaded when it is needed is named as Node.js wants it: with the ending of the built file.
   moduleNameMapper: { '^(\\.{1,2}/.+)\\.js$': '$1' },
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 60_000,
   maxWorkers: 2,
 };
