@@ -4,10 +4,8 @@ import { scanAndWrite, type SERIALISATIONS } from './bare/scan';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { PUBLISHER_TOKEN } from './network';
 import { liveProducts } from './live-products';
+import { FEED, withFeed } from './one-feed';
 import { bodyOf } from './products';
-import { Server } from './server';
-
-const FEED = 1;
 
 /**
  * Ours: the whole feed as a publisher downloads it, from the request to the last byte over HTTP.
@@ -50,19 +48,4 @@ export async function since(bench: Bench): Promise<readonly Figure[]> {
     const measured = part / whole;
     return [{ figure: 'since', measured, limit: 0.05, ratio: 0.05 / measured, goal: 1, unit: 'share' }];
   });
-}
-
-async function withFeed<Result>(
-  bench: Bench,
-  name: string,
-  use: (server: Server, dataDir: string) => Promise<Result>,
-): Promise<Result> {
-  const dataDir = join(bench.folder, name);
-  const server = await Server.start(dataDir, 'api,projector');
-  try {
-    await server.shows(await server.post(FEED, 'json', await bench.body('json')));
-    return await use(server, dataDir);
-  } finally {
-    await server.stop();
-  }
 }

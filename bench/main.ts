@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
+import { cursor } from './cursor';
 import { esdbAppend } from './esdb-append';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
 import { esSearch } from './es-search';
+import { fanOut } from './fan-out';
 import { feedRestart } from './feed-restart';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
@@ -37,6 +39,8 @@ const FIGURES = {
   'bulk-xml': bulkXml,
   'bulk-csv': bulkCsv,
   since,
+  cursor,
+  'fan-out': fanOut,
   'esdb-append': esdbAppend,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,

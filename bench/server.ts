@@ -29,27 +29,17 @@ export class Server {
    * `projector` the read models stand still.
    */
   static async start(dataDir: string, roles: string): Promise<Server> {
-    const env = {
-      ...process.env,
-      DATA_DIR: dataDir,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-    };
     await mkdir(dataDir, { recursive: true });
     const network = join(dataDir, 'network.json');
     await writeFile(network, networkFile());
-    await ended(
-      spawn(process.execPath, [PROGRAM, 'network', 'import', network], {
-        env,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      }),
-    );
-    const child = spawn(process.execPath, [PROGRAM, 'serve', '--roles', roles], {
-      env,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    await ended(launch(dataDir, ['network', 'import', network]));
+    const child = launch(dataDir, ['serve', '--roles', roles]);
     return new Server(child, await originOf(child), dataDir);
+  }
+
+  /** Runs another command of the program on the same folder, to its end. */
+  async affilog(...args: readonly string[]): Promise<void> {
+    await ended(launch(this.dataDir, args));
   }
 
   /** Posts a body of products into a feed; the answer says that they are durable. */
@@ -148,6 +138,11 @@ export class Server {
   ): Promise<Dispatcher.ResponseData> {
     return request(`${this.origin}${path}`, { headers: { ...headers }, dispatcher: this.agent });
   }
+}
+
+function launch(dataDir: string, args: readonly string[]): ChildProcess {
+  const env = { ...process.env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'warn' };
+  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 /** Where the server says it listens. */

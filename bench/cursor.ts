@@ -1,0 +1,59 @@
+import { type Bench, type Figure, quantile, timed } from './harness';
+import { PUBLISHER_TOKEN } from './network';
+import { FEED, withFeed } from './one-feed';
+import { type Server } from './server';
+
+const PAGE = 100;
+
+/** Orders that a feed is gone through in, page by page. */
+const ORDERS = {
+  'newest first': '',
+  'oldest first': ';orderBy=modificationDateAsc',
+  'by price': ';orderBy=priceAsc',
+} as const;
+
+/**
+ * A whole feed gone through by its cursor, in pages of 100: a page of the last tenth against one of the first (the median of
+ * either), since a page that is deep shall take no longer.
+ */
+export async function cursor(bench: Bench): Promise<readonly Figure[]> {
+  return withFeed(bench, 'cursor', async (server) => {
+    const figures: Figure[] = [];
+    for (const [order, keys] of Object.entries(ORDERS)) {
+      const times = await pagesOf(server, keys, bench.count);
+      const tenth = Math.ceil(times.length / 10);
+      const measured = quantile(times.slice(-tenth), 0.5);
+      const limit = quantile(times.slice(0, tenth), 0.5);
+      figures.push({
+        figure: `cursor ${order}`,
+        measured,
+        limit,
+        ratio: limit / measured,
+        goal: 0.8,
+        unit: 'ms',
+      });
+    }
+    return figures;
+  });
+}
+
+/** How long each page took (ms); fails unless they hold as many products as there are. */
+async function pagesOf(server: Server, keys: string, count: number): Promise<readonly number[]> {
+  const times: number[] = [];
+  const seen = new Set<string>();
+  for (let next: string | undefined = '*'; next !== undefined;) {
+    const path = `/1.0/products.json;fid=${FEED};pageSize=${PAGE};cursor=${next}${keys}?token=${PUBLISHER_TOKEN}`;
+    let answer = '';
+    times.push(await timed(async () => (answer = await server.get(path))));
+    const page = JSON.parse(answer) as Page;
+    for (const { offers } of page.products) for (const { id } of offers) seen.add(id);
+    next = page.productHeader.nextCursor;
+  }
+  if (seen.size !== count) throw new Error(`${seen.size} of ${count} products were on the pages`);
+  return times;
+}
+
+interface Page {
+  readonly productHeader: { readonly nextCursor?: string };
+  readonly products: readonly { readonly offers: readonly { readonly id: string }[] }[];
+}
