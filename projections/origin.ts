@@ -45,7 +45,7 @@ export async function recordOrigin(log: EventLog, store: ReadStore): Promise<voi
   const generation = await store.create(COLLECTION);
   await store.finish(generation);
   await store.swap(generation);
-  // Not before it is live: a generation that is being filled is waited for much longer than who leads may be silent.
+  // Once it is live: writes into one that is being filled wait for a failing server much longer than a leader may.
   await store.write(TARGET, [{ version: START, put: { id: ID, fields: {}, body } }]);
   await dropGenerations(store, before);
 }

@@ -43,6 +43,8 @@ export async function writeBatch(
   for (const bulk of bulks) {
     await sent;
     sent = send(place, bulk);
+    // Its failure is told by whoever waits for it; nobody may, when putting the next one together fails.
+    sent.catch(() => undefined);
   }
   await sent;
   if (checkpoint !== undefined) await send(place, [[action(CHECKPOINT, checkpoint), removed(checkpoint)]]);
