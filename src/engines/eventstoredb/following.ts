@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventBatch } from '../../kernel/event-log';
 import { type Messages } from './messages';
@@ -58,7 +59,8 @@ export class Following {
     const collected: Collected = { events: [], bytes: 0, position, live: false };
     try {
       for (;;) {
-        const idle = !this.#take(messages, collected, head);
+        const idle =
+          !this.#take(messages, collected, head) && !(await this.#takeSoon(messages, collected, head));
         if (!idle) patience.renew();
         const batch = this.#batch(collected, head, idle);
         if (batch !== undefined) yield batch;
@@ -88,6 +90,13 @@ export class Following {
     collected.events.push(event);
     collected.bytes += event.data.length + event.meta.length;
     return true;
+  }
+
+  /** Takes a message that has arrived with those collected: they come in one piece, but are handed on one by one. */
+  async #takeSoon(messages: Messages, collected: Collected, head: Position): Promise<boolean> {
+    if (collected.events.length === 0) return false;
+    await nextTurn();
+    return this.#take(messages, collected, head);
   }
 
   /** What has been collected, when that is enough, or all there is for now and not told yet. */

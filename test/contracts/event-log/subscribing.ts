@@ -129,6 +129,19 @@ export function subscribing({ log }: Subject): void {
     await live.return?.();
   });
 
+  test('live: events that were appended together come together, not one by one', async () => {
+    const live = log().subscribe({ after: await log().head(), prefixes: [category] });
+    const events = newEvents(400);
+    const told: (readonly string[])[] = [];
+    for await (const batch of live) {
+      if (told.length === 0) await log().append(`${category}-1`, NO_STREAM, events);
+      told.push(idsOf(batch.events));
+      if (told.flat().length >= events.length) break;
+    }
+    expect(told.flat()).toEqual(idsOf(events));
+    expect(told.length).toBeLessThan(100);
+  });
+
   test('until it is aborted, without an error: waiting, between batches or before it began', async () => {
     const waiting = new AbortController();
     const after = await log().head();
