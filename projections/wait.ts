@@ -35,8 +35,9 @@ export class PositionWait {
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.waiters.add({ position, deadline: performance.now() + timeoutMs, resolve, reject });
-      if (this.isLooking) this.hurry.abort();
-      else void this.lookWhileWaited();
+      // Each call makes an error with its stack, also where it was made before.
+      if (this.isLooking && !this.hurry.signal.aborted) this.hurry.abort();
+      if (!this.isLooking) void this.lookWhileWaited();
     });
   }
 

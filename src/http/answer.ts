@@ -26,7 +26,7 @@ export interface AnswerDetails {
   readonly format?: Format;
 }
 
-/** What a handler returns: rendered by the interceptor in the format of the request. */
+/** What a handler returns: rendered by the adapter in the format of the request. */
 export class Answer {
   constructor(
     readonly renderings: Renderings | { readonly faults: readonly Fault[] } | 'none',

@@ -7,11 +7,13 @@ import { readKeys, type KeyTable } from '../wire/keys';
 import { PostedBody } from './posted-body';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service } from './service';
+import { type View } from './view';
 
-/** What the guard has found out, for the handler's parameters. */
+/** What the guard has found out, for the handler's parameters and for its answer. */
 export interface Admission {
   readonly caller: CallerOfToken;
   readonly service: Service;
+  readonly view: View;
   readonly options: HttpOptions;
   /** Tells of the stop of the server. */
   readonly stopping: AbortSignal;
@@ -24,11 +26,15 @@ export function admit(request: FastifyRequest, admission: Admission): void {
   admissions.set(request, admission);
 }
 
-function admissionOf(context: ExecutionContext): Admission & { readonly request: FastifyRequest } {
-  const request = context.switchToHttp().getRequest<FastifyRequest>();
+/** What the guard has found out about a request, which is one to a service. */
+export function admissionOf(request: FastifyRequest): Admission {
   const admission = admissions.get(request);
   if (admission === undefined) throw new Error(`${request.url} belongs to no service`);
-  return { ...admission, request };
+  return admission;
+}
+
+function requestOf(context: ExecutionContext): FastifyRequest {
+  return context.switchToHttp().getRequest<FastifyRequest>();
 }
 
 export const KINDS = 'affilog:kinds';
@@ -47,12 +53,12 @@ export const Offers = (...formats: readonly Format[]) => SetMetadata(FORMATS, fo
 
 /** Parameter: who calls. */
 export const Caller = createParamDecorator(
-  (_: unknown, context): CallerOfToken => admissionOf(context).caller,
+  (_: unknown, context): CallerOfToken => admissionOf(requestOf(context)).caller,
 );
 
 const keysOf = createParamDecorator((table: KeyTable, context) => {
-  const { request, service } = admissionOf(context);
-  return readKeys(table, factsOf(request.raw).target, service.keyFaults);
+  const request = requestOf(context);
+  return readKeys(table, factsOf(request.raw).target, admissionOf(request).service.keyFaults);
 });
 
 /** Parameter: the keys of the request by a table, of type `Keys<typeof table>`. */
@@ -65,6 +71,7 @@ export function RequestKeys(table: KeyTable): ParameterDecorator {
 
 /** Parameter: the posted body, a `PostedBody`. */
 export const Posted = createParamDecorator((_: unknown, context): PostedBody => {
-  const { request, service, options, stopping } = admissionOf(context);
+  const request = requestOf(context);
+  const { service, options, stopping } = admissionOf(request);
   return new PostedBody(request.raw, service, options.maxBody, stopping);
 });

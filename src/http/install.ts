@@ -1,7 +1,7 @@
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { watchConnections } from './connections';
 import { FailureFilter } from './failure-filter';
-import { ReplyInterceptor } from './reply-interceptor';
+import { PositionGuard } from './position-guard';
 import { RouteBook } from './route-book';
 import { type HttpOptions } from './service';
 import { TokenGuard } from './token-guard';
@@ -36,7 +36,6 @@ export function installHttp(app: NestFastifyApplication, options: HttpOptions): 
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   const stopping = watchConnections(fastify);
   app.enableCors(CORS);
-  app.useGlobalGuards(new TokenGuard(options, stopping));
-  app.useGlobalInterceptors(new ReplyInterceptor(options));
+  app.useGlobalGuards(new TokenGuard(options, stopping), new PositionGuard(options));
   app.useGlobalFilters(new FailureFilter(options, routes));
 }

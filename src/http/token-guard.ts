@@ -3,15 +3,17 @@ import { Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
 import { TOKEN, tokenHash } from '../directory/token';
+import { type Format } from '../wire/format';
 import { openApiFaults } from '../wire/open-api';
-import { admit, KINDS } from './decorators';
+import { admit, FORMATS, KINDS } from './decorators';
 import { RateLimit } from './rate-limit';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
+import { viewOf } from './view';
 
 /**
- * Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`). Other paths
- * need none.
+ * Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`), and if its answer can
+ * be given as it is wanted. Other paths need no token.
  */
 export class TokenGuard implements CanActivate {
   private readonly reflector = new Reflector();
@@ -36,7 +38,9 @@ export class TokenGuard implements CanActivate {
         `the token is one of a ${caller.kind}, needed is ${kinds.join(' or ')}`,
       );
     }
-    admit(request, { caller, service, options: this.options, stopping: this.stopping });
+    const offered = this.reflector.get<readonly Format[] | undefined>(FORMATS, context.getHandler());
+    const view = viewOf(request, service, offered ?? ['json', 'xml']);
+    admit(request, { caller, service, view, options: this.options, stopping: this.stopping });
     return true;
   }
 

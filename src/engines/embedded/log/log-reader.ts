@@ -92,6 +92,7 @@ export class LogReader {
          WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
       ).all(stream, from, most) as Planned[];
       const { count, whole } = cut(planned, most);
+      if (count === 0) return { events: [], whole };
       const rows = prepared(
         `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE a.stream = ?1 AND ${append} AND ${event}
          ORDER BY a.revision ${order}, e.position ${order} LIMIT ?3`,

@@ -49,7 +49,7 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async finish(generation: Generation): Promise<void> {
-    await finish(this.generation(targetOf(generation)));
+    await this.at(targetOf(generation), finish);
   }
 
   async swap(generation: Generation): Promise<void> {
@@ -87,7 +87,7 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async refresh(target: Target): Promise<void> {
-    this.generation(target);
+    this.resolve(target);
   }
 
   async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
@@ -156,24 +156,25 @@ export class EmbeddedStore extends ReadStore {
 
   /** Works on the generation meant; should it have been dropped meanwhile, on the one that is live now. */
   private at<Result>(target: Target, work: (generation: GenerationFile) => Result): Result {
-    const { number } = this.resolve(target);
+    const registered = this.resolve(target);
     try {
-      return work(this.generation(target));
+      return work(this.generation(registered));
     } catch (error) {
-      if (!(error instanceof EngineUnavailable) || this.registry.all().has(number)) throw error;
-      return work(this.generation(target));
+      if (!(error instanceof EngineUnavailable) || this.registry.all().has(registered.number)) throw error;
+      return work(this.generation(this.resolve(target)));
     }
   }
 
-  private generation(target: Target): GenerationFile {
-    const registered = this.resolve(target);
-    const known = this.opened.get(registered.number);
+  private generation(registered: Registered): GenerationFile {
+    const { number, collection } = registered;
+    const known = this.opened.get(number);
     if (known !== undefined) return known;
     const generation = new GenerationFile(this.registry.path(registered), registered.spec);
-    this.opened.set(registered.number, generation);
+    this.opened.set(number, generation);
     generation.checkpoint();
+    if (this.registry.all().has(number)) return generation;
     // Dropped before its file and the log beside it were both open: what was opened may be half of it.
-    return this.registry.all().has(registered.number) ? generation : this.generation(target);
+    throw new EngineUnavailable(`generation ${number} of ${collection} has been dropped`);
   }
 
   private resolve({ collection, generation }: Target): Registered {
