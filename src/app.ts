@@ -16,7 +16,8 @@ import { installHttp } from './http/install';
 import { type Service } from './http/service';
 import { SHOWN, type Shown } from './http/shown';
 import { type Position } from './kernel/event';
-import { EventLog } from './kernel/event-log';
+import { EngineUnavailable, EventLog } from './kernel/event-log';
+import { answerInTime } from './kernel/in-time';
 import { ReadStore } from './kernel/read-store';
 import {
   FAILURES,
@@ -55,6 +56,8 @@ const SERVICES: readonly Service[] = [productService, voucherService, opsService
 
 /** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
+/** How much longer than it waits a read store may take to say how far it is (ms). */
+const LOOK_MS = 500;
 
 /** What the modules are told by the application itself. */
 interface AppFacts {
@@ -101,10 +104,14 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, store, log, now = () => new Date() } = parts;
   const wait = new PositionWait(store, PROJECTIONS);
   const waitFor = (position: Position, milliseconds: number): Promise<boolean> =>
-    wait.until(position, milliseconds);
+    answerInTime('the read store', wait.until(position, milliseconds), milliseconds + LOOK_MS);
   const shown: Shown = async ({ changes, position }) => {
     // Without a change there is nothing to wait for.
-    if (changes > 0 && changes <= SMALL.changes) await waitFor(position, SMALL.milliseconds);
+    if (changes === 0 || changes > SMALL.changes) return;
+    await waitFor(position, SMALL.milliseconds).catch((error: unknown) => {
+      // What has been written stays so, whether it can be read by now or not.
+      if (!(error instanceof EngineUnavailable)) throw error;
+    });
   };
   const failures = { unexpectedFailures: 0 };
   const baseUrl = (): string => baseUrlAt(config, portOf(app) ?? config.port);

@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HeldLease } from '../../projections/held-lease';
 import { EngineUnavailable } from '../kernel/event-log';
+import { answerInTime } from '../kernel/in-time';
 import { type ReadStore } from '../kernel/read-store';
 import { type ProcessTurns } from '../products/load/feeds';
 
 /** For how long a process that has died keeps the others from its feed (ms). */
 const LEASE_MS = 10_000;
 const POLL_MS = 100;
+/** How long a store may take to give a lease, or to take it back (ms). */
+const ANSWER_MS = 2_000;
 
 /**
  * Processes take turns with a feed by a lease in the read store. A store that does not answer holds nobody up: two
@@ -17,18 +20,23 @@ export function feedLeases(store: ReadStore): ProcessTurns {
   const owner = randomUUID();
   return async (feedId, signal, run) => {
     const lease = new HeldLease(store, `load-feed-${feedId}`, owner, LEASE_MS, Date.now);
-    while (!signal.aborted && !(await lease.hold().catch(goOnWithout))) {
+    while (!signal.aborted && !(await orWithout(lease.hold()))) {
       await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
     try {
       return await lease.during(run);
     } finally {
-      await lease.release().catch(goOnWithout);
+      await orWithout(lease.release());
     }
   };
 }
 
-function goOnWithout(error: unknown): true {
-  if (error instanceof EngineUnavailable) return true;
-  throw error;
+/** What the store answers; true when it does not. */
+async function orWithout<Answer>(answer: Promise<Answer>): Promise<Answer | true> {
+  try {
+    return await answerInTime('the read store', answer, ANSWER_MS);
+  } catch (error) {
+    if (error instanceof EngineUnavailable) return true;
+    throw error;
+  }
 }

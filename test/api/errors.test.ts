@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type Response, TestApp, type TestRequest } from '../support/app';
+import { eventsOf } from '../support/temporary-log';
 import { HTTP_ERRORS, missingFrom, OPEN_API_ERRORS, PRODUCT_ERRORS } from './document-tables';
 import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, outcome, product, refusals } from './posted';
@@ -234,6 +235,21 @@ describe('failures of ours (decisions A12)', () => {
     await broken.engines.store.close();
     const searched = await broken.get(OWN, { token });
     expect([outcome(searched), searched.headers['retry-after']]).toEqual(['500 5', '5']);
+    await broken.close();
+  });
+
+  it('are none of a post or a deletion that is stored and cannot be read yet (decisions A12, X8)', async () => {
+    const broken = await TestApp.start({ network: NETWORK });
+    const { log, store } = broken.engines;
+    await store.close();
+    expect(outcome(await broken.post(OWN, posting({})))).toBe('200');
+    const removed = await broken.delete(`${OWN};spId=a`, { token });
+    expect(outcome(removed)).toBe('200');
+    const stored = (await eventsOf(log)).filter(({ stream }) => stream === `feed-${FEEDS.german}`);
+    expect(stored.map(({ type }) => type)).toEqual(['ProductListed', 'FeedImported', 'ProductDelisted']);
+
+    const headers = { 'x-min-position': String(removed.headers['x-log-position']) };
+    expect(outcome(await broken.get(OWN, { token, headers }))).toBe('500 5');
     await broken.close();
   });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../src/kernel/event';
 import { TestApp, type TestRequest } from '../support/app';
+import { eventsOf } from '../support/temporary-log';
 import { HTTP_ERRORS, missingFrom, OPEN_API_ERRORS } from './document-tables';
 import { OTHER_TOKENS } from './network';
 import { JSON_UTF8, XML_UTF8 } from './posted';
@@ -132,6 +133,23 @@ describe('Failures of ours', () => {
     await broken.engines.store.close();
     const answer = await broken.get(OWN, { token });
     expect([refusalOf(answer).codes, answer.headers['retry-after']]).toEqual(['500 5', '5']);
+    await broken.close();
+  });
+
+  it('are none of posts and deletions that are stored and cannot be listed yet (decisions A12, X8)', async () => {
+    const broken = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
+    await broken.engines.store.close();
+    const posted = await broken.post(OWN, { token, body: BODY });
+    expect(posted.statusCode).toBe(200);
+    const several = await broken.post(`${OWN}/bulk`, { token, body: `[${BODY},${BODY}]` });
+    expect(several.statusCode).toBe(200);
+    const [id] = posted.json<number[]>();
+    expect((await broken.delete(`${OWN}/${id}`, { token })).statusCode).toBe(204);
+    const stored = (await eventsOf(broken.engines.log)).filter(({ stream }) => stream.startsWith('voucher-'));
+    expect(stored.map(({ type }) => type).sort()).toEqual([
+      ...['VoucherPublished', 'VoucherPublished', 'VoucherPublished'],
+      'VoucherWithdrawn',
+    ]);
     await broken.close();
   });
 

@@ -1,11 +1,7 @@
-import {
-  type AppendResult,
-  type EventData,
-  type EventStoreDBClient,
-  NO_STREAM as MISSING,
-} from '@eventstore/db-client';
+import { type EventData, type EventStoreDBClient, NO_STREAM as MISSING } from '@eventstore/db-client';
 import { NO_STREAM, type NewEvent } from '../../kernel/event';
 import { type Appended, RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
+import { inTime } from '../../kernel/in-time';
 import { Patience } from './patience';
 import { toPosition } from './records';
 import { isFinal, isReconnecting, marksOf, NoAnswer, unavailable } from './trouble';
@@ -97,7 +93,11 @@ export class Appender {
       if (this.#closed) throw new NoAnswer('the log has been closed');
       const expectedRevision = expected === NO_STREAM ? MISSING : BigInt(expected);
       const appending = client.appendToStream(stream, data, { expectedRevision, deadline: DEADLINE });
-      const { nextExpectedRevision, position } = await inTime(appending, time);
+      const { nextExpectedRevision, position } = await inTime(
+        appending,
+        time,
+        () => new NoAnswer(`no answer within ${time} ms`),
+      );
       if (position === undefined) throw new NoAnswer('the position of an append is not told');
       return { revision: Number(nextExpectedRevision), position: toPosition(position.commit) };
     } catch (error) {
@@ -137,20 +137,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** The client knows bytes by their exact class. */
 function bytesOf(text: string): Uint8Array {
   return Uint8Array.from(Buffer.from(text));
-}
-
-/** The result, or `NoAnswer` after so long; nobody waits for it then, however it ends. */
-async function inTime(result: Promise<AppendResult>, time: number): Promise<AppendResult> {
-  result.catch(() => undefined);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer(`no answer within ${time} ms`)), time);
-  });
-  try {
-    return await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Errors that the port has a name for. */
