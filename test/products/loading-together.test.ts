@@ -9,6 +9,7 @@ import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/eve
 import { feedLeases } from '../../src/ops/feed-leases';
 import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
 import { type Loaded, Loader } from '../../src/products/load/loader';
+import { ToldFeed } from '../support/told-feed';
 
 const FEED = 22;
 
@@ -72,54 +73,19 @@ async function load(loader: Loader, posted: readonly Posted[], mode: 'update' | 
   return loader.finish(id);
 }
 
-interface Told {
-  /** Type, product and price of each event. */
-  readonly events: readonly string[];
-  /** Price of each listed product. */
-  readonly listed: ReadonlyMap<string, number>;
-  /** Events that say again what was so already. */
-  readonly doubled: readonly string[];
-  readonly unchanged: number;
-}
+const told = (): Promise<ToldFeed> => new ToldFeed().readOn(engines.log, FEED);
 
-/** What the feed's stream tells. */
-async function told(): Promise<Told> {
-  const events: string[] = [];
-  const listed = new Map<string, number>();
-  const doubled: string[] = [];
-  let unchanged = 0;
-  for await (const batch of engines.log.readStream(`feed-${FEED}`)) {
-    for (const { type, data } of batch) {
-      const {
-        sourceProductId: id = '',
-        price = 0,
-        unchanged: count = 0,
-      } = JSON.parse(data) as { sourceProductId?: string; price?: number; unchanged?: number };
-      unchanged += count;
-      const event = `${type} ${id} ${price}`;
-      events.push(event);
-      const isDoubled =
-        (type === 'ProductListed' && listed.has(id)) ||
-        (type === 'ProductDelisted' && !listed.has(id)) ||
-        (type === 'ProductRepriced' && listed.get(id) === price);
-      if (isDoubled) doubled.push(event);
-      if (type === 'ProductDelisted') listed.delete(id);
-      else if (type !== 'FeedImported') listed.set(id, price / 100);
-    }
-  }
-  return { events, listed, doubled, unchanged };
-}
-
+/** In minor units. */
 function pricesOf(posted: readonly Posted[]): Map<string, number> {
-  return new Map(posted.map(({ sourceProductId, price }) => [sourceProductId, price]));
+  return new Map(posted.map(({ sourceProductId, price }) => [sourceProductId, price * 100]));
 }
 
 describe('Two processes that load one feed at the same time', () => {
   test('lose nothing and double nothing, whoever is faster with a batch', async () => {
     const both = products(0, 3000);
     await Promise.all([load(newLoader(), both), load(newLoader(), both)]);
-    const { events, listed, doubled, unchanged } = await told();
-    expect(listed).toEqual(pricesOf(both));
+    const { events, prices, doubled, unchanged } = await told();
+    expect(prices).toEqual(pricesOf(both));
     expect([doubled, unchanged, events.length]).toEqual([[], 3000, 3002]);
   });
 
@@ -130,12 +96,12 @@ describe('Two processes that load one feed at the same time', () => {
       load(newLoader(), products(500, 2500, 3)),
       load(newLoader(), products(2500, 3500, 4), 'update'),
     ]);
-    const { listed, doubled } = await told();
+    const { prices, doubled } = await told();
     expect(doubled).toEqual([]);
-    expect([...listed.keys()].toSorted()).toEqual([...pricesOf(products(0, 3500)).keys()].toSorted());
-    for (let at = 0; at < 500; at += 1) expect(listed.get(`p${at}`)).toBe(2);
-    for (let at = 500; at < 2000; at += 1) expect([2, 3]).toContain(listed.get(`p${at}`));
-    for (let at = 2000; at < 3500; at += 1) expect(listed.get(`p${at}`)).toBe(at < 2500 ? 3 : 4);
+    expect([...prices.keys()].toSorted()).toEqual([...pricesOf(products(0, 3500)).keys()].toSorted());
+    for (let at = 0; at < 500; at += 1) expect(prices.get(`p${at}`)).toBe(200);
+    for (let at = 500; at < 2000; at += 1) expect([200, 300]).toContain(prices.get(`p${at}`));
+    for (let at = 2000; at < 3500; at += 1) expect(prices.get(`p${at}`)).toBe(at < 2500 ? 300 : 400);
   });
 
   test('take turns by a lease in the read store, so that no batch is decided twice', async () => {
@@ -220,9 +186,9 @@ test('A load whose appends fail or are not answered is answered as failed or don
         if (!(answer instanceof EngineUnavailable)) expect((answer as Loaded).faults).toEqual([]);
       }
       await load(newLoader(), posted, 'replace');
-      const { listed, doubled } = await told();
+      const { prices, doubled } = await told();
       expect(doubled).toEqual([]);
-      expect(listed).toEqual(pricesOf(posted));
+      expect(prices).toEqual(pricesOf(posted));
     }),
     { numRuns: 10 },
   );

@@ -1,0 +1,58 @@
+import { type EventLog } from '../../src/kernel/event-log';
+import { type FeedEvent } from '../../src/products/feed';
+
+/** What the stream of a feed tells, folded product by product: each event has to change something. */
+export class ToldFeed {
+  /** Type, product and price of each event. */
+  readonly events: string[] = [];
+  /** Price of each listed product, in minor units. */
+  readonly prices = new Map<string, number>();
+  /** Events that bear an id again, or after which all is as it was before. */
+  readonly doubled: string[] = [];
+  /** How many products were unchanged, by all loads. */
+  unchanged = 0;
+  /** What else is known of each listed product, as JSON. */
+  private readonly products = new Map<string, string>();
+  /** Of events and of imports. */
+  private readonly ids = new Set<string>();
+
+  /** Reads what has not been read yet. */
+  async readOn(log: EventLog, feedId: number): Promise<this> {
+    for await (const batch of log.readStream(`feed-${feedId}`, { from: this.events.length })) {
+      for (const { id, type, data } of batch) {
+        const event = { type, data: JSON.parse(data) } as FeedEvent;
+        const isNew = this.isNew(id);
+        const line = lineOf(event);
+        if (!this.changes(event) || !isNew) this.doubled.push(line);
+        this.events.push(line);
+      }
+    }
+    return this;
+  }
+
+  /** Applies an event; false where it changes nothing, or cannot be of what was there. */
+  private changes({ type, data }: FeedEvent): boolean {
+    if (type === 'FeedImported') {
+      this.unchanged += data.unchanged;
+      return this.isNew(data.importId);
+    }
+    const { sourceProductId: id } = data;
+    if (type === 'ProductDelisted') return this.prices.delete(id);
+    const [price, product = ''] = [this.prices.get(id), this.products.get(id)];
+    this.prices.set(id, data.price);
+    if (type === 'ProductRepriced') return price !== undefined && price !== data.price;
+    const revised = JSON.stringify(data.product);
+    this.products.set(id, revised);
+    if (type === 'ProductListed') return price === undefined;
+    return price !== undefined && (price !== data.price || product !== revised);
+  }
+
+  private isNew(id: string): boolean {
+    return this.ids.size < this.ids.add(id).size;
+  }
+}
+
+function lineOf({ type, data }: FeedEvent): string {
+  if (type === 'FeedImported') return type;
+  return `${type} ${data.sourceProductId}${'price' in data ? ` ${data.price}` : ''}`;
+}
