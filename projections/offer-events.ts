@@ -1,9 +1,9 @@
-import { FEED, type FeedEvent } from '../src/products/feed';
+import { FEED, type FeedClosing, type FeedEvent } from '../src/products/feed';
 import { offerId } from '../src/products/offer-id';
 import { type Told } from './projection';
 
 /** What happens to one product of a feed. */
-export type OfferEvent = Exclude<FeedEvent, { readonly type: 'FeedImported' }>;
+export type OfferEvent = Exclude<FeedEvent, FeedClosing>;
 
 export const OFFER_EVENTS = [
   'ProductListed',

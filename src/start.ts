@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
 import { refuseOtherLog } from '../projections/origin';
+import { feedSource } from '../projections/product-download';
 import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
@@ -118,7 +119,7 @@ async function listen(
     eventLog: engines.log,
     store: engines.store,
     follower,
-    versions: new FeedVersions(engines.log),
+    versions: new FeedVersions(engines.log, follower.directory, feedSource(engines.store)),
     loader,
     exporter,
     feeds,

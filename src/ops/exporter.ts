@@ -19,11 +19,13 @@ export function makeExporter(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   follower: FollowedDirectory,
 ): Exporter {
+  const { directory } = follower;
+  const source = feedSource(store);
   return new Exporter({
     log,
-    source: feedSource(store),
-    versions: new FeedVersions(log),
-    directory: follower.directory,
+    source,
+    versions: new FeedVersions(log, directory, source),
+    directory,
     reached: (position, signal) => follower.reached(position, signal),
   });
 }

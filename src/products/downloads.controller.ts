@@ -78,7 +78,7 @@ export class DownloadsController {
   ): Promise<Answer> {
     const { id } = ownFeed(this.follower.directory, caller, fid);
     const shown = await this.store.checkpoint({ collection: products.collection.name });
-    const version = await this.versions.at(id, shown);
+    const version = (await this.versions.at(id, shown))?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
     return new Answer({

@@ -13,7 +13,7 @@ export interface CountedProducts {
 /** A feed as it can be read at present. */
 export interface CountedFeed {
   readonly counts: FeedCounts;
-  /** Absent when nothing has ever been loaded. */
+  /** Absent until the first load has ended. */
   readonly version?: FeedVersion;
 }
 
@@ -39,17 +39,18 @@ export class CountedFeeds {
   }
 
   private async at(feedId: number, position: Position): Promise<CountedFeed> {
-    const version = await this.versions.at(feedId, position);
-    if (version === undefined) return { counts: NOTHING };
+    const shown = await this.versions.at(feedId, position);
+    if (shown === undefined) return { counts: NOTHING };
+    const { content, ...version } = shown;
     const { treeChanged } = this.follower.directory;
     // What the tree's last change means for products may still be on its way into the read model.
-    const state = [version.position, treeChanged, position < treeChanged ? position : ''].join();
+    const state = [content, treeChanged, position < treeChanged ? position : ''].join();
     const known = this.known.get(feedId);
-    if (known?.state === state) return { version, counts: await known.counts };
+    if (known?.state === state) return { ...version, counts: await known.counts };
     const counts = this.count(feedId);
     this.known.set(feedId, { state, counts });
     counts.catch(() => this.known.delete(feedId));
-    return { version, counts: await counts };
+    return { ...version, counts: await counts };
   }
 
   private async count(feedId: number): Promise<FeedCounts> {

@@ -1,7 +1,11 @@
-import { type Position, streamOf } from '../kernel/event';
+import { type Directory } from '../directory/directory';
+import { type Position, type RecordedEvent, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { lastEventWhere } from '../kernel/last-event';
-import { FEED, type FeedEvent } from './feed';
+import { type FeedSource } from './download/feed-source';
+import { FEED } from './feed';
+import { isClosing, lastClosing, timeOf } from './feed-closings';
+import { MAPPING, type Remapped, remappedSince } from './remapped';
 
 /** What a feed was as of a position of the log: each load, deletion or mapping that changes something makes another. */
 export interface FeedVersion {
@@ -11,59 +15,123 @@ export interface FeedVersion {
   readonly at: string;
 }
 
-/** The category of the stream of a feed's category mappings. */
-const MAPPING = 'mapping';
+/** What a read model shows of a feed at a position. */
+export interface FeedState {
+  /** The last event that changed anything in it, in the middle of a load too: other content, another position. */
+  readonly content: Position;
+  /** The version that has been published: absent until the first load has ended (`docs/decisions.md#x62`). */
+  readonly version?: FeedVersion;
+}
+
+/** The last load that changed something, as it is known by the event that closes a load. */
+interface Closed {
+  /** Its last event about a product. */
+  readonly content: Position;
+  /** Where it ended. */
+  readonly version: FeedVersion;
+}
 
 /**
  * The versions of feeds, found in the log (`docs/decisions.md#p18`, `#p19`): what a read model shows up to a position is
  * of the version at that position, whatever has been appended since.
  */
 export class FeedVersions {
-  /** Of each feed, the last event looked at and the version there: a feed may be posted unchanged for years. */
-  private readonly known = new Map<number, { readonly revision: number; readonly version: FeedVersion }>();
+  /** Of each feed, the last closing event looked at and what it closed: a feed may be posted unchanged for years. */
+  private readonly closed = new Map<number, { readonly revision: number; readonly closed: Closed }>();
+  /** Of each feed, by what state it was looked for, what mapped its products last. */
+  private readonly mapped = new Map<
+    number,
+    { readonly state: string; readonly by: FeedVersion | undefined }
+  >();
 
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly log: EventLog,
+    private readonly directory: Pick<Directory, 'categories' | 'categoryChanges'>,
+    private readonly source: Pick<FeedSource, 'countRemapped'>,
+  ) {}
 
-  /** The version at a position; undefined for a feed that nothing had been loaded into. */
-  async at(feedId: number, position: Position): Promise<FeedVersion | undefined> {
-    const loaded = await this.lastChange(feedId, position);
-    if (loaded === undefined) return undefined;
-    const mapped = await lastEventWhere(
-      this.log,
-      streamOf(MAPPING, feedId),
-      (event) => event.position <= position,
-    );
-    return mapped === undefined || mapped.position < loaded.position ? loaded : versionOf(mapped);
+  /** The state at a position, as far as the directory knows it; undefined for a feed that nothing had been loaded into. */
+  async at(feedId: number, position: Position): Promise<FeedState | undefined> {
+    const newest = await lastEventWhere(this.log, streamOf(FEED, feedId), isUpTo(position));
+    if (newest === undefined) return undefined;
+    const closing = await lastClosing(this.log, newest);
+    const closed = closing && (await this.closedBy(feedId, closing));
+    const content = isClosing(newest) ? closed?.content : newest.position;
+    if (content === undefined) return undefined;
+    if (closed === undefined) return { content };
+    const mapped = await this.mappedSince(feedId, { ...closed, content }, position);
+    return {
+      content: mapped !== undefined && mapped.position > content ? mapped.position : content,
+      version: mapped ?? closed.version,
+    };
   }
 
-  /** The last event that changed products; the end of a load that found all of them unchanged is none. */
-  private async lastChange(feedId: number, position: Position): Promise<FeedVersion | undefined> {
-    const stream = streamOf(FEED, feedId);
-    const newest = await lastEventWhere(this.log, stream, (event) => event.position <= position);
-    if (newest === undefined) return undefined;
-    const known = this.known.get(feedId);
-    for await (const events of this.log.readStream(stream, {
-      from: newest.revision,
-      backwards: true,
-      batchSize: BATCH,
-    })) {
+  /** The last load or deletion that changed products: one that found all of them unchanged is closed by an event alone. */
+  private async closedBy(feedId: number, closing: RecordedEvent): Promise<Closed | undefined> {
+    const { stream, revision: from } = closing;
+    const known = this.closed.get(feedId);
+    let end = closing;
+    for await (const events of this.log.readStream(stream, { from, backwards: true, batchSize: BATCH }))
       for (const event of events) {
-        const isChange = event.type !== ('FeedImported' satisfies FeedEvent['type']);
-        if (!isChange && event.revision !== known?.revision) continue;
-        const version = isChange || known === undefined ? versionOf(event) : known.version;
-        if (newest.revision > (known?.revision ?? 0))
-          this.known.set(feedId, { revision: newest.revision, version });
-        return version;
+        const isKnown = event.revision === known?.revision;
+        if (isClosing(event) && !isKnown) {
+          end = event;
+          continue;
+        }
+        const closed = isKnown
+          ? known.closed
+          : { content: event.position, version: { position: end.position, at: timeOf(end) } };
+        if (from > (known?.revision ?? -1)) this.closed.set(feedId, { revision: from, closed });
+        return closed;
       }
-    }
     return undefined;
+  }
+
+  /** The last change of categories or mappings that concerns products, since the feed was loaded. */
+  private async mappedSince(
+    feedId: number,
+    { content, version }: Closed,
+    position: Position,
+  ): Promise<FeedVersion | undefined> {
+    const mapping = await lastEventWhere(this.log, streamOf(MAPPING, feedId), isUpTo(position));
+    const category = [...this.directory.categoryChanges.values()].findLast(isUpTo(position));
+    const last = [mapping?.position ?? START, category?.position ?? START];
+    if (last.every((one) => one <= version.position)) return undefined;
+    const state = [content, version.position, ...last].join();
+    const known = this.mapped.get(feedId);
+    if (known?.state === state) return known.by;
+    const isSeen = isUpTo(version.position);
+    const changes = await remappedSince(this.log, this.directory, feedId, isSeen);
+    const by =
+      changes === undefined ? category : await this.lastConcerning(feedId, changes.filter(isUpTo(position)));
+    this.mapped.set(feedId, { state, by });
+    return by;
+  }
+
+  /** The last of these changes that products hang on: all before it are of older versions. */
+  private async lastConcerning(feedId: number, changes: readonly Remapped[]): Promise<Remapped | undefined> {
+    const concerns = async (from: number): Promise<boolean> => {
+      const some = changes.slice(from);
+      const remapping = {
+        changes: some.flatMap((change) => change.changes),
+        categoryIds: some.flatMap(({ categoryIds }) => categoryIds),
+      };
+      return some.length > 0 && (await this.source.countRemapped(feedId, remapping)) > 0;
+    };
+    if (!(await concerns(0))) return undefined;
+    let [found, over] = [0, changes.length];
+    while (over - found > 1) {
+      const middle = Math.floor((found + over) / 2);
+      if (await concerns(middle)) found = middle;
+      else over = middle;
+    }
+    return changes[found];
   }
 }
 
 /** Events read at once: one that closes a load may be large. */
 const BATCH = 20;
 
-function versionOf({ position, data }: { readonly position: Position; readonly data: string }): FeedVersion {
-  const { at } = JSON.parse(data) as { at: string };
-  return { position, at };
+function isUpTo(end: Position): (event: { readonly position: Position }) => boolean {
+  return ({ position }) => position <= end;
 }

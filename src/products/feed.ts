@@ -41,7 +41,15 @@ export type FeedEvent =
       readonly type: 'ProductDelisted';
       readonly data: { readonly sourceProductId: string; readonly at: string };
     }
-  | { readonly type: 'FeedImported'; readonly data: FeedImport };
+  | FeedClosing;
+
+/** Ends a load, or a deletion: what it has changed is whole from here on (`docs/decisions.md#x62`). */
+export type FeedClosing =
+  | { readonly type: 'FeedImported'; readonly data: FeedImport }
+  | {
+      readonly type: 'ProductsDeleted';
+      readonly data: { readonly removed: number; readonly at: string };
+    };
 
 /** `product` comes last, so that a reader who needs the rest only can stop before it. */
 interface ProductContent {
@@ -51,7 +59,7 @@ interface ProductContent {
   readonly product: Product;
 }
 
-/** What a load did: closes it. */
+/** What a load did; `at`: when it ended. */
 export interface FeedImport {
   readonly importId: string;
   readonly mode: 'update' | 'replace';

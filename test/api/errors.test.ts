@@ -246,7 +246,10 @@ describe('failures of ours (decisions A12)', () => {
     const removed = await broken.delete(`${OWN};spId=a`, { token });
     expect(outcome(removed)).toBe('200');
     const stored = (await eventsOf(log)).filter(({ stream }) => stream === `feed-${FEEDS.german}`);
-    expect(stored.map(({ type }) => type)).toEqual(['ProductListed', 'FeedImported', 'ProductDelisted']);
+    expect(stored.map(({ type }) => type)).toEqual([
+      ...['ProductListed', 'FeedImported'],
+      ...['ProductDelisted', 'ProductsDeleted'],
+    ]);
 
     const headers = { 'x-min-position': String(removed.headers['x-log-position']) };
     expect(outcome(await broken.get(OWN, { token, headers }))).toBe('500 5');

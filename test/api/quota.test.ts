@@ -1,4 +1,7 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { request } from 'undici';
 import { TestApp } from '../support/app';
+import { holdCall } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
 
@@ -65,6 +68,49 @@ describe('the quota of downloads (decisions P18)', () => {
       await get(';page=0');
     }
     expect(await outcomes(['', '', ''])).toEqual([200, 200, 429]);
+  });
+
+  it('is that of a version which a mapping or the category tree publishes if it concerns products (decisions X62)', async () => {
+    const mappings = (...names: readonly string[]) => ({
+      ...NETWORK,
+      mappings: names.map((name) => ({ feedId: german, name, categoryId: '12' })),
+    });
+    const publishes = async (network: object): Promise<boolean> => {
+      expect((await get()).statusCode).toBe(429);
+      now += 1000;
+      await app.import(network, { prune: true });
+      await app.settled();
+      return (await outcomes(['', '', ''])).every((status) => status === 200);
+    };
+    await post(german, [product('named', { categories: [{ name: 'Gadgets', tdCategoryName: 'Lamps' }] })]);
+    expect(await outcomes(['', '', ''])).toEqual([200, 200, 200]);
+    expect(await publishes(mappings('Nobody'))).toBe(false);
+    expect(await publishes(mappings('Nobody', 'Gadgets'))).toBe(true);
+    const without = (gone: string) => ({
+      ...mappings('Nobody', 'Gadgets'),
+      categories: NETWORK.categories.filter(({ id }) => id !== gone),
+    });
+    expect(await publishes(without('22'))).toBe(false);
+    expect(await publishes(without('21'))).toBe(true);
+    await app.import(NETWORK, { prune: true });
+  });
+
+  it('counts downloads that are aborted', async () => {
+    await app.http.listen(0, '127.0.0.1');
+    const base = await app.http.getUrl();
+    for (const format of ['.json', '.xml', '.csv']) {
+      const held = holdCall(app.exporter, 'more', 1);
+      const client = new AbortController();
+      const sent = request(`${base}${url(format)}?token=${TOKENS.preisblick}`, {
+        signal: client.signal,
+      }).then(({ body }) => body.text());
+      await held.reached;
+      client.abort();
+      await expect(sent).rejects.toThrow(/abort/);
+      held.release();
+      while (app.exporter.size > 0) await turn();
+    }
+    expect(await outcomes([''])).toEqual([429]);
   });
 
   it('takes the pages of a version for one download', async () => {

@@ -1,16 +1,29 @@
+import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
-import { NO_STREAM, type Position } from '../../src/kernel/event';
+import { Directory } from '../../src/directory/directory';
+import { NO_STREAM, type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
+import { changesSince } from '../../src/products/download/changes';
+import { BEHIND } from '../../src/products/download/since';
 import { FeedVersions } from '../../src/products/feed-version';
 import { withLog } from '../support/temporary-log';
 
+const FEED_ID = 22;
+const FEED = streamOf('feed', FEED_ID);
+const MAPPING = streamOf('mapping', FEED_ID);
 const revisions = new WeakMap<EventLog, Map<string, number>>();
 
-/** Appends one event, told by its type and the minute it happened in; its position. */
-async function append(log: EventLog, stream: string, type: string, minute: number): Promise<Position> {
+/** Appends one event that tells the minute it happened in; its position. */
+async function append(
+  log: EventLog,
+  stream: string,
+  type: string,
+  minute: number,
+  more = {},
+): Promise<Position> {
   const known = revisions.get(log) ?? new Map<string, number>();
   revisions.set(log, known);
-  const data = JSON.stringify({ at: timeOf(minute) });
+  const data = JSON.stringify({ at: timeOf(minute), ...more });
   const event = { id: randomUUID(), type, data, meta: '{}' };
   const { revision, position } = await log.append(stream, known.get(stream) ?? NO_STREAM, [event]);
   known.set(stream, revision);
@@ -18,44 +31,218 @@ async function append(log: EventLog, stream: string, type: string, minute: numbe
 }
 
 function timeOf(minute: number): string {
-  return `2026-05-01T12:${String(minute).padStart(2, '0')}:00.000Z`;
+  return new Date(Date.parse('2026-05-01T12:00:00Z') + minute * 60_000).toISOString();
 }
 
-describe('the version of a feed (decisions P18, P19)', () => {
-  test('is made by each load, deletion or mapping that changes something', async () => {
-    await withLog(async (log) => {
-      const versions = new FeedVersions(log);
-      const at = async (position: Position) => (await versions.at(22, position))?.at;
-      const mappedFirst = await append(log, 'mapping-22', 'CategoryMapped', 1);
-      expect(await at(mappedFirst)).toBeUndefined();
-      const refused = await append(log, 'feed-22', 'FeedImported', 2);
-      expect(await at(refused)).toBeUndefined();
-      const listed = await append(log, 'feed-22', 'ProductListed', 3);
-      expect(await at(listed)).toBe(timeOf(3));
-      const closed = await append(log, 'feed-22', 'FeedImported', 4);
+interface World {
+  readonly log: EventLog;
+  readonly directory: Directory;
+  /** Appends to the feed's stream. */
+  readonly feed: (type: string, minute: number) => Promise<Position>;
+  /** Maps a name. */
+  readonly map: (name: string, minute: number) => Promise<Position>;
+  /** Defines a category of this name. */
+  readonly define: (id: string, name: string, minute: number) => Promise<Position>;
+  /** The time of the version at a position. */
+  readonly timeAt: (position: Position) => Promise<string | undefined>;
+  readonly versions: FeedVersions;
+}
+
+/** A feed whose products bear these names of categories, and are mapped to these. */
+async function withFeed(
+  bears: { readonly names: string[]; readonly categoryIds: string[] },
+  use: (world: World) => Promise<void>,
+): Promise<void> {
+  await withLog(async (log) => {
+    const directory = new Directory();
+    const versions = new FeedVersions(log, directory, {
+      countRemapped: async (_, { changes, categoryIds }) =>
+        changes.filter(({ value }) => bears.names.includes(value)).length +
+        categoryIds.filter((id) => bears.categoryIds.includes(id)).length,
+    });
+    await use({
+      log,
+      directory,
+      versions,
+      feed: (type, minute) => append(log, FEED, type, minute),
+      map: (name, minute) =>
+        append(log, MAPPING, 'CategoryMapped', minute, { feedId: FEED_ID, name, categoryId: '1' }),
+      define: async (id, name, minute) => {
+        const stream = streamOf('category', id);
+        const position = await append(log, stream, 'CategoryDefined', minute, {
+          id,
+          parentId: null,
+          names: { en: name },
+        });
+        for await (const [event] of log.readStream(stream, { backwards: true, limit: 1 }))
+          directory.apply(event!);
+        return position;
+      },
+      timeAt: async (position) => (await versions.at(FEED_ID, position))?.version?.at,
+    });
+  });
+}
+
+const BARE = { names: [], categoryIds: [] };
+
+describe('the version of a feed (decisions P18, P19, X62)', () => {
+  test('is published by the end of each load or deletion that changes something', async () => {
+    await withFeed(BARE, async ({ log, feed, timeAt, versions }) => {
+      const refused = await feed('FeedImported', 2);
+      expect(await versions.at(FEED_ID, refused)).toBeUndefined();
+      const listed = await feed('ProductListed', 3);
+      expect(await versions.at(FEED_ID, listed)).toEqual({ content: listed });
+      const closed = await feed('FeedImported', 4);
+      expect(await versions.at(FEED_ID, closed)).toEqual({
+        content: listed,
+        version: { position: closed, at: timeOf(4) },
+      });
       const elsewhere = await append(log, 'feed-23', 'ProductListed', 5);
-      const unchanged = await append(log, 'feed-22', 'FeedImported', 6);
-      for (const position of [closed, elsewhere, unchanged]) expect(await at(position)).toBe(timeOf(3));
-      const mapped = await append(log, 'mapping-22', 'CategoryUnmapped', 7);
-      const delisted = await append(log, 'feed-22', 'ProductDelisted', 8);
-      expect([await at(mapped), await at(delisted)]).toEqual([timeOf(7), timeOf(8)]);
-      expect(await versions.at(22, delisted)).toEqual({ position: delisted, at: timeOf(8) });
+      const unchanged = await feed('FeedImported', 6);
+      for (const position of [elsewhere, unchanged, unchanged])
+        expect(await timeAt(position)).toBe(timeOf(4));
+      const delisted = await feed('ProductDelisted', 8);
+      expect(await versions.at(FEED_ID, delisted)).toEqual({
+        content: delisted,
+        version: { position: closed, at: timeOf(4) },
+      });
+      expect(await timeAt(await feed('ProductsDeleted', 9))).toBe(timeOf(9));
+      expect(await timeAt(closed)).toBe(timeOf(4));
     });
   });
 
-  test('at a position is not that of what has been appended since', async () => {
-    await withLog(async (log) => {
-      const versions = new FeedVersions(log);
-      const listed = await append(log, 'feed-22', 'ProductListed', 1);
-      const mapped = await append(log, 'mapping-22', 'CategoryMapped', 2);
-      const unchanged = await append(log, 'feed-22', 'FeedImported', 3);
-      for (let minute = 4; minute < 30; minute += 1) await append(log, 'feed-22', 'ProductRepriced', minute);
-      const newest = await log.head();
-      const found = async () =>
-        Promise.all([newest, listed, mapped, unchanged].map(async (one) => (await versions.at(22, one))?.at));
-      const expected = [timeOf(29), timeOf(1), timeOf(2), timeOf(2)];
-      expect(await found()).toEqual(expected);
-      expect(await found()).toEqual(expected);
+  test('of a load that was broken off is published by the next that ends, though that finds all unchanged', async () => {
+    await withFeed(BARE, async ({ feed, timeAt }) => {
+      await feed('ProductListed', 1);
+      await feed('FeedImported', 2);
+      await feed('ProductListed', 3);
+      const broken = await feed('ProductRepriced', 3);
+      expect(await timeAt(broken)).toBe(timeOf(2));
+      const begun = await feed('ProductRevised', 5);
+      expect(await timeAt(begun)).toBe(timeOf(2));
+      expect(await timeAt(await feed('FeedImported', 6))).toBe(timeOf(6));
     });
   });
+
+  test('is that before, even if the load under way began in the moment when the last one ended', async () => {
+    await withFeed(BARE, async ({ feed, timeAt }) => {
+      await feed('ProductListed', 1);
+      await feed('FeedImported', 2);
+      expect(await timeAt(await feed('ProductRevised', 2))).toBe(timeOf(2));
+    });
+  });
+
+  test('is found by few reads, however much a load under way has appended', async () => {
+    await withFeed(BARE, async ({ log, feed, timeAt }) => {
+      await feed('ProductListed', 1);
+      const closed = await feed('FeedImported', 2);
+      for (let count = 0; count < 60; count += 1) await feed('ProductListed', 3);
+      let read = 0;
+      const readStream = log.readStream.bind(log);
+      log.readStream = async function* (...args) {
+        for await (const events of readStream(...args)) {
+          read += events.length;
+          yield events;
+        }
+      };
+      expect(await timeAt(await log.head())).toBe(timeOf(2));
+      expect(read).toBeLessThan(30);
+      expect(await timeAt(closed)).toBe(timeOf(2));
+    });
+  });
+
+  test('is published by a mapping of a name that a product bears, and by no other', async () => {
+    const bears = { names: ['Lamps', 'Radios'], categoryIds: [] };
+    await withFeed(bears, async ({ feed, map, timeAt }) => {
+      const first = await map('Lamps', 1);
+      expect(await timeAt(first)).toBeUndefined();
+      await feed('ProductListed', 2);
+      await feed('FeedImported', 3);
+      expect(await timeAt(await map('Nobody', 4))).toBe(timeOf(3));
+      const mapped = await map('Lamps', 5);
+      expect(await timeAt(await map('Nobody either', 6))).toBe(timeOf(5));
+      expect(await timeAt(await map('Radios', 7))).toBe(timeOf(7));
+      expect(await timeAt(mapped)).toBe(timeOf(5));
+      await feed('ProductDelisted', 8);
+      expect(await timeAt(await feed('ProductsDeleted', 9))).toBe(timeOf(9));
+    });
+  });
+
+  test('is published by a change of categories that concerns products, and by no other', async () => {
+    const bears = { names: ['Lamps'], categoryIds: ['7'] };
+    await withFeed(bears, async ({ feed, define, timeAt }) => {
+      await feed('ProductListed', 1);
+      await feed('FeedImported', 2);
+      expect(await timeAt(await define('1', 'Nobody', 3))).toBe(timeOf(2));
+      expect(await timeAt(await define('2', 'Lamps', 4))).toBe(timeOf(4));
+      expect(await timeAt(await define('7', 'Mapped to', 5))).toBe(timeOf(5));
+      expect(await timeAt(await define('8', 'Nobody either', 6))).toBe(timeOf(5));
+    });
+  });
+
+  test('is published by a change of so many categories that it is not told what they concern', async () => {
+    await withFeed(BARE, async ({ feed, directory, log, timeAt }) => {
+      await feed('ProductListed', 1);
+      await feed('FeedImported', 2);
+      const position = await append(log, 'category-1', 'CategoryDefined', 3);
+      for (let id = 0; id < 1000; id += 1)
+        directory.categoryChanges.set(String(id), { position, at: timeOf(3) });
+      expect(await timeAt(position)).toBe(timeOf(2));
+      directory.categoryChanges.set('one more', { position, at: timeOf(3) });
+      await feed('ProductListed', 4);
+      expect(await timeAt(await log.head())).toBe(timeOf(3));
+    });
+  });
+});
+
+/** Loads and deletions, each of so many batches; of some the end is missing. Minutes pass between all steps. */
+const histories = fc.array(
+  fc.record({ batches: fc.integer({ min: 0, max: 4 }), isWhole: fc.boolean(), isLoad: fc.boolean() }),
+  { maxLength: 6 },
+);
+
+/** What has been appended when, and of which load it is. */
+interface Step {
+  readonly minute: number;
+  readonly position: Position;
+  readonly closes: boolean;
+}
+
+test('whatever copies are made when, what they lack is told by date, and what is new once its load has ended (decisions P18, P28, X62)', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, async (loads) => {
+      await withFeed(BARE, async ({ log, directory, feed, versions }) => {
+        const steps: Step[] = [];
+        let minute = 0;
+        for (const { batches, isWhole, isLoad } of loads) {
+          const began = (minute += 2);
+          for (let batch = 0; batch < batches; batch += 1) {
+            minute += 2;
+            const position = await feed(isLoad ? 'ProductListed' : 'ProductDelisted', began);
+            steps.push({ minute, position, closes: false });
+          }
+          minute += 2;
+          if (!isWhole || (!isLoad && batches === 0)) continue;
+          const position = await feed(isLoad ? 'FeedImported' : 'ProductsDeleted', minute);
+          steps.push({ minute, position, closes: true });
+        }
+        const end = await log.head();
+        for (let date = 0; date <= minute + 2; date += 1) {
+          const since = { date: Date.parse(timeOf(date)) + BEHIND };
+          const { events } = await changesSince(log, directory, FEED_ID, since, end);
+          expect(events.first).toBeLessThanOrEqual(steps.filter((step) => step.minute < date).length);
+        }
+        for (const [at, { position }] of steps.entries()) {
+          const until = steps.slice(0, at + 1);
+          const publishing = until.findLast(
+            (step, index) => step.closes && until[index - 1]?.closes === false,
+          );
+          const state = await versions.at(FEED_ID, position);
+          expect(state?.content).toBe(until.findLast(({ closes }) => !closes)?.position);
+          expect(state?.version?.position).toBe(publishing?.position);
+        }
+      });
+    }),
+    { numRuns: 12 },
+  );
 });

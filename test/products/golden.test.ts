@@ -24,6 +24,7 @@ const TYPES = [
   'ProductRevised',
   'ProductRepriced',
   'ProductDelisted',
+  'ProductsDeleted',
   'FeedImported',
 ] as const;
 const ALL_ARE_THERE: Exclude<FeedEvent['type'], (typeof TYPES)[number]> extends never ? true : false = true;
@@ -48,6 +49,7 @@ describe('events of feeds as they have been stored (test/golden)', () => {
       [true, 12990, false],
       [true, 11990, true],
       [true, 9990, true],
+      [false, 9990, true],
       [false, 9990, true],
       [false, 9990, true],
     ]);
@@ -75,7 +77,7 @@ describe('events of feeds as they have been stored (test/golden)', () => {
     let history: Parameters<typeof priceHistory.fold>[0];
     for (const type of TYPES) {
       const event = sample(type);
-      if (event.type === 'FeedImported') continue;
+      if (event.type === 'FeedImported' || event.type === 'ProductsDeleted') continue;
       offer = products.fold(offer, event);
       history = priceHistory.fold(history, event);
       if (type !== 'ProductRepriced') continue;

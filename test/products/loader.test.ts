@@ -161,6 +161,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
       'ProductListed a 1250',
       'FeedImported',
       'ProductDelisted a',
+      'ProductsDeleted',
       'ProductListed a 1250',
       'FeedImported',
     ]);

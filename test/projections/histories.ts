@@ -57,7 +57,7 @@ export const histories: fc.Arbitrary<History> = fc
 function possible(happenings: History): History {
   const present = new Set<string>();
   return happenings.filter((happening) => {
-    if (!('event' in happening) || happening.event.type === 'FeedImported') return true;
+    if (!('event' in happening)) return true;
     const key = `${happening.feedId}:${happening.event.data.sourceProductId}`;
     if (happening.event.type === 'ProductListed') return !present.has(key) && present.add(key);
     if (!present.has(key)) return false;
@@ -98,7 +98,6 @@ export function expectedAfter(happenings: History): readonly [products: Document
       continue;
     }
     const { feedId, event } = happening;
-    if (event.type === 'FeedImported') continue;
     const id = offerId(feedId, event.data.sourceProductId);
     const before = offers.get(id);
     if (event.type === 'ProductDelisted') {

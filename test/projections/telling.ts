@@ -3,6 +3,7 @@ import { type DirectoryEvent } from '../../src/directory/events';
 import { type DomainEvent } from '../../src/kernel/decider';
 import { type Position } from '../../src/kernel/event';
 import { type FeedEvent, type Product } from '../../src/products/feed';
+import { type OfferEvent } from '../../projections/offer-events';
 import { type Described, type Projection, type Told } from '../../projections/projection';
 
 export const FEED_ID = 22;
@@ -19,19 +20,19 @@ export function product(over: Partial<Product> = {}): Product {
   };
 }
 
-export function listed(id: string, price = 1000, over: Partial<Product> = {}, at = AT): FeedEvent {
+export function listed(id: string, price = 1000, over: Partial<Product> = {}, at = AT): OfferEvent {
   return { type: 'ProductListed', data: { sourceProductId: id, price, at, product: product(over) } };
 }
 
-export function revised(id: string, price = 1000, over: Partial<Product> = {}, at = AT): FeedEvent {
+export function revised(id: string, price = 1000, over: Partial<Product> = {}, at = AT): OfferEvent {
   return { type: 'ProductRevised', data: { sourceProductId: id, price, at, product: product(over) } };
 }
 
-export function repriced(id: string, price: number, at = AT): FeedEvent {
+export function repriced(id: string, price: number, at = AT): OfferEvent {
   return { type: 'ProductRepriced', data: { sourceProductId: id, price, at } };
 }
 
-export function delisted(id: string, at = AT): FeedEvent {
+export function delisted(id: string, at = AT): OfferEvent {
   return { type: 'ProductDelisted', data: { sourceProductId: id, at } };
 }
 

@@ -8,6 +8,7 @@ import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { type FeedEvent } from '../../src/products/feed';
+import { type OfferEvent } from '../../projections/offer-events';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { type Projection } from '../../projections/projection';
@@ -23,7 +24,7 @@ export type Happening = FeedEvent | DirectoryEvent | FeedHappening;
 
 export interface FeedHappening {
   readonly feedId: number;
-  readonly event: FeedEvent;
+  readonly event: OfferEvent;
 }
 
 /** Documents by id, parsed. */

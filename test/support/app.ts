@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PROJECTIONS } from '../../projections';
+import { feedSource } from '../../projections/product-download';
 import { Runner } from '../../projections/runner';
 import { waitForPosition } from '../../projections/wait';
 import { type AppParts, createApp } from '../../src/app';
@@ -81,7 +82,7 @@ export class TestApp {
         eventLog: engines.log,
         store,
         follower,
-        versions: new FeedVersions(engines.log),
+        versions: new FeedVersions(engines.log, follower.directory, feedSource(store)),
         loader,
         exporter,
         feeds,

@@ -36,6 +36,7 @@ export class ToldFeed {
       this.unchanged += data.unchanged;
       return this.isNew(data.importId);
     }
+    if (type === 'ProductsDeleted') return data.removed > 0;
     const { sourceProductId: id } = data;
     if (type === 'ProductDelisted') return this.prices.delete(id);
     const [price, product = ''] = [this.prices.get(id), this.products.get(id)];
@@ -53,6 +54,6 @@ export class ToldFeed {
 }
 
 function lineOf({ type, data }: FeedEvent): string {
-  if (type === 'FeedImported') return type;
+  if (type === 'FeedImported' || type === 'ProductsDeleted') return type;
   return `${type} ${data.sourceProductId}${'price' in data ? ` ${data.price}` : ''}`;
 }

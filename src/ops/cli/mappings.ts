@@ -131,9 +131,11 @@ async function withDesk(
   const { directoryAt } = await import('../../directory/fold.js');
   const { countedFeeds } = await import('../../products/counted.queries.js');
   const { FeedVersions } = await import('../../products/feed-version.js');
+  const { feedSource } = await import('../../../projections/product-download.js');
   await withEngines(command, surroundings, async ({ log, store }) => {
     const directory = await directoryAt(log);
-    await work({ log, directory, counted: countedFeeds(store, new FeedVersions(log), { directory }) });
+    const versions = new FeedVersions(log, directory, feedSource(store));
+    await work({ log, directory, counted: countedFeeds(store, versions, { directory }) });
   });
 }
 

@@ -1,10 +1,10 @@
-import { type CategoryChange } from '../../directory/categories';
 import { type Directory } from '../../directory/directory';
-import { type CategoryDefinition, type MappingEvent } from '../../directory/events';
 import { NO_STREAM, type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { lastEventWhere } from '../../kernel/last-event';
 import { FEED, type FeedEvent } from '../feed';
+import { isClosing, lastClosing, timeOf } from '../feed-closings';
+import { remappedSince } from '../remapped';
 import { type Remapping } from './feed-source';
 import { hasSeen, type Since } from './since';
 
@@ -16,9 +16,6 @@ export interface Changes {
   readonly remapping: Remapping | undefined;
 }
 
-/** Categories changed beyond which a copy is better made anew. */
-const MOST_CATEGORIES = 1000;
-
 /** What has changed in a feed, from the log: as far as the read models surely show it, at least. */
 export async function changesSince(
   log: EventLog,
@@ -28,51 +25,20 @@ export async function changesSince(
   upTo: Position,
 ): Promise<Changes> {
   const feed = streamOf(FEED, feedId);
-  const [seen, shown] = await Promise.all([
+  const [last, shown, remapped] = await Promise.all([
     lastEventWhere(log, feed, isSeen(since)),
     lastEventWhere(log, feed, ({ position }) => position <= upTo),
+    remappedSince(log, directory, feedId, (change) => hasSeen(since, change)),
   ]);
-  const events = { first: (seen?.revision ?? NO_STREAM) + 1, last: shown?.revision ?? NO_STREAM };
-  const categoryIds = [...directory.categoryChanges]
-    .filter(([, change]) => !hasSeen(since, change))
-    .map(([id]) => id);
-  if (categoryIds.length > MOST_CATEGORIES) return { events, remapping: undefined };
-  const changes = [
-    ...(await mappedNames(log, feedId, since)),
-    ...(await Promise.all(categoryIds.map((id) => nearTo(log, directory, feedId, id)))).flat(),
-  ];
-  return { events, remapping: { changes, categoryIds } };
-}
-
-/** The advertiser's names of categories that were mapped or unmapped. */
-async function mappedNames(log: EventLog, feedId: number, since: Since): Promise<CategoryChange[]> {
-  const stream = streamOf('mapping', feedId);
-  const seen = await lastEventWhere(log, stream, isSeen(since));
-  const names = new Set<string>();
-  for await (const events of log.readStream(stream, { from: (seen?.revision ?? NO_STREAM) + 1 }))
-    for (const { data } of events) names.add((JSON.parse(data) as MappingEvent['data']).name);
-  return [...names].map((value) => ({ posted: 'name', feedId, value }));
-}
-
-/** By what products can be mapped to a category: its id, every name it has ever had, the names a feed maps to it. */
-async function nearTo(
-  log: EventLog,
-  directory: Directory,
-  feedId: number,
-  id: string,
-): Promise<CategoryChange[]> {
-  const names = new Set<string>();
-  for await (const events of log.readStream(streamOf('category', id)))
-    for (const { data } of events) {
-      const definition = JSON.parse(data) as Partial<CategoryDefinition>;
-      for (const name of Object.values(definition.names ?? {})) names.add(name);
-    }
-  const mapped = [...directory.categories.mappingsOf(feedId)].filter(([, categoryId]) => categoryId === id);
-  return [
-    { posted: 'id', value: id },
-    ...[...names].map((value) => ({ posted: 'tdCategoryName', value }) as const),
-    ...mapped.map(([value]) => ({ posted: 'name', feedId, value }) as const),
-  ];
+  // Products bear the time when their load began: what it had not yet stored by a date is told by where it ended.
+  const seen = last !== undefined && 'date' in since ? await lastClosing(log, last) : last;
+  return {
+    events: { first: (seen?.revision ?? NO_STREAM) + 1, last: shown?.revision ?? NO_STREAM },
+    remapping: remapped && {
+      changes: remapped.flatMap(({ changes }) => changes),
+      categoryIds: remapped.flatMap(({ categoryIds }) => categoryIds),
+    },
+  };
 }
 
 /**
@@ -98,8 +64,7 @@ export async function factsChanged(
 }
 
 function isSeen(since: Since): (event: RecordedEvent) => boolean {
-  return ({ position, data }) =>
-    hasSeen(since, { position, at: 'date' in since ? (JSON.parse(data) as { at: string }).at : '' });
+  return (event) => hasSeen(since, { position: event.position, at: 'date' in since ? timeOf(event) : '' });
 }
 
 /** The products that these events are about; `gone` those that they have delisted in the end. */
@@ -113,11 +78,11 @@ export async function touchedProducts(
   if (first > last) return { touched, gone };
   const options = { from: first, limit: last - first + 1 };
   for await (const events of log.readStream(streamOf(FEED, feedId), options))
-    for (const { type, data } of events) {
-      if (type === ('FeedImported' satisfies FeedEvent['type'])) continue;
-      const { sourceProductId } = JSON.parse(data) as { sourceProductId: string };
+    for (const event of events) {
+      if (isClosing(event)) continue;
+      const { sourceProductId } = JSON.parse(event.data) as { sourceProductId: string };
       touched.add(sourceProductId);
-      if (type === ('ProductDelisted' satisfies FeedEvent['type'])) gone.add(sourceProductId);
+      if (event.type === ('ProductDelisted' satisfies FeedEvent['type'])) gone.add(sourceProductId);
       else gone.delete(sourceProductId);
     }
   return { touched, gone };

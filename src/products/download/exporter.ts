@@ -27,7 +27,7 @@ export interface OpenedExport {
   readonly id: string;
   /** All that the bytes depend on: the same for the same bytes. */
   readonly key: string;
-  /** The version of the feed (`FeedVersion`), `START` if nothing was ever loaded. */
+  /** The version of the feed (`FeedVersion`), `START` as long as no load has ended. */
   readonly version: Position;
   /** Nothing has changed. */
   readonly isEmpty: boolean;
@@ -97,7 +97,7 @@ export class Exporter {
     try {
       const { total, checkpoint } = await headOf(snapshot);
       await this.reached(checkpoint);
-      const version = (await versions.at(feedId, checkpoint))?.position ?? START;
+      const state = await versions.at(feedId, checkpoint);
       if (pastPrices !== 'none' && !(await source.pricesUpTo(checkpoint)))
         throw new EngineUnavailable('the prices of the past are behind the products');
       const facts = feedFacts(directory, caller, feedId);
@@ -108,8 +108,9 @@ export class Exporter {
         since === undefined ? { offers, isEmpty: false } : await contentSince(this.options, feed, since);
       const id = randomUUID();
       this.exports.set(id, { request, feed, facts, content, snapshot, bytes: 0 });
-      const key = digest([version, categoriesAt(directory, checkpoint), joined, keysOf(request)]);
+      const key = digest([state?.content, categoriesAt(directory, checkpoint), joined, keysOf(request)]);
       const next = nextSince({ position: checkpoint, facts: joined });
+      const version = state?.version?.position ?? START;
       return { id, key, version, isEmpty: content.isEmpty, next };
     } catch (error) {
       await snapshot.return(undefined);

@@ -28,7 +28,10 @@ export const SINCE: KeyType<Since> = {
   },
 };
 
-/** Whether a copy has seen an event already; events of one moment are sent again rather than left out. */
+/** How far (ms) a copy that was made at a date may have been behind what had happened by then. */
+export const BEHIND = 60_000;
+
+/** Whether a copy has surely seen an event; one of about that date is sent again rather than left out. */
 export function hasSeen(since: Since, event: { readonly position: Position; readonly at: string }): boolean {
-  return 'date' in since ? Date.parse(event.at) < since.date : event.position <= since.position;
+  return 'date' in since ? Date.parse(event.at) < since.date - BEHIND : event.position <= since.position;
 }

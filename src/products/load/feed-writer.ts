@@ -2,16 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { appendSurely } from '../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { FEED, type FeedImport } from '../feed';
+import { FEED, type FeedClosing } from '../feed';
 import { type Decided, decide, fold, type Item, noTally, type Tally } from './batch';
 import { catchUp } from './catch-up';
 import { type Fingerprints } from './fingerprints';
 
 interface Batch {
   readonly items: readonly Item[];
-  /** Its last event: counts what all batches did. */
-  readonly close: ((tally: Tally) => FeedImport) | undefined;
+  /** Its last event, if it has one: counts what all batches did. */
+  readonly close: Close | undefined;
 }
+
+type Close = (tally: Tally) => FeedClosing | undefined;
 
 /** A batch that has been appended. */
 interface Done {
@@ -20,7 +22,7 @@ interface Done {
   readonly revision: number;
 }
 
-/** Most bytes of the event that closes a load. */
+/** Most bytes of the event that closes a load or a deletion. */
 export const CLOSE_BYTES = 256 * 1024;
 
 /** Room for what stands beside a product's content in its event. */
@@ -59,7 +61,7 @@ export class FeedWriter {
   add(item: Item): Promise<void> | undefined {
     const bytes =
       OVERHEAD + 3 * item.product.sourceProductId.length + (item.kind === 'posted' ? item.textBytes : 0);
-    // One place is kept for the event that closes a load.
+    // One place is kept for the event that closes it.
     const isFull =
       this.items.length === APPEND_LIMITS.events - 1 ||
       this.bytes + bytes > APPEND_LIMITS.bytes - CLOSE_BYTES;
@@ -80,14 +82,14 @@ export class FeedWriter {
     this.tally.unchanged += 1;
   }
 
-  /** Appends what has been added, and with it the event that closes a load. */
-  async settle(close?: (tally: Tally) => FeedImport): Promise<void> {
+  /** Appends what has been added, and with it the event that closes the load or deletion. */
+  async settle(close?: Close): Promise<void> {
     await this.flush(close);
     this.fold(await this.underWay);
     this.underWay = Promise.resolve(undefined);
   }
 
-  private async flush(close?: Batch['close']): Promise<void> {
+  private async flush(close?: Close): Promise<void> {
     const batch: Batch = { items: this.items, close };
     this.items = [];
     this.bytes = 0;
@@ -112,8 +114,8 @@ export class FeedWriter {
     decided = decide(this.prints, batch.items, this.at),
   ): Promise<Done> {
     const tally = plus(this.tally, decided.tally);
-    const closing = batch.close === undefined ? [] : [importedEvent(batch.close(tally))];
-    const events = [...decided.events, ...closing];
+    const closing = batch.close?.(tally);
+    const events = [...decided.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
     this.refuseAfterStop();
     let revision = expected;
     if (events.length > 0) {
@@ -140,8 +142,8 @@ export class FeedWriter {
   }
 }
 
-function importedEvent(data: FeedImport): NewEvent {
-  return { id: randomUUID(), type: 'FeedImported', data: JSON.stringify(data), meta: '{}' };
+function toNewEvent({ type, data }: FeedClosing): NewEvent {
+  return { id: randomUUID(), type, data: JSON.stringify(data), meta: '{}' };
 }
 
 function plus(a: Tally, b: Tally): Tally {

@@ -118,7 +118,10 @@ export class Loader {
       for (const sourceProductId of which === 'all' ? prints.listedIds() : new Set(which)) {
         await writer.add({ kind: 'delisted', product: { sourceProductId } });
       }
-      await writer.settle();
+      await writer.settle(({ removed }) => {
+        if (removed === 0) return undefined;
+        return { type: 'ProductsDeleted', data: { removed, at: this.options.now().toISOString() } };
+      });
       const position = writer.position ?? (await this.options.log.head());
       return { position, changes: writer.tally.removed };
     });
@@ -155,7 +158,7 @@ export class Loader {
     prints.forgetPostedBefore(this.options.directory.categories.removals);
     const writer = this.writerFor(request.feedId, prints);
     await storeReceived({ ...load, prints, writer }, request.mode);
-    await writer.settle((tally) => this.importOf(load, tally));
+    await writer.settle((tally) => ({ type: 'FeedImported', data: this.importOf(load, tally) }));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
       faults: receiver.faults,

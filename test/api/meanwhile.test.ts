@@ -1,0 +1,130 @@
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { type Response, TestApp } from '../support/app';
+import { type HeldCall, holdCall } from '../support/holding';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, type FoundProduct, outcome, product } from './posted';
+
+const { german } = FEEDS;
+const HOUR = 3_600_000;
+
+let now = Date.parse('2026-05-01T12:00:00Z');
+let app: TestApp;
+const { post } = clientOf(() => app);
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
+  await post(german, [product('a')]);
+  // The first download begins the days of grace, which are over when the tests begin.
+  await get();
+  now += 6 * 24 * HOUR;
+});
+afterAll(() => app.close());
+
+const get = (keys = '', headers = {}) =>
+  app.get(`/1.0/productsUnlimited;fid=${german}${keys}`, { token: TOKENS.preisblick, headers });
+
+interface Download {
+  readonly products: readonly FoundProduct[];
+  readonly removed?: readonly string[];
+}
+const idOf = ({ offers }: FoundProduct) => offers[0]!.sourceProductId;
+const idsIn = (answer: Response) => answer.json<Download>().products.map(idOf).sort();
+const removedIn = (answer: Response) => answer.json<Download>().removed;
+
+/** The time of the last update, as both places tell it. */
+async function updated(): Promise<readonly (string | null)[]> {
+  const told = await app.get(`/1.0/productsUnlimited/lastUpdated;fid=${german}`, {
+    token: TOKENS.preisblick,
+  });
+  const list = await app.get(`/1.0/productFeeds/${german}`, { token: TOKENS.preisblick });
+  const { feeds } = list.json<{ feeds: { lastModifiedTime: string | null }[] }>();
+  return [told.json<{ lastUpdatedTime: string | null }>().lastUpdatedTime, feeds[0]!.lastModifiedTime];
+}
+const timesOf = (at: number) => {
+  const text = new Date(at).toISOString().slice(0, -1);
+  return [text, `${text}+0000`];
+};
+
+/** So large that an append takes three of them. */
+const large = (name: string) => product(name, { description: name.repeat(200_000) });
+const IDS = ['p', 'q', 'r', 's', 't', 'u'];
+
+/** Replaces the feed, and waits between the first append and the second until that is released. */
+async function halfPosted(): Promise<{ readonly posting: Promise<Response>; readonly held: HeldCall }> {
+  const held = holdCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
+  const posting = post(german, IDS.map(large), { keys: ';mode=replace' });
+  await held.reached;
+  await app.settled();
+  return { posting, held };
+}
+
+describe('while a load is under way', () => {
+  it('a copy can be made, and since then tells the rest, by date and by X-Next-Since (decisions P28, X51, X62)', async () => {
+    const { posting, held } = await halfPosted();
+    now += HOUR;
+    const copy = await get();
+    const had = idsIn(copy);
+    expect([had.includes('a'), had.length < 7, had.length > 1]).toEqual([true, true, true]);
+    const date = new Date(now).toISOString();
+    now += HOUR;
+    held.release();
+    expect(outcome(await posting)).toBe('200');
+    await app.settled();
+    const byDate = await get(`;since=${date}`);
+    expect([idsIn(byDate), removedIn(byDate)]).toEqual([IDS, ['a']]);
+    const next = await get(`;since=${String(copy.headers['x-next-since'])}`);
+    expect(idsIn(next)).toEqual(IDS.filter((id) => !had.includes(id)));
+    expect(removedIn(next)).toEqual(['a']);
+  });
+
+  it('nothing is published: lastUpdated, the feed list and the quota go by the loads that have ended (decisions P18, P19, X62)', async () => {
+    const started = now;
+    await post(german, [product('a')], { keys: ';mode=replace' });
+    const before = await get();
+    now += HOUR;
+    const { posting, held } = await halfPosted();
+    const half = await get();
+    expect(half.headers.etag).not.toBe(before.headers.etag);
+    expect(await updated()).toEqual(timesOf(started));
+    expect([outcome(await get()), outcome(await get())]).toEqual(['200', '429 429']);
+    now += HOUR;
+    held.release();
+    await posting;
+    await app.settled();
+    expect(await updated()).toEqual(timesOf(now));
+    const headers = { 'if-none-match': String(half.headers.etag) };
+    const after = await get('', headers);
+    expect([outcome(after), idsIn(after)]).toEqual(['200', IDS]);
+    expect([outcome(await get()), outcome(await get()), outcome(await get())]).toEqual([
+      '200',
+      '200',
+      '429 429',
+    ]);
+  });
+
+  it('it may be broken off: what it has stored is shown, and published when the same is posted again (decisions A12, X62)', async () => {
+    await post(german, [product('a')], { keys: ';mode=replace' });
+    const whole = now;
+    now += HOUR;
+    const { posting, held } = await halfPosted();
+    held.release(new EngineUnavailable('the log is gone'));
+    expect(outcome(await posting)).toBe('500 5');
+    held.release();
+    const copy = await get();
+    const had = idsIn(copy);
+    expect([had.length > 1, had.length < 7]).toEqual([true, true]);
+    const ifChanged = { 'if-none-match': String(copy.headers.etag) };
+    expect((await get('', ifChanged)).statusCode).toBe(304);
+    expect(await updated()).toEqual(timesOf(whole));
+    const since = `;since=${String(copy.headers['x-next-since'])}`;
+    expect(idsIn(await get(since))).toEqual([]);
+    now += HOUR;
+    const posted = now;
+    expect(outcome(await post(german, IDS.map(large), { keys: ';mode=replace' }))).toBe('200');
+    await app.settled();
+    expect(await updated()).toEqual(timesOf(posted));
+    expect([idsIn(await get(since)), removedIn(await get(since))]).toEqual([
+      IDS.filter((id) => !had.includes(id)),
+      ['a'],
+    ]);
+  });
+});
