@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease } from './held-lease';
@@ -68,6 +69,7 @@ export class Runner {
   private caughtUpAt: number;
   private isCaughtUp = false;
   private isClaimed = false;
+  private failure: unknown;
 
   constructor(
     private readonly log: EventLog,
@@ -92,6 +94,11 @@ export class Runner {
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
+  }
+
+  /** Why it does not get on, since it last has written something; undefined while it does, or has nothing to do. */
+  trouble(): string | undefined {
+    return this.failure === undefined ? undefined : reasonOf(this.failure);
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {
@@ -124,6 +131,7 @@ export class Runner {
       } catch (error) {
         if (isAbort(error)) continue;
         this.isCaughtUp = false;
+        this.failure = error;
         this.options.report?.(error);
         await pause(wait, undefined, { signal }).catch(() => undefined);
         wait = Math.min(wait * 2, BACKOFF_MS.most);
@@ -149,10 +157,14 @@ export class Runner {
 
   private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = pass;
+    let isWriting = false;
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         await pass.take(batch, signal);
         if (batch.caughtUp) await pass.written();
+        // A batch is taken when the one before it is written.
+        if (batch.caughtUp || isWriting) this.failure = undefined;
+        isWriting = true;
         this.meter.count(batch.events.length);
         this.tellParked();
         this.isCaughtUp = batch.caughtUp;
@@ -189,6 +201,7 @@ export class Runner {
   /** Waits for its turn. */
   private async standBy(onOpen: () => void): Promise<void> {
     if ((await this.missing()).length === 0) onOpen();
+    this.failure = undefined;
     await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
   }
 

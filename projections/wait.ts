@@ -25,7 +25,7 @@ export class PositionWait {
     private readonly store: ReadStore,
     projections: readonly Projection[],
   ) {
-    this.targets = projections.map(({ collection }) => ({ collection: collection.name }));
+    this.targets = targetsOf(projections);
   }
 
   /**
@@ -62,7 +62,7 @@ export class PositionWait {
 
   private async look(waiters: readonly Waiter[]): Promise<void> {
     try {
-      const shown = await this.shown();
+      const shown = await positionOf(this.store, this.targets);
       const reached = waiters.filter(({ position }) => shown !== undefined && shown >= position);
       if (reached.length > 0) await Promise.all(this.targets.map((target) => this.store.refresh(target)));
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
@@ -73,17 +73,14 @@ export class PositionWait {
       for (const waiter of waiters) if (this.waiters.delete(waiter)) waiter.reject(error);
     }
   }
+}
 
-  /** The least of the checkpoints; undefined as long as one of the collections is not there. */
-  private async shown(): Promise<Position | undefined> {
-    try {
-      const checkpoints = await Promise.all(this.targets.map((target) => this.store.checkpoint(target)));
-      return checkpoints.reduce((least, one) => (one < least ? one : least), checkpoints[0] ?? START);
-    } catch (error) {
-      if (error instanceof NoGeneration) return undefined;
-      throw error;
-    }
-  }
+/** How far all of the read models have come; undefined as long as one of them is not there. */
+export async function shownPosition(
+  store: ReadStore,
+  projections: readonly Projection[],
+): Promise<Position | undefined> {
+  return await positionOf(store, targetsOf(projections));
 }
 
 /** Waits once, as `PositionWait` does. */
@@ -94,4 +91,19 @@ export function waitForPosition(
   timeoutMs: number,
 ): Promise<boolean> {
   return new PositionWait(store, projections).until(position, timeoutMs);
+}
+
+function targetsOf(projections: readonly Projection[]): readonly Target[] {
+  return projections.map(({ collection }) => ({ collection: collection.name }));
+}
+
+/** The least of the checkpoints; undefined as long as one of the collections is not there. */
+async function positionOf(store: ReadStore, targets: readonly Target[]): Promise<Position | undefined> {
+  try {
+    const checkpoints = await Promise.all(targets.map((target) => store.checkpoint(target)));
+    return checkpoints.reduce((least, one) => (one < least ? one : least), checkpoints[0] ?? START);
+  } catch (error) {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
+  }
 }

@@ -7,12 +7,13 @@ import { feedSource } from '../projections/product-download';
 import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
+import { type Remote } from './kernel/calls';
 import { EngineUnavailable } from './kernel/event-log';
 import { createDemo } from './ops/demo';
 import { startExporter } from './ops/exporter';
 import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
-import { startProjector } from './ops/projector';
+import { type ProjectorThread, startProjector } from './ops/projector';
 import { readinessOf } from './ops/readiness';
 import { FeedVersions } from './products/feed-version';
 import { type Running, type ServeOptions } from './ops/serve';
@@ -41,11 +42,12 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     await refuseOther(engines);
     const follower = await openDirectory(engines, opened);
     const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
-    const projecting = roles.includes('projector') ? project(engines, log, opened) : undefined;
+    const projector = roles.includes('projector') ? openProjector(engines, log, opened) : undefined;
+    const projecting = projector && waitFor(projector);
     // Waited for below; until then a failure is nobody's.
     projecting?.catch(() => undefined);
     const url = roles.includes('api')
-      ? await listen(config, engines, follower, log, opened, projecting)
+      ? await listen(config, engines, follower, log, opened, projector, projecting)
       : undefined;
     await projecting;
     const { esdbPort } = config;
@@ -80,10 +82,14 @@ async function openDirectory(engines: Engines, opened: Opened): Promise<Followed
 /** How long to wait for read models before requests are taken without them (ms): writes need none. */
 const PATIENCE_MS = 10_000;
 
-/** Resolves when every read model can be read, or when that takes too long: a read store that is down, a long build. */
-async function project(engines: Engines, log: Logger, opened: Opened): Promise<void> {
+function openProjector(engines: Engines, log: Logger, opened: Opened): Remote<ProjectorThread> {
   const projector = startProjector(engines, (failure) => log.error(failure));
   opened.push(() => projector.stop());
+  return projector;
+}
+
+/** Resolves when every read model can be read, or when that takes too long: a read store that is down, a long build. */
+async function waitFor(projector: Remote<ProjectorThread>): Promise<void> {
   const late = new AbortController();
   const patience = after(PATIENCE_MS, undefined, { signal: late.signal }).catch(() => undefined);
   await Promise.race([projector.start(), patience]).finally(() => late.abort());
@@ -105,6 +111,7 @@ async function listen(
   follower: FollowedDirectory,
   log: Logger,
   opened: Opened,
+  projector: Remote<ProjectorThread> | undefined,
   projecting: Promise<void> | undefined,
 ): Promise<string> {
   const loader = startLoader(engines, config.dataDir);
@@ -113,7 +120,7 @@ async function listen(
   await feeds.clean();
   // The threads begin while the modules of HTTP are being loaded.
   const { createApp } = await import('./app.js');
-  const readiness = await readinessOf(engines, follower);
+  const readiness = await readinessOf(engines, follower, { projectorTrouble: projector?.trouble });
   const app = await createApp({
     config,
     eventLog: engines.log,

@@ -6,6 +6,7 @@ import { type ReadStore } from '../kernel/read-store';
 import { joinLog, type LogTicket, openLog } from './embedded/log/open-log';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
+import { UnusableUrl } from './unusable-url';
 
 export { type EsdbEndpoint };
 
@@ -41,7 +42,7 @@ export interface EngineTicket {
   readonly ports: readonly MessagePort[];
 }
 
-/** A setting names an engine that there is not. */
+/** A setting names an engine that there is not, or none that could be used. */
 export class UnknownEngine extends Error {
   override readonly name = 'UnknownEngine';
 }
@@ -56,19 +57,19 @@ export async function openEngines(settings: EngineSettings): Promise<Engines> {
     const { log, ticket } = await openLog(join(dataDir, 'log.sqlite'), threads);
     return await withStore(settings, log, ticket);
   }
-  return await withStore(settings, await openServerLog(eventLog), () => undefined);
+  return await withStore(settings, await openServerLog(eventLog, 'EVENT_LOG'), () => undefined);
 }
 
 /** Opens in a worker thread what its ticket is for: it asks little and may write much. */
 export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
-  const joined = log === undefined ? await openServerLog(settings.eventLog) : joinLog(log);
+  const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file };
   return await withStore({ ...settings, readers: 0 }, joined, () => ticket);
 }
 
-/** Opens a log alone, in this thread. Raises `UnknownEngine`, `EngineUnavailable`. */
-export async function openLogAt(url: string, dataDir: string): Promise<EventLog> {
-  if (url !== 'sqlite:') return await openServerLog(url);
+/** Opens a log alone, in this thread; `setting` has named it. Raises `UnknownEngine`, `EngineUnavailable`. */
+export async function openLogAt(url: string, dataDir: string, setting: string): Promise<EventLog> {
+  if (url !== 'sqlite:') return await openServerLog(url, setting);
   await makeFolder(dataDir);
   return (await openLog(join(dataDir, 'log.sqlite'), false)).log;
 }
@@ -105,10 +106,10 @@ async function withStore(
 }
 
 /** The clients of servers are loaded where they are used: they take longer to load than all else. */
-async function openServerLog(url: string): Promise<EventLog> {
-  if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown('EVENT_LOG', 'sqlite:, esdb://…');
+async function openServerLog(url: string, setting: string): Promise<EventLog> {
+  if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown(setting, 'sqlite:, esdb://…');
   const { openEventStoreDb } = await import('./eventstoredb/open-event-store-db.js');
-  return await openEventStoreDb(url);
+  return await openEventStoreDb(url).catch((error: unknown) => refuse(setting, error));
 }
 
 async function openStore({ readStore, readStoreKey, ...settings }: EngineSettings): Promise<ReadStore> {
@@ -118,12 +119,21 @@ async function openStore({ readStore, readStoreKey, ...settings }: EngineSetting
   }
   if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');
   const { openElasticsearch } = await import('./elasticsearch/open-store.js');
-  return openElasticsearch(readStore, readStoreKey === undefined ? {} : { apiKey: readStoreKey });
+  try {
+    return openElasticsearch(readStore, readStoreKey === undefined ? {} : { apiKey: readStoreKey });
+  } catch (error) {
+    refuse('READ_STORE', error);
+  }
 }
 
 /** Without the URL: it may hold a password. */
 function unknown(setting: string, accepted: string): UnknownEngine {
   return new UnknownEngine(`${setting} names no engine that there is; accepted are: ${accepted}`);
+}
+
+/** Engines do not know which setting their URL comes from. */
+function refuse(setting: string, error: unknown): never {
+  throw error instanceof UnusableUrl ? new UnknownEngine(`${setting}: ${error.message}`) : error;
 }
 
 /** By hand: asked for all of a path at once, Node.js 20 goes round for ever in a pseudo file system such as `/proc`. */

@@ -7,6 +7,10 @@ interface Health {
   readonly waiting: Readonly<Record<string, string>>;
   /** Documents that an event could not be folded into; absent where the read store does not answer. */
   readonly parked?: number;
+  /** Seconds for which the read models have been behind the log; absent where one of the engines does not answer. */
+  readonly behind?: number;
+  /** Why the projector of this process does not get on; absent where it does, or where there is none. */
+  readonly projector?: string;
 }
 
 export type Readiness = () => Promise<Health>;
@@ -37,9 +41,9 @@ export class HealthController {
   /** 503 until the log, the read models and the directory have caught up. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
-    const { waiting, ...parked } = await this.readiness();
-    if (Object.keys(waiting).length === 0) return { status: 'ok', ...parked, ...this.failures };
+    const { waiting, ...facts } = await this.readiness();
+    if (Object.keys(waiting).length === 0) return { status: 'ok', ...facts, ...this.failures };
     reply.code(503).header('Retry-After', 1);
-    return { status: 'waiting', waiting, ...parked, ...this.failures };
+    return { status: 'waiting', waiting, ...facts, ...this.failures };
   }
 }

@@ -18,6 +18,7 @@ async function main({ ticket, port }: ProjectorThreadData): Promise<void> {
   const thread: ProjectorThread = {
     start: () => runner.start(),
     status: () => runner.status(),
+    trouble: () => runner.trouble(),
     async stop() {
       await runner.stop();
       await engines.close();

@@ -15,6 +15,8 @@ export interface ProjectorThread {
   /** Begins; settles when every read model can be read. */
   start(): Promise<void>;
   status(): Promise<readonly ProjectionStatus[]>;
+  /** As `Runner.trouble`. */
+  trouble(): string | undefined;
   /** Finishes the batch at hand. */
   stop(): Promise<void>;
 }

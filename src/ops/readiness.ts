@@ -1,28 +1,92 @@
 import { PROJECTIONS } from '../../projections/index';
-import { waitForPosition } from '../../projections/wait';
+import { shownPosition, waitForPosition } from '../../projections/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
+import { type Position } from '../kernel/event';
+import { answerInTime } from '../kernel/in-time';
+import { reasonOf } from '../kernel/reason';
 import { type Readiness } from './health.controller';
 import { parkedCount } from './parked';
+
+/** How long whoever asks is kept by an engine that does not answer (ms). */
+const LOOK_MS = 2_000;
+
+interface ReadinessParts {
+  /** Why the projector of this process does not get on; undefined while it does. */
+  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  /** Ms from any moment on. */
+  readonly now?: () => number;
+}
 
 /**
  * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
  * engines answer. Later loads do not make it unready: searches go on meanwhile.
  */
-export async function readinessOf({ log, store }: Engines, follower: FollowedDirectory): Promise<Readiness> {
+export async function readinessOf(
+  { log, store }: Engines,
+  follower: FollowedDirectory,
+  { projectorTrouble = async () => undefined, now = () => performance.now() }: ReadinessParts = {},
+): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
+  /** What the log held when the read models were last seen to have all of it, and when that was. */
+  let mark = { position: start, at: now() };
+
+  const findHead = inTurn('the event log', () => log.head());
+  const findModels = inTurn('the read store', async () => {
+    caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
+    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store) };
+  });
+  const findTrouble = inTurn('the projector', projectorTrouble);
+
+  /** For how long the read models have been behind the log, in seconds. */
+  function behind(shown: Position, head: Position): number {
+    const at = now();
+    if (shown >= mark.position) mark = { position: head, at };
+    return Math.round((at - mark.at) / 1000);
+  }
+
   return async () => {
+    const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
+    const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
+    const { shown, parked } = models.status === 'fulfilled' ? models.value : {};
     const waiting: Record<string, string> = {};
-    await log.head().catch(() => (waiting.log = 'does not answer'));
+    if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
+    if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
+    else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
+    return {
+      waiting,
+      ...(parked === undefined ? {} : { parked }),
+      ...(shown === undefined || head.status === 'rejected' ? {} : { behind: behind(shown, head.value) }),
+      ...(projector === undefined ? {} : { projector }),
+    };
+  };
+}
+
+/**
+ * Asks an engine, if it is not being asked already. When that takes too long, raises what the last answer raised, or
+ * `EngineUnavailable`: an engine may try for long before it says why it cannot answer.
+ */
+function inTurn<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | undefined;
+  let failure: unknown;
+  const answer = async (): Promise<Answer> => {
     try {
-      caughtUp = await waitForPosition(store, PROJECTIONS, caughtUp ? '' : start, 0);
-      if (!caughtUp) waiting.readModels = 'are catching up with the log';
-      return { waiting, parked: await parkedCount(store) };
-    } catch {
-      waiting.readModels = 'do not answer';
+      const answered = await ask();
+      failure = undefined;
+      return answered;
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      asked = undefined;
     }
-    return { waiting };
+  };
+  return async () => {
+    asked ??= answer();
+    return await answerInTime(engine, asked, LOOK_MS).catch((late: unknown) => {
+      throw failure ?? late;
+    });
   };
 }

@@ -78,6 +78,16 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(stderr).toMatch(/^affilog: .*\n$/);
   });
 
+  it('does not start with a setting that cannot be used: one line that names it, 2', async () => {
+    expect(
+      await runProgram(['serve'], { DATA_DIR: folder, EVENT_LOG: 'esdb://me:secret@host:port' }),
+    ).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^affilog: EVENT_LOG: the URL is not esdb:[^\n]*\n$/),
+    });
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s', async (signal) => {
     const other = await folderWithNetwork();
     const ending = await Server.start(other);

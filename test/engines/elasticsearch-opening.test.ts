@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { openElasticsearch, UnusableAddress } from '../../src/engines/elasticsearch/open-store';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { UnusableUrl } from '../../src/engines/unusable-url';
 import { EVERYTHING } from '../../src/kernel/read-store';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
@@ -15,7 +16,7 @@ test.each([
   'http://localhost:9200/a/b',
   'http://localhost:9200/_hidden',
 ])('%s is no address of a store', (url) => {
-  expect(() => openElasticsearch(url)).toThrow(UnusableAddress);
+  expect(() => openElasticsearch(url)).toThrow(UnusableUrl);
 });
 
 test('what is wrong with an address is told without its password', () => {

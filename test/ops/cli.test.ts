@@ -1,9 +1,11 @@
 import { networkSchema } from '../../src/directory/network-file';
 import { type Start } from '../../src/ops/serve';
 import { settingsTable } from '../../src/settings';
+import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
 
 const { dataDir } = cliFolder();
+const places = (): readonly string[] => ['--data-dir', dataDir()];
 
 describe('affilog', () => {
   it.each([
@@ -34,6 +36,45 @@ describe('affilog', () => {
       out: '',
       err: 'affilog: MAX_BODY: much is not a size such as 1048576, 500MB or 1GB\n',
     });
+  });
+
+  it.each([
+    ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'the URL is not esdb://['],
+    ['EVENT_LOG', 'esdb://affilog:secret@host?colour=red', 'colour is not an option of esdb:// URLs'],
+    ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'the URL is not esdb://['],
+    [
+      'READ_STORE',
+      'https://affilog:secret@host/UPPER',
+      '"UPPER" in the URL cannot begin the names of indices',
+    ],
+    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is not one of http:// or https://'],
+  ])('does not start with an unusable URL as %s, %s: one line, 2', async (setting, url, why) => {
+    const { code, out, err } = await run(['parked', 'list', ...places()], { [setting]: url });
+    expect([code, out]).toEqual([2, '']);
+    expect(err.startsWith(`affilog: ${setting}: ${why}`)).toBe(true);
+    expect(err).toMatch(/^[^\n]+\n$/);
+    expect(err).not.toContain('secret');
+  });
+
+  it('names the end of a copy whose URL cannot be used: one line, 2', async () => {
+    const args = ['log', 'copy', '--from', 'sqlite:', '--to', 'esdb://host:port', ...places()];
+    expect(await run(args)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^affilog: --to: the URL is not .*\n$/),
+    });
+  });
+
+  it('shows the API key to the Elasticsearch that it is meant for', async () => {
+    const server = await FaultyElasticsearch.start();
+    server.fault = () => ({ status: 401, error: 'security_exception' });
+    const settings = { READ_STORE: server.url, READ_STORE_API_KEY: 'a2V5' };
+    expect(await run(['parked', 'list', ...places()], settings)).toEqual({
+      code: 1,
+      out: '',
+      err: 'affilog: the read store is not available: access is denied (401)\n',
+    });
+    expect(new Set(server.asked.map(({ authorization }) => authorization))).toEqual(new Set(['ApiKey a2V5']));
+    await server.stop();
   });
 
   it('settings and network schema print what is published', async () => {

@@ -74,6 +74,10 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     [{ CLICK_URL: 'https://t?a=b' }, 'CLICK_URL: https://t?a=b is not an http or https URL'],
     [{ MAX_BODY: '1TB' }, 'MAX_BODY: 1TB is not a size such as 1048576, 500MB or 1GB'],
     [{ MAX_BODY: '0' }, 'MAX_BODY: 0 is not a size such as 1048576, 500MB or 1GB'],
+    [{ ESDB_PORT: '65536' }, 'ESDB_PORT: 65536 is not a whole number from 0 to 65535'],
+    [{ ESDB_PORT: 'on' }, 'ESDB_PORT: on is not a whole number from 0 to 65535'],
+    [{ DOWNLOAD_SPACE: '10XB' }, 'DOWNLOAD_SPACE: 10XB is not a size such as 1048576, 500MB or 1GB'],
+    [{ DOWNLOAD_RATE: '-1' }, 'DOWNLOAD_RATE: -1 is not a size such as 1048576, 500MB or 1GB'],
     [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY: never is not asked, always'],
     [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS: 0 is not a whole number from 1 to 1000000000'],
   ])('%j are refused in one line', (environment, message) => {

@@ -1,18 +1,27 @@
-import { followDirectory } from '../../src/directory/follower';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { type Engines, openEngines } from '../../src/engines/open';
 import { readinessOf } from '../../src/ops/readiness';
 import { type ProductLoader } from '../../src/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
+import { startEsdbServer } from '../support/esdb-server';
+import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
-let app: TestApp;
-beforeEach(async () => {
-  app = await TestApp.start({ network: NETWORK, paused: true });
-});
-afterEach(() => app.close());
-
-const WELL = { status: 'ok', parked: 0, unexpectedFailures: 0 };
+const WELL = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
+const HASTY = { patience: { read: 0 }, silence: 200 };
 
 describe('health (docs/operations.md, Health)', () => {
+  let app: TestApp;
+  beforeEach(async () => {
+    app = await TestApp.start({ network: NETWORK, paused: true });
+  });
+  afterEach(() => app.close());
+
   it('is live as long as the process answers', async () => {
     const answer = await app.get('/health/live');
     expect([answer.statusCode, answer.json()]).toEqual([200, { status: 'ok' }]);
@@ -22,8 +31,9 @@ describe('health (docs/operations.md, Health)', () => {
     const waiting = await app.get('/health/ready');
     expect([waiting.statusCode, waiting.headers['retry-after']]).toEqual([503, '1']);
     expect(waiting.json()).toEqual({
-      ...WELL,
       status: 'waiting',
+      parked: 0,
+      unexpectedFailures: 0,
       waiting: { readModels: 'are catching up with the log' },
     });
     await app.project();
@@ -38,7 +48,7 @@ describe('health (docs/operations.md, Health)', () => {
     await app.stopProjecting();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     expect((await app.get('/health/ready')).json()).toEqual(WELL);
-    expect(await readiness()).toEqual({ waiting: {}, parked: 0 });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
   });
 
   it('waits for the directory', async () => {
@@ -50,7 +60,22 @@ describe('health (docs/operations.md, Health)', () => {
   it('tells which engine does not answer', async () => {
     const readiness = await readinessOf(app.engines, app.follower);
     await app.engines.close();
-    expect(await readiness()).toEqual({ waiting: { log: 'does not answer', readModels: 'do not answer' } });
+    expect(await readiness()).toEqual({
+      waiting: { log: 'the event log is closed', readModels: 'the read store is closed' },
+    });
+  });
+
+  it('says for how long the read models have been behind, and why the projector does not get on', async () => {
+    await app.project();
+    const why = 'the read store is not available: the disk is full';
+    let time = 0;
+    const parts = { projectorTrouble: async () => why, now: () => time };
+    const readiness = await readinessOf(app.engines, app.follower, parts);
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: why });
+    time = 42_000;
+    expect(await readiness()).toMatchObject({ waiting: {}, behind: 42 });
   });
 
   it('counts requests that have met a bug (decisions A12)', async () => {
@@ -69,5 +94,57 @@ describe('health (docs/operations.md, Health)', () => {
     expect([answer.statusCode, answer.json()]).toMatchObject([400, { errors: [{ code: 'PF_230' }] }]);
     expect((await http.inject('/health/ready')).json()).toEqual({ status: 'ok', unexpectedFailures: 1 });
     await http.close();
+  });
+});
+
+describe('an engine that does not answer', () => {
+  let engines: Engines;
+  let follower: FollowedDirectory;
+  let end: () => Promise<unknown>;
+  beforeAll(async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'affilog-health-'));
+    engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+    const ending = new AbortController();
+    follower = followDirectory(engines.log, ending.signal);
+    end = async () => {
+      ending.abort();
+      await follower.ended;
+      await engines.close();
+      await rm(dataDir, { recursive: true });
+    };
+  });
+  afterAll(() => end());
+
+  it.each<[why: string, fault: Fault | 'stopped']>([
+    ['it is overloaded', { status: 429 }],
+    ['access is denied (403)', { status: 403, error: 'security_exception' }],
+    ['it has failed (500 io_exception)', { status: 500, error: 'io_exception' }],
+    ['it does not answer in time', 'silence'],
+    ['it cannot be reached (ECONNREFUSED)', 'stopped'],
+  ])('is told with the kind of trouble, no more: of a read store %s', async (why, fault) => {
+    const server = await FaultyElasticsearch.start();
+    const store = openElasticsearch(server.url.replace('//', '//somebody:secret@'), HASTY);
+    const readiness = await readinessOf({ ...engines, store }, follower);
+    if (fault === 'stopped') await server.stop();
+    else server.fault = () => fault;
+    expect(await readiness()).toEqual({
+      waiting: { readModels: `the read store is not available: ${why}` },
+    });
+    await store.close();
+    await server.stop();
+  });
+
+  it('is told within seconds, and then why: an EventStoreDB that is down', async () => {
+    const server = await startEsdbServer();
+    const log = await openEventStoreDb(server.url, { silence: 2_500, patience: 2_500 });
+    const readiness = await readinessOf({ ...engines, log }, follower);
+    await server.kill();
+    const asked = performance.now();
+    const told = async () => (await readiness()).waiting.log;
+    expect(await told()).toBe('the event log is not available: it does not answer in time');
+    expect(performance.now() - asked).toBeLessThan(3_000);
+    expect(await told()).toBe('the event log is not available: it cannot be reached (ECONNREFUSED)');
+    await log.close();
+    await server.stop();
   });
 });

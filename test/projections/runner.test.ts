@@ -125,7 +125,8 @@ describe('the runner', () => {
     expect(await ids()).toEqual([a, b].sort());
   });
 
-  test('waits out an engine that does not answer, and parks nothing for it', async () => {
+  test('waits out an engine that does not answer, tells why meanwhile, and parks nothing for it', async () => {
+    const told = new Set<string | undefined>();
     const log = failing(world.log, 'subscribe', (call) => call < 3, new EngineUnavailable('gone'));
     const store = failing(
       world.store,
@@ -133,11 +134,14 @@ describe('the runner', () => {
       (call) => [3, 5, 8].includes(call),
       new EngineUnavailable('full'),
     );
-    await world.runner({}, [products, priceHistory], { log, store }).start();
+    const report = (): unknown => told.add(runner.trouble());
+    const runner = world.runner({ report }, [products, priceHistory], { log, store });
+    await runner.start();
     await world.happen(listed('a'), listed('b'));
     await world.settled();
     expect(await ids()).toEqual([a, b].sort());
-    expect(world.reports).not.toHaveLength(0);
+    expect(told).toEqual(new Set(['gone', 'full']));
+    while (runner.trouble() !== undefined) await turn();
     expect(await listParked(world.store)).toEqual([]);
   });
 });

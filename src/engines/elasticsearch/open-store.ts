@@ -1,5 +1,6 @@
 import { Client } from '@elastic/elasticsearch';
 import { type ReadStore } from '../../kernel/read-store';
+import { UnusableUrl } from '../unusable-url';
 import { Catalogue } from './catalogue';
 import { Connection, type Patience } from './connection';
 import { Control } from './control';
@@ -17,11 +18,6 @@ export interface ElasticsearchOptions {
   readonly now?: () => number;
 }
 
-/** A URL that no store can be opened with. */
-export class UnusableAddress extends Error {
-  override readonly name = 'UnusableAddress';
-}
-
 /** What the names of all indices begin with unless the URL says otherwise. */
 const PREFIX = 'affilog';
 const PATIENCE: Patience = { read: 1_000, write: 4_000, fill: 120_000 };
@@ -30,7 +26,7 @@ const SILENCE_MS = 10_000;
 /**
  * Opens the read store in an Elasticsearch, 8.19 or 9: `https://user:password@host:9200/prefix`. All its indices
  * begin with the prefix, so that several can share a cluster. Nothing is asked of the server yet: it may be started
- * later. Raises `UnusableAddress`.
+ * later. Raises `UnusableUrl`.
  */
 export function openElasticsearch(url: string, options: ElasticsearchOptions = {}): ReadStore {
   const { node, prefix, username, password } = addressOf(url);
@@ -52,11 +48,11 @@ export function openElasticsearch(url: string, options: ElasticsearchOptions = {
 function addressOf(text: string): { node: string; prefix: string; username: string; password: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UnusableAddress('the URL of the read store is not one of http:// or https://');
+    throw new UnusableUrl('the URL is not one of http:// or https://');
   const prefix = url.pathname.replace(/^\/|\/$/g, '') || PREFIX;
   if (!/^[a-z0-9][a-z0-9_-]{0,99}$/.test(prefix))
-    throw new UnusableAddress(
-      `"${prefix}" in the URL of the read store cannot begin the names of indices: lower-case letters, digits, "-" and "_" can`,
+    throw new UnusableUrl(
+      `"${prefix}" in the URL cannot begin the names of indices: lower-case letters, digits, "-" and "_" can`,
     );
   return {
     node: url.origin,

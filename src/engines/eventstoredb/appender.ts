@@ -68,7 +68,7 @@ export class Appender {
     const data = events.map(toData);
     const patience = new Patience(this.timing.patience);
     for (let time = this.timing.silence; ; time *= 2) {
-      if (this.#closed) throw unavailable(new Error('the log has been closed'));
+      if (this.#closed) throw unavailable(new NoAnswer('it has been closed'));
       const client = this.#client;
       try {
         return await this.#tried(client, stream, expected, data, time);
@@ -90,7 +90,7 @@ export class Appender {
     if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#atWork += 1;
     try {
-      if (this.#closed) throw new NoAnswer('the log has been closed');
+      if (this.#closed) throw new NoAnswer('it has been closed');
       const expectedRevision = expected === NO_STREAM ? MISSING : BigInt(expected);
       const appending = client.appendToStream(stream, data, { expectedRevision, deadline: DEADLINE });
       const { nextExpectedRevision, position } = await inTime(

@@ -1,12 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
-
-/** The URL names no EventStoreDB in a way that can be used. It is not told itself: it may hold a password. */
-export class UnusableUrl extends Error {
-  override readonly name = 'UnusableUrl';
-  constructor(why: string) {
-    super(`The URL of the event log: ${why}`);
-  }
-}
+import { UnusableUrl } from '../unusable-url';
 
 /** Up to the hosts, as the client library finds them. */
 const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
@@ -35,7 +28,7 @@ const OPTIONS = new Set(
  */
 export function clientFor(url: string): EventStoreDBClient {
   if (!/^esdb(?:\+discover)?:\/\//.test(url))
-    throw new UnusableUrl('it has to begin with esdb:// or esdb+discover://');
+    throw new UnusableUrl('the URL has to begin with esdb:// or esdb+discover://');
   const options = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
   for (const option of options.split('&').filter(Boolean)) {
     const name = option.split('=', 1)[0] ?? '';
@@ -47,7 +40,7 @@ export function clientFor(url: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(url);
   } catch {
-    throw new UnusableUrl('it is not esdb://[user:password@]host[:port][,host…][?option=value&…]');
+    throw new UnusableUrl('the URL is not esdb://[user:password@]host[:port][,host…][?option=value&…]');
   }
 }
 

@@ -36,10 +36,20 @@ export function isReconnecting(error: unknown): boolean {
   );
 }
 
-/** The error as the port has it. */
+/** The error as the port has it: its message tells the kind of trouble, without the address. */
 export function unavailable(error: unknown): EngineUnavailable {
-  const why = error instanceof Error ? error.message : String(error);
-  return new EngineUnavailable(`EventStoreDB is not available: ${why}`, { cause: error });
+  return new EngineUnavailable(`the event log is not available: ${whyNot(error)}`, { cause: error });
+}
+
+function whyNot(error: unknown): string {
+  if (error instanceof NoAnswer) return error.message;
+  const { type = '', code = status.UNKNOWN } = marksOf(error);
+  const message = error instanceof Error ? error.message : '';
+  const known = KINDS.get(type) ?? KINDS.get(code);
+  if (known !== undefined) return known;
+  if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
+  if (isFinal(error)) return `it has refused a request (${type || status[code]})`;
+  return `it cannot be reached (${/\bE[A-Z]{4,}\b/.exec(message)?.[0] ?? 'no connection'})`;
 }
 
 const FINAL_TYPES: ReadonlySet<string> = new Set([
@@ -49,6 +59,16 @@ const FINAL_TYPES: ReadonlySet<string> = new Set([
   'stream-deleted',
   'unsupported',
   'wrong-expected-version',
+]);
+
+/** What types and codes of errors tell an operator. */
+const KINDS: ReadonlyMap<string | number, string> = new Map<string | number, string>([
+  ['access-denied', 'access is denied'],
+  [status.PERMISSION_DENIED, 'access is denied'],
+  [status.UNAUTHENTICATED, 'access is denied'],
+  ['deadline-exceeded', 'it does not answer in time'],
+  [status.DEADLINE_EXCEEDED, 'it does not answer in time'],
+  [status.RESOURCE_EXHAUSTED, 'it is overloaded'],
 ]);
 
 const FINAL_CODES: ReadonlySet<number> = new Set([

@@ -22,8 +22,8 @@ export function addLog(affilog: Command, surroundings: Surroundings): void {
       const { openLogAt } = await import('../../engines/open.js');
       const { copyLog } = await import('../copy-log.js');
       const { progressOn } = await import('../progress.js');
-      const source = await openLogAt(from, dataDir);
-      const target = await openLogAt(to, dataDir);
+      const source = await openLogAt(from, dataDir, '--from');
+      const target = await openLogAt(to, dataDir, '--to');
       const display = await progressOn(stderr);
       const options = { onProgress: display.show.bind(display), signal: stopSignal() };
       const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
