@@ -2,43 +2,13 @@ import { type CategoryChange } from '../src/directory/categories';
 import { type Directory } from '../src/directory/directory';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
-import {
-  type Generation,
-  type ReadStore,
-  type Target,
-  UndeclaredField,
-  type Write,
-} from '../src/kernel/read-store';
+import { type Generation, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Arrival } from './arrival';
+import { type Folded, FoldedWriter } from './folded-writer';
 import { nameOf, targetOf } from './generations';
-import { type Parked, ParkedDocuments } from './parked';
+import { ParkedDocuments } from './parked';
 import { type Projection } from './projection';
 import { skippedEvents } from './skipped';
-
-/** A document as folding left it, and what to blame should it turn out not to be storable. */
-interface Folded {
-  readonly id: string;
-  readonly document: object | undefined;
-  readonly version: Position;
-  readonly stream: string;
-  /** The event that changed it first. */
-  readonly since: Pick<Parked, 'position' | 'event'>;
-  readonly partition?: number | undefined;
-}
-
-/** A document, as the next fold is given it, with what is to be written of it. */
-interface Drafted {
-  readonly folded: Folded;
-  readonly write: Write;
-}
-
-/** What the store is writing: the documents by id, for whoever folds on meanwhile. */
-interface Writing {
-  readonly documents: ReadonlyMap<string, Folded>;
-  readonly done: Promise<void>;
-}
-
-const NOTHING: Writing = { documents: new Map(), done: Promise.resolve() };
 
 /** Bounds one look for the documents that changes concern. */
 const CHANGES_AT_ONCE = 100;
@@ -48,12 +18,13 @@ const DESCRIBED_AT_ONCE = 1000;
 
 /**
  * One projection on its way into one generation. While the store writes a batch, the next one is folded: a failure
- * to write is raised by whatever comes next, at the latest by `written`.
+ * to write is raised by whatever comes next, at the latest by `written` (`FoldedWriter`).
  */
 export class GenerationFold {
   private readonly target: Target;
   private readonly types: ReadonlySet<string>;
-  private writing = NOTHING;
+  private readonly replacing: ReadonlySet<string>;
+  private readonly writer: FoldedWriter;
 
   private constructor(
     private readonly store: ReadStore,
@@ -65,7 +36,9 @@ export class GenerationFold {
     private position: Position,
   ) {
     this.target = targetOf(generation);
+    this.writer = new FoldedWriter(store, this.target, projection, parked);
     this.types = new Set(projection.handles);
+    this.replacing = new Set(projection.replaces);
   }
 
   /** `code` is what the running code is known by: what it could not fold it does not try again. */
@@ -110,17 +83,20 @@ export class GenerationFold {
       if (others === undefined) byDocument.set(id, [arrival]);
       else others.push(arrival);
     }
-    await this.write(await this.fold(byDocument), directory, upTo);
+    await this.writer.write(await this.fold(byDocument), directory, upTo);
+    this.position = upTo;
   }
 
   /** Says that there is nothing to be folded up to a position. */
   async advance(upTo: Position): Promise<void> {
-    if (upTo > this.position) await this.begin([], upTo);
+    if (upTo <= this.position) return;
+    await this.writer.mark(upTo);
+    this.position = upTo;
   }
 
   /** Waits until everything has been written. */
   async written(): Promise<void> {
-    await this.writing.done;
+    await this.writer.written();
   }
 
   /**
@@ -149,10 +125,10 @@ export class GenerationFold {
           concerned.push({ id, document, version, stream, since: { position: version } });
         }
         if (concerned.length < DESCRIBED_AT_ONCE) continue;
-        await this.write(concerned, directory);
+        await this.writer.write(concerned, directory);
         concerned = [];
       }
-      await this.write(concerned, directory);
+      await this.writer.write(concerned, directory);
     }
     await this.written();
   }
@@ -176,18 +152,20 @@ export class GenerationFold {
         ? []
         : { ...whole, version: this.position };
     });
-    await this.write(folded, directory);
+    await this.writer.write(folded, directory);
     await this.written();
   }
 
   private async fold(byDocument: ReadonlyMap<string, readonly Arrival[]>): Promise<readonly Folded[]> {
     if (byDocument.size === 0) return [];
-    const { documents } = this.writing;
-    const others = [...byDocument.keys()].filter((id) => !documents.has(id));
+    const { underWay } = this.writer;
+    const others: string[] = [];
+    for (const [id, [first]] of byDocument)
+      if (!underWay.has(id) && !this.replacing.has(first?.event.type ?? '')) others.push(id);
     const found = others.length === 0 ? [] : await this.store.get(this.target, others);
     const byId = new Map(found.map((document) => [document.id, document]));
     return [...byDocument].flatMap(([id, arrivals]) => {
-      const written = documents.get(id);
+      const written = underWay.get(id);
       if (written !== undefined) return this.foldInto(written.document, written.version, id, arrivals) ?? [];
       const before = byId.get(id);
       const document = before && (JSON.parse(before.body) as object);
@@ -222,73 +200,6 @@ export class GenerationFold {
       }
     }
     return folded;
-  }
-
-  /** Describes documents and has them written, once what came before is. */
-  private async write(folded: readonly Folded[], directory: Directory, checkpoint?: Position): Promise<void> {
-    await this.begin(
-      folded.flatMap((document) => this.drafted(document, directory) ?? []),
-      checkpoint,
-    );
-  }
-
-  private async begin(drafts: readonly Drafted[], checkpoint?: Position): Promise<void> {
-    await this.written();
-    // Whatever could not be stored is parked by now, and what has been folded into it since has to wait.
-    const kept = drafts.filter(({ folded: { id, version } }) => !this.parked.holds(id, version));
-    await this.parked.keep();
-    const done = this.save(kept, checkpoint);
-    // Who waits for it is told; nobody may, when what comes next fails too.
-    done.catch(() => undefined);
-    this.writing = { documents: new Map(kept.map(({ folded }) => [folded.id, folded])), done };
-    if (checkpoint !== undefined) this.position = checkpoint;
-  }
-
-  private async save(drafts: readonly Drafted[], checkpoint: Position | undefined): Promise<void> {
-    try {
-      await this.store.write(
-        this.target,
-        drafts.map(({ write }) => write),
-        checkpoint,
-      );
-    } catch (error) {
-      if (!(error instanceof UndeclaredField)) throw error;
-      for (const draft of drafts) await this.writeOrPark(draft);
-      await this.parked.keep();
-      await this.store.write(this.target, [], checkpoint);
-    }
-  }
-
-  private drafted(folded: Folded, directory: Directory): Drafted | undefined {
-    const { id, document, version, partition } = folded;
-    if (document === undefined) {
-      const write = { version, remove: id, ...(partition === undefined ? {} : { partition }) };
-      return { folded, write };
-    }
-    try {
-      const described = this.projection.describe(document, id, directory);
-      const body = JSON.stringify(described.document);
-      return {
-        folded: { ...folded, document: described.document },
-        write: { version, put: { id, fields: described.fields, body } },
-      };
-    } catch (error) {
-      this.park(folded, error);
-      return undefined;
-    }
-  }
-
-  private async writeOrPark(draft: Drafted): Promise<void> {
-    try {
-      await this.store.write(this.target, [draft.write]);
-    } catch (error) {
-      if (!(error instanceof UndeclaredField)) throw error;
-      this.park(draft.folded, error);
-    }
-  }
-
-  private park({ id, stream, since }: Folded, error: unknown): void {
-    this.parked.add({ document: id, stream, ...since }, error);
   }
 }
 

@@ -23,6 +23,7 @@ export const imports: Projection<StoredImport, ImportEvent> = {
   },
   streams: [`${FEED}-`, `${REFUSALS}-`],
   handles: ['FeedImported', 'FeedImportRefused'],
+  replaces: ['FeedImported', 'FeedImportRefused'],
   idOf: ({ data }) => data.importId,
   partitionOf: feedIdOf,
   fold: (_, event) => ({ feedId: feedIdOf(event), reported: reportedOf(event) }),

@@ -48,6 +48,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
+  replaces: ['ProductListed', 'ProductRevised', 'ProductDelisted'],
   idOf: offerOf,
   partitionOf: feedIdOf,
   fold(offer, event) {

@@ -31,6 +31,8 @@ export interface Projection<Document extends object = object, Event extends Doma
   readonly streams: readonly string[];
   /** Types of the events it is folded from; others are not even parsed. */
   readonly handles: readonly Event['type'][];
+  /** Types of events that leave a document whatever it was before, so that it is not read for them. */
+  readonly replaces?: readonly Event['type'][];
   /** The document that an event is about. */
   idOf(event: Told<Event>): string;
   /** The partition of that document, where the collection has partitions. */

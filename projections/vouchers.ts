@@ -33,6 +33,7 @@ export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
   collection: { name: 'vouchers', version: 1, fields: FIELDS, sorts: ['updated'] },
   streams: [`${VOUCHER}-`],
   handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn'],
+  replaces: ['VoucherPublished', 'VoucherWithdrawn'],
   idOf: (event) => String(idOf(event)),
   fold(stored, event) {
     const updated = Date.parse(event.data.at);

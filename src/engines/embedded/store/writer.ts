@@ -72,7 +72,7 @@ class Batch {
   write(drafts: readonly Draft[]): void {
     const known = this.known(drafts);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
-    const tokens: [sql: string, ...values: SqlValue[]][] = [];
+    const tokens: [sql: string, row: number, ...values: SqlValue[]][] = [];
     for (const { id, version, put } of newest(drafts, known).values()) {
       const before = known.get(id);
       if (put === undefined) {
@@ -104,6 +104,8 @@ class Batch {
       if (digest !== NO_TOKENS) tokens.push([INDEX, row, text]);
     }
     for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
+    // The index writes out what it has gathered whenever a row number is less than the one before.
+    tokens.sort(([, a], [, b]) => a - b);
     for (const [sql, ...values] of tokens) this.file.run(sql, ...values);
     for (const [value, { last, documents }] of this.partitions)
       this.file.run('UPDATE partitions SET last = ?, documents = ? WHERE value = ?', last, documents, value);
