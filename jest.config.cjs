@@ -25,4 +25,6 @@ module.exports = {
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 60_000,
   maxWorkers: 2,
+  // What a client of EventStoreDB leaves to gRPC stays in memory for half an hour, with the test file around it.
+  workerIdleMemoryLimit: '1GB',
 };

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type IncomingMessage } from 'node:http';
+import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
 import { notResponding } from '../wire/open-api';
 
@@ -50,6 +51,6 @@ export function watchConnections(fastify: FastifyInstance): AbortSignal {
 function letPass(raw: IncomingMessage): void {
   if (raw.complete) return;
   const late = setTimeout(() => raw.destroy(), LINGER.serving).unref();
-  raw.once('close', () => clearTimeout(late));
+  finished(raw, () => clearTimeout(late));
   raw.resume();
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { categoryTrees, type CategoryTrees } from '../../src/products/category-tree';
 import { TestApp } from '../support/app';
+import { randomCases } from '../support/engines';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
 import { el, parse } from './xml-elements';
@@ -124,7 +125,7 @@ describe('the category tree (Document 1, Category tree)', () => {
             (await search(`;fid=${german},${swedish};tdCategoryId=${id}`, 'deals')).totalHits,
           );
       }),
-      { numRuns: 15 },
+      { numRuns: randomCases(15) },
     );
     await app.import(NETWORK);
     await app.settled();

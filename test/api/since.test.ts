@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { BEHIND } from '../../src/products/download/since';
 import { type Response, TestApp } from '../support/app';
+import { randomCases } from '../support/engines';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
 import { parse } from './xml-elements';
@@ -209,6 +210,6 @@ it('a copy that is kept through since is the full download, whatever happens (de
         }
       },
     ),
-    { numRuns: Number(process.env.SINCE_RUNS ?? 6) },
+    { numRuns: Number(process.env.SINCE_RUNS ?? randomCases(6)) },
   );
 });

@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../src/kernel/event';
 import { type Change, toChange, toEvent } from '../../src/products/load/changes';
 import { digestOf } from '../../src/products/load/fingerprints';
+import { anyCharacters } from '../support/any-characters';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
 /** Ids with and without what JSON escapes, some that look like the parts of an event. */
 const ids = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }).map((id) => id.toWellFormed()),
+  anyCharacters({ maxLength: 12 }).map((id) => id.toWellFormed()),
   fc.constantFrom('sku-1', 'a"b', 'a\\', '","price":7,"at":"', ',"product":', '{', 'ü', '😀'),
 );
 const prices = fc.nat({ max: Number.MAX_SAFE_INTEGER });

@@ -1,5 +1,5 @@
 const { join } = require('node:path');
-const { testTimeout, maxWorkers, ...config } = require('../../jest.config.cjs');
+const { testTimeout, maxWorkers, workerIdleMemoryLimit, ...config } = require('../../jest.config.cjs');
 
 const ROOT = join(__dirname, '../..');
 
@@ -18,6 +18,7 @@ module.exports = {
   rootDir: ROOT,
   testTimeout: 3 * testTimeout,
   maxWorkers,
+  workerIdleMemoryLimit,
   projects: [
     over('Elasticsearch', ['test/servers'], { log: 'sqlite', store: 'sqlite' }),
     over('EventStoreDB and SQLite', ['test/api'], { log: 'eventstoredb', store: 'sqlite' }),

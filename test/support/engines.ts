@@ -1,8 +1,5 @@
 import { join } from 'node:path';
-import { openLog } from '../../src/engines/embedded/log/open-log';
-import { serveEsdb } from '../../src/engines/esdb-endpoint/serve-esdb';
 import { type SettingName } from '../../src/settings';
-import { ownStore } from '../servers/server';
 
 /** What tests of the application run over: named by a jest configuration (`test/servers/`), else all SQLite. */
 interface TestedEngines {
@@ -19,6 +16,11 @@ function tested(): TestedEngines {
 /** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
 export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
 
+/** How many of so many random cases are tried: a third over servers, whose three pairs try others, each time. */
+export function randomCases(all: number): number {
+  return OVER_SERVERS ? Math.ceil(all / 3) : all;
+}
+
 /** A log and a store of one test's own: what names them, and what removes them once they are closed. */
 export interface OwnEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;
@@ -32,7 +34,7 @@ export interface OwnEngines {
 export async function ownEngines(dataDir: string): Promise<OwnEngines> {
   const { log, store } = tested();
   const server = log === 'sqlite' ? undefined : await servedLog(join(dataDir, 'served.sqlite'));
-  const search = store === 'sqlite' ? undefined : ownStore();
+  const search = store === 'sqlite' ? undefined : await servedStore();
   return {
     settings: {
       ...(server === undefined ? {} : { EVENT_LOG: server.url }),
@@ -45,7 +47,16 @@ export async function ownEngines(dataDir: string): Promise<OwnEngines> {
   };
 }
 
+// Clients and protocols of servers take long to load: those that nothing runs over are not.
+
+async function servedStore(): Promise<{ url: string; remove: () => Promise<void> }> {
+  const { ownStore } = await import('../servers/server.js');
+  return ownStore();
+}
+
 async function servedLog(file: string): Promise<{ url: string; close: () => Promise<void> }> {
+  const { openLog } = await import('../../src/engines/embedded/log/open-log.js');
+  const { serveEsdb } = await import('../../src/engines/esdb-endpoint/serve-esdb.js');
   const { log } = await openLog(file, false);
   const endpoint = await serveEsdb(log, { host: '127.0.0.1', port: 0, readOnly: false });
   return {

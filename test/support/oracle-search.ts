@@ -86,7 +86,7 @@ export function answerOf(
 ): Answered {
   const found = offers
     .filter((offer) => by === 'advertiser' || offer.categories.length > 0)
-    .filter((offer) => isMeant(offer, asked, network));
+    .filter(meantBy(asked, network));
   const groups = new Map<string, KnownOffer[]>();
   for (const offer of found) {
     const key = asked.groupOffersByProduct === true ? (gtinOf(offer) ?? offer.id) : offer.id;
@@ -111,32 +111,35 @@ export function answerOf(
 
 // Which offers ------------------------------------------------------------------------------------------------
 
-function isMeant(offer: KnownOffer, asked: Asked, network: KnownNetwork): boolean {
-  const { product, modified, feedId } = offer;
-  if (!asked.fid.includes(feedId)) return false;
-  const feed = network.feeds.find(({ id }) => id === feedId)!;
-  return (
-    (asked.currency === undefined || asked.currency.toUpperCase() === feed.currency) &&
-    (asked.language === undefined || asked.language.toLowerCase() === feed.language) &&
-    (asked.q === undefined || asked.q.some((value) => hasWords(product, value))) &&
-    isWithin(product.price, asked.minPrice, asked.maxPrice) &&
-    isWithin(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
-    isWithin(product.inStock, asked.minInStock, asked.maxInStock) &&
-    isOneOf(product.sourceProductId, asked.spId) &&
-    isOneOf(offer.id, asked.tdId) &&
-    (asked.tdCategoryId === undefined ||
-      offer.categories
-        .flatMap((id) => above(id, network))
-        .some((id) => isOneOf(Number(id), asked.tdCategoryId))) &&
-    CODE_KEYS.every((key) => isOneOf(product[key], asked[key])) &&
-    TEXTS.every((key) => {
-      const wanted = asked[key]?.map(withoutCase);
-      return (
-        wanted === undefined ||
-        TEXT_KEYS[key](product).some((value) => wanted.includes(withoutCase(value ?? '')))
-      );
-    })
-  );
+function meantBy(asked: Asked, network: KnownNetwork): (offer: KnownOffer) => boolean {
+  const feeds = network.feeds
+    .filter(({ id }) => asked.fid.includes(id))
+    .filter(({ currency }) => asked.currency === undefined || asked.currency.toUpperCase() === currency)
+    .filter(({ language }) => asked.language === undefined || asked.language.toLowerCase() === language)
+    .map(({ id }) => id);
+  const texts = TEXTS.map((key) => [key, asked[key]?.map(withoutCase)] as const);
+  return (offer) => {
+    const { product, modified, feedId } = offer;
+    return (
+      feeds.includes(feedId) &&
+      (asked.q === undefined || asked.q.some((value) => hasWords(product, value))) &&
+      isWithin(product.price, asked.minPrice, asked.maxPrice) &&
+      isWithin(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
+      isWithin(product.inStock, asked.minInStock, asked.maxInStock) &&
+      isOneOf(product.sourceProductId, asked.spId) &&
+      isOneOf(offer.id, asked.tdId) &&
+      (asked.tdCategoryId === undefined ||
+        offer.categories
+          .flatMap((id) => above(id, network))
+          .some((id) => isOneOf(Number(id), asked.tdCategoryId))) &&
+      CODE_KEYS.every((key) => isOneOf(product[key], asked[key])) &&
+      texts.every(
+        ([key, wanted]) =>
+          wanted === undefined ||
+          TEXT_KEYS[key](product).some((value) => wanted.includes(withoutCase(value ?? ''))),
+      )
+    );
+  };
 }
 
 const TEXTS = Object.keys(TEXT_KEYS) as readonly TextKey[];
@@ -150,10 +153,14 @@ function isOneOf<Value>(value: Value | undefined, wanted: readonly Value[] | und
   return wanted === undefined || (value !== undefined && wanted.includes(value));
 }
 
-function hasWords({ name, description }: PostedProduct, value: string): boolean {
-  const words = cutWords(`${name} / ${description}`);
-  return cutWords(value).every((word) => words.includes(word));
+function hasWords(product: PostedProduct, value: string): boolean {
+  const words = searched.get(product) ?? new Set(cutWords(`${product.name} / ${product.description}`));
+  searched.set(product, words);
+  return cutWords(value).every((word) => words.has(word));
 }
+
+/** The words of products that have been looked at. */
+const searched = new WeakMap<PostedProduct, ReadonlySet<string>>();
 
 /** The platform categories that an offer is mapped to (decisions P13). */
 export function categoriesOf(
