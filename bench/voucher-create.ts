@@ -10,7 +10,7 @@ import { postedVoucher } from './voucher-posts';
 const IN_FLIGHT = 64;
 
 /** Vouchers of a round: as many single appends take long enough. */
-const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 50));
+const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 10));
 
 /**
  * New vouchers, each with a `sourceId` of its own, 64 posts in flight.
