@@ -30,7 +30,7 @@ export function startProjector(engines: Engines, report: (failure: string) => vo
     workerData,
     transferList: [port, ...ticket.ports],
     // A batch of documents is young for as long as it takes to write it.
-    resourceLimits: { maxYoungGenerationSizeMb: 192 },
+    resourceLimits: { maxYoungGenerationSizeMb: 96 },
   });
   thread.unref();
   port1.on('message', (message: { readonly report?: string }) => {
