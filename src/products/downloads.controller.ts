@@ -20,7 +20,7 @@ import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
 import { FeedVersions } from './feed-version';
 import { productOperations as told } from './operations';
-import { ownFeed, PRODUCT_SETTINGS, type ProductSettings } from './queries';
+import { ownFeed, PRESENT_PRICES, PRODUCT_SETTINGS, type ProductSettings } from './queries';
 
 export const EXPORTER = Symbol('ProductExporter');
 
@@ -60,7 +60,7 @@ export class DownloadsController {
         trackerUrl: this.settings.trackerUrl,
         dates: keys.dateOutputFormat ?? 'epoch',
         sourceProductUrl: keys.sourceproducturl === true,
-        pastPrices: keys.priceHistory === true ? 'all' : PAST_PRICES[this.settings.priceHistory],
+        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
         csv,
         flatten: keys.csvFlattenFields === true,
         ...(since === undefined ? {} : { since }),
@@ -117,8 +117,6 @@ export class DownloadsController {
     return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
   }
 }
-
-const PAST_PRICES = { asked: 'none', always: 'current' } as const;
 
 /** The script of JSONP around a body that may stand in one. */
 async function* called(name: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

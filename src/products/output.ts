@@ -19,7 +19,9 @@ export interface OutputView {
   /** A publisher asked for the advertiser's own URL too. */
   readonly sourceProductUrl: boolean;
   readonly dates: DateFormat;
-  /** By offer id; absent when no prices are to be told. */
+  /** Which prices of an offer are told (`docs/decisions.md#p10`). */
+  readonly pastPrices: 'none' | 'current' | 'all';
+  /** By offer id, where any are told. They may be newer than the offers. */
   readonly prices?: ReadonlyMap<string, Prices>;
 }
 
@@ -127,7 +129,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
         target: product.productUrl,
       })
     : product.productUrl;
-  const prices = view.prices?.get(id);
+  const prices = pricesOf(offer, view);
   const currency = (feed && directory.currencyOf(feed)) ?? '';
   const toPastPrice = ([minor, since]: Prices[number]): PastPrice => ({
     price: { value: formatPrice(minor), currency },
@@ -145,6 +147,17 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     modified: writeDate(modified, view.dates),
     ...pick(AS_POSTED.offer, product, {}),
   };
+}
+
+/**
+ * The prices of an offer as of what it is: those that came after it are left out, and the first one is its own, though
+ * the history may not have it yet.
+ */
+function pricesOf({ id, price, modified }: Offer, { pastPrices, prices }: OutputView): Prices | undefined {
+  if (pastPrices === 'none') return undefined;
+  const known = (prices?.get(id) ?? []).filter(([, since]) => since <= modified);
+  const all: Prices = known[0]?.[0] === price ? known : [[price, modified], ...known];
+  return pastPrices === 'all' ? all : all.slice(0, 1);
 }
 
 /** Adds those of the fields that are there. */

@@ -36,6 +36,9 @@ export interface ProductSettings {
 
 export const PRODUCT_SETTINGS = Symbol('ProductSettings');
 
+/** Prices that are told where a caller does not ask for any. */
+export const PRESENT_PRICES = { asked: 'none', always: 'current' } as const;
+
 /** The answer to a search, in no format yet. */
 export interface SearchResult {
   readonly totalHits: number;
@@ -63,14 +66,15 @@ export class ProductQueries {
     const isGrouped = keys.groupOffersByProduct === true;
     const { total, next, groups } = await this.find(criteria, isGrouped);
     const dates = keys.dateOutputFormat ?? 'epoch';
-    const prices = await this.pricesFor(groups.flat(), keys.priceHistory === true);
+    const pastPrices = keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory];
     const view: OutputView = {
       directory,
       caller,
       trackerUrl: this.settings.trackerUrl,
       sourceProductUrl: keys.sourceproducturl.includes(true),
       dates,
-      ...(prices === undefined ? {} : { prices }),
+      pastPrices,
+      ...(pastPrices === 'none' ? {} : { prices: await this.pricesOf(groups.flat()) }),
     };
     const products = await mapInSlices(groups.filter(isSome), (group) => toOutput(group, view));
     const nextCursor = next && toCursor(keys, next);
@@ -91,16 +95,11 @@ export class ProductQueries {
     return { ...paged, groups: offers.map((offer) => [offer]) };
   }
 
-  private async pricesFor(
-    offers: readonly Offer[],
-    isAsked: boolean,
-  ): Promise<ReadonlyMap<string, Prices> | undefined> {
-    if (!isAsked && this.settings.priceHistory === 'asked') return undefined;
-    const prices = await pricesOf(
+  private async pricesOf(offers: readonly Offer[]): Promise<ReadonlyMap<string, Prices>> {
+    return await pricesOf(
       this.store,
       offers.map(({ id }) => id),
     );
-    return isAsked ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
   }
 }
 

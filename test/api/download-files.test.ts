@@ -1,7 +1,12 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { generateProducts } from '../../src/demo/generate';
+import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
+import { holdCall } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome } from './posted';
 
@@ -60,6 +65,8 @@ describe('what a download holds', () => {
     const slow = await request(targetOf(';pretty=true'));
     const parts = slow.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
     const first = await parts.next();
+    // It is rendered at full speed: while a client still reads, no transaction is held for it.
+    while (app.exporter.size > 0) await turn();
     const [one, other] = await Promise.all([
       request(targetOf(';pretty=true')),
       request(targetOf(';pretty=true')),
@@ -76,22 +83,22 @@ describe('what a download holds', () => {
   });
 
   it('is of one version: a load that ends meanwhile does not mix in', async () => {
-    const sent = await request(targetOf());
-    const parts = sent.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-    let text = String((await parts.next()).value);
+    const before = await (await request(targetOf())).body.text();
+    await freed();
+    const held = holdCall(app.exporter, 'more', 3);
+    const sent = request(targetOf()).then(({ body }) => body.text());
+    await held.reached;
     await post(german, [...generateProducts({ count: 300, seed: 9, categories: [{ id: '1' }] })]);
     await app.settled();
-    for (let next = await parts.next(); next.done !== true; next = await parts.next())
-      text += String(next.value);
-    const before = JSON.parse(text) as Sent;
-    expect(before.products).toHaveLength(before.productHeader.totalHits);
-    expect(before.products.filter(({ name }) => name === '')).toEqual([]);
+    held.release();
+    expect((await sent) === before).toBe(true);
+    await freed();
     const after = (await (await request(targetOf())).body.json()) as Sent;
-    expect(after.products).not.toEqual(before.products);
+    expect(after.products).not.toEqual((JSON.parse(before) as Sent).products);
     await freed();
   });
 
-  it('is bounded: what does not fit is answered 500 with Retry-After, or broken off (decisions X52, A12)', async () => {
+  it('is bounded: what grows beyond the space is broken off (decisions X52)', async () => {
     // Of pages the file stays for the next one.
     const kept = await Promise.all(
       [';pretty=true', ''].map((keys) =>
@@ -107,5 +114,28 @@ describe('what a download holds', () => {
     expect(ends.some(({ status }) => status === 'rejected')).toBe(true);
     const small = await app.get(`/1.0/productsUnlimited;fid=${shared}`, { token: TOKENS.preisblick });
     expect(outcome(small)).toBe('200');
+    await app.feeds.close();
+  });
+
+  it('is bounded: what finds no room is answered 500 with Retry-After (decisions X52, A12)', async () => {
+    const { body } = await app.get(`/1.0/productsUnlimited;fid=${german}`, { token: TOKENS.preisblick });
+    const space = Buffer.byteLength(body) + 100_000;
+    const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
+    const tight = await app.again({ feeds });
+    await tight.listen(0, '127.0.0.1');
+    const target = `${await tight.getUrl()}/1.0/productsUnlimited;fid=`;
+    const slow = await request(`${target}${german}?token=${TOKENS.preisblick}`);
+    const parts = slow.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    await parts.next();
+    while (app.exporter.size > 0) await turn();
+    const refused = await request(`${target}${shared}?token=${TOKENS.preisblick}`);
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([500, '5']);
+    expect(await refused.body.json()).toMatchObject({ errors: [{ code: '5' }] });
+    for (let next = await parts.next(); next.done !== true;) next = await parts.next();
+    while (feeds.bytes > 0) await turn();
+    const taken = await request(`${target}${shared}?token=${TOKENS.preisblick}`);
+    expect([taken.statusCode, (await taken.body.text()).length > 0]).toEqual([200, true]);
+    await tight.close();
+    await feeds.close();
   });
 });

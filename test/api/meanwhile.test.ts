@@ -9,9 +9,10 @@ const HOUR = 3_600_000;
 
 let now = Date.parse('2026-05-01T12:00:00Z');
 let app: TestApp;
-const { post } = clientOf(() => app);
+const { post, search } = clientOf(() => app);
 beforeAll(async () => {
-  app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
+  const settings = { PRICE_HISTORY: 'always' };
+  app = await TestApp.start({ network: NETWORK, now: () => new Date(now), settings });
   await post(german, [product('a')]);
   // The first download begins the days of grace, which are over when the tests begin.
   await get();
@@ -127,4 +128,55 @@ describe('while a load is under way', () => {
       ['a'],
     ]);
   });
+});
+
+describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (decisions P10)', (keys) => {
+  const change = async (): Promise<void> => {
+    now += HOUR;
+    await post(german, [product('a', { price: 99 }), product('new')]);
+    await app.delete(`/1.0/products;fid=${german};spId=gone`, { token: TOKENS.nord });
+    await app.settled();
+  };
+  beforeEach(async () => {
+    now += HOUR;
+    await post(german, [product('a', { price: 7 }), product('gone')], { keys: ';mode=replace' });
+  });
+
+  it('a download is of one moment', async () => {
+    const before = (await get(keys)).body;
+    const held = holdCall(app.exporter, 'more', 2);
+    const sent = get(keys);
+    await held.reached;
+    await change();
+    held.release();
+    expect((await sent).body).toBe(before);
+    expect((await get(keys)).body).toContain('"value":"99.00"');
+  });
+
+  it('a search is of one moment, each offer for itself', async () => {
+    const find = () => app.get(`/1.0/products;fid=${german}${keys}`, { token: TOKENS.preisblick });
+    const before = (await find()).body;
+    const held = holdCall(app.engines.store, 'get', 1, ({ collection }) => collection === 'price-history');
+    const sent = find();
+    await held.reached;
+    await change();
+    held.release();
+    expect((await sent).body).toBe(before);
+    expect((await find()).body).toContain('"value":"99.00"');
+  });
+});
+
+it('a price that the history does not have yet is told by the offer (decisions P10)', async () => {
+  await post(german, [product('late', { price: 7 })]);
+  const before = now;
+  now += HOUR;
+  const held = holdCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'price-history');
+  await post(german, [product('late', { price: 8 })]);
+  const { products } = await search(`;fid=${german};spId=late;priceHistory=true`);
+  held.release();
+  const priceHistory = [
+    { price: { value: '8.00' }, date: now },
+    { price: { value: '7.00' }, date: before },
+  ];
+  expect(products[0]?.offers).toMatchObject([{ price: 8, priceHistory }]);
 });

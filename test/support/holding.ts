@@ -4,7 +4,7 @@ type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise
 export interface HeldCall {
   /** Resolves when the call has been made. */
   readonly reached: Promise<void>;
-  /** Lets it go on; with an error, it fails, and so do those after it until they are let go on. */
+  /** Lets it go on; with an error, it fails, and so do all that are meant, until it is called without. */
   readonly release: (error?: Error) => void;
 }
 
@@ -20,23 +20,26 @@ export function holdCall<Name extends string, Target extends Calls<Name>>(
 ): HeldCall {
   const own = target[name];
   let calls = 0;
+  let failure: Error | undefined;
   let reach: () => void;
   const reached = new Promise<void>((resolve) => (reach = resolve));
-  let release: HeldCall['release'];
-  const released = new Promise<void>((resolve, reject) => {
-    release = (error) => {
-      if (error !== undefined) return reject(error);
-      target[name] = own;
-      resolve();
-    };
-  });
+  let go: () => void;
+  const released = new Promise<void>((resolve) => (go = resolve));
   const held = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
     if (isMeant(...args) && (calls += 1) >= nth) {
       reach();
-      await released;
+      if (calls === nth) await released;
+      if (failure !== undefined) throw failure;
     }
     return await own.apply(target, args);
   };
   target[name] = held as Target[Name];
-  return { reached, release: (error) => release(error) };
+  return {
+    reached,
+    release: (error) => {
+      failure = error;
+      if (error === undefined) target[name] = own;
+      go();
+    },
+  };
 }

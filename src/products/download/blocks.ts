@@ -8,8 +8,8 @@ export interface Block {
   readonly ends: readonly number[];
 }
 
-/** Bytes of a block, if no record is larger. */
-const BLOCK = 1024 * 1024;
+/** Bytes of a block, more or less: as many again at most, if no record is larger. */
+export const BLOCK = 1024 * 1024;
 
 /** Renders a feed in blocks: head, records, foot. `removed` is asked for when all records are done. */
 export async function* blocksOf(

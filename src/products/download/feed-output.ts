@@ -1,4 +1,3 @@
-import { type Caller } from '../../directory/organisations';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { customFieldNames } from '../output-csv';
 import { type Offer } from '../offer';
@@ -6,14 +5,10 @@ import { type OutputProduct, type OutputView, toOutput } from '../output';
 import { type FeedBatch, type FeedSource } from './feed-source';
 
 /** What products are told with. */
-export interface OutputOptions {
-  readonly caller: Caller;
-  readonly trackerUrl: string;
-  readonly sourceProductUrl: boolean;
-  readonly dates: OutputView['dates'];
-  /** `current`: the newest entry of the history of prices alone (`docs/decisions.md#p10`). */
-  readonly pastPrices: 'none' | 'current' | 'all';
-}
+export type OutputOptions = Pick<
+  OutputView,
+  'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'
+>;
 
 /** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
 export async function* outputOf(
@@ -23,25 +18,15 @@ export async function* outputOf(
   source: FeedSource,
 ): AsyncGenerator<Iterable<OutputProduct>> {
   for await (const offers of batches) {
-    const prices = await pricesOf(offers, options.pastPrices, source);
-    const view: OutputView = { ...options, directory, ...(prices === undefined ? {} : { prices }) };
-    yield joined(offers, view);
+    const told = options.pastPrices !== 'none';
+    const prices = told ? { prices: await source.prices(offers.map(({ id }) => id)) } : {};
+    yield joined(offers, { ...options, directory, ...prices });
   }
 }
 
 /** One by one as they are written, so that none outlives its writing. */
 function* joined(offers: readonly Offer[], view: OutputView): Generator<OutputProduct> {
   for (const offer of offers) yield toOutput([offer], view);
-}
-
-async function pricesOf(
-  offers: readonly Offer[],
-  which: OutputOptions['pastPrices'],
-  source: FeedSource,
-): Promise<OutputView['prices']> {
-  if (which === 'none') return undefined;
-  const prices = await source.prices(offers.map(({ id }) => id));
-  return which === 'all' ? prices : new Map([...prices].map(([id, entries]) => [id, entries.slice(0, 1)]));
 }
 
 /** Names of the custom fields of a feed (`docs/decisions.md#p16`). */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { BLOCK } from './blocks';
 import { type OpenedExport } from './exporter';
 import { type Page, type ProductExporter, RenderedFeed } from './rendered-feed';
 
@@ -106,7 +107,7 @@ export class RenderedFeeds {
   }
 
   private async start(id: string, onGrowth: () => void): Promise<RenderedFeed> {
-    if (!this.makeRoom()) {
+    if (!this.makeRoom(BLOCK)) {
       await this.exporter.close(id);
       throw new EngineUnavailable('downloads take all the space that they may take');
     }
@@ -125,10 +126,13 @@ export class RenderedFeeds {
     if (entry.begun?.hasFailed === true || !this.makeRoom()) this.remove(key);
   }
 
-  /** Removes feeds that nobody is sent from until the others are within bounds; false if they never are. */
-  private makeRoom(): boolean {
+  /**
+   * Removes feeds that nobody is sent from until the others leave as many bytes as are wanted, or none are left; false if
+   * they never do.
+   */
+  private makeRoom(wanted = 0): boolean {
     const idle = [...this.entries].filter(([, { clients }]) => clients === 0).map(([key]) => key);
-    while (this.bytes >= this.mostBytes) {
+    while (this.bytes > 0 && this.bytes + wanted >= this.mostBytes) {
       const oldest = idle.shift();
       if (oldest === undefined) return false;
       this.remove(oldest);
