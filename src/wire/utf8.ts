@@ -26,12 +26,17 @@ export class Utf8Decoder {
       this.begun ||= bytes.length > 0;
       return bytes.toString('latin1');
     }
-    if (!isUtf8(bytes)) throw new NotParsable('the body is not UTF-8');
-    const text = bytes.toString();
+    const text = utf8Text(bytes);
     const hasMark = !this.begun && text.startsWith('\ufeff');
     this.begun = true;
     return hasMark ? text.slice(1) : text;
   }
+}
+
+/** The text of bytes that are there as a whole; raises `NotParsable` where they are no UTF-8. */
+export function utf8Text(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new NotParsable('the body is not UTF-8');
+  return bytes.toString();
 }
 
 /** How many bytes at the end begin a character that is not complete. */

@@ -84,6 +84,34 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['b']);
   });
 
+  it('of lines about one name does the last good one, and reports those that are not', async () => {
+    const { german: feedId } = FEEDS;
+    const answer = await change([
+      { feedId, name: 'thrice', categoryId: 11 },
+      { feedId, name: 'thrice', categoryId: 12 },
+      { feedId, name: 'thrice', categoryId: 99 },
+    ]);
+    expect(answer.json()).toEqual({
+      report: [
+        { line: 1, outcome: 'refused', message: 'line 2 says it anew' },
+        { line: 2, outcome: 'mapped' },
+        { line: 3, outcome: 'refused', message: 'categoryId=99: there is no such platform category' },
+      ],
+    });
+    expect(app.follower.directory.categories.mappingsOf(feedId).get('thrice')).toBe('12');
+  });
+
+  it.each([
+    ['CSV', CSV_UTF8, `feedId,name,categoryId\n${german},K\xfcche,11\n`],
+    ['JSON', JSON_UTF8, JSON.stringify({ mappings: [{ feedId: german, name: 'K\xfcche', categoryId: 11 }] })],
+  ])('maps nothing by %s that is not UTF-8', async (_, headers, text) => {
+    const head = await app.engines.log.head();
+    const answer = await app.post(PATH, { token, headers, body: Buffer.from(text, 'latin1') });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json()).toEqual({ errors: [{ code: '400', message: 'the body is not UTF-8' }] });
+    expect(await app.engines.log.head()).toBe(head);
+  });
+
   it('suggests categories for unmapped names, and for any name, with scores', async () => {
     const response = await app.get(`${PATH}/suggestions;fid=${german};name=cuffie;most=2`, { token });
     const { suggestions } = response.json<{

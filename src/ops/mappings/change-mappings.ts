@@ -36,7 +36,7 @@ const LONGEST = 1000;
 
 /**
  * Maps and unmaps, each line by itself: the good ones are done, the others reported. What is so already takes no event. Of
- * several lines about one name the last one counts.
+ * several good lines about one name the last one counts.
  */
 export async function changeMappings(
   log: EventLog,
@@ -44,14 +44,14 @@ export async function changeMappings(
   lines: readonly MappingLine[],
   at: string,
 ): Promise<ChangedMappings> {
-  const last = new Map(lines.map(({ line, change }) => [keyOf(change, line), line]));
+  const judged = lines.map(({ line, change }) => ({ line, change: judge(change, directory) }));
+  const last = new Map<string, number>();
+  for (const { line, change } of judged) if (!('problem' in change)) last.set(keyOf(change), line);
   const facts: Fact[] = [];
-  const report = lines.map(({ line, change }): MappingOutcome => {
+  const report = judged.map(({ line, change }): MappingOutcome => {
     const refused = (message: string): MappingOutcome => ({ line, outcome: 'refused', message });
     if ('problem' in change) return refused(change.problem);
-    const problem = problemOf(change, directory);
-    if (problem !== undefined) return refused(problem);
-    const later = last.get(keyOf(change, line));
+    const later = last.get(keyOf(change));
     if (later !== undefined && later !== line) return refused(`line ${later} says it anew`);
     const { feedId, name, categoryId } = change;
     if (directory.categories.mappingsOf(feedId).get(name) === categoryId)
@@ -62,8 +62,13 @@ export async function changeMappings(
   return { ...(await appendFacts(log, facts, directory)), report };
 }
 
-function keyOf(change: MappingLine['change'], line: number): string {
-  return 'problem' in change ? `line ${line}` : JSON.stringify([change.feedId, change.name]);
+function keyOf({ feedId, name }: MappingChange): string {
+  return JSON.stringify([feedId, name]);
+}
+
+function judge(change: MappingLine['change'], directory: Directory): MappingLine['change'] {
+  const problem = 'problem' in change ? undefined : problemOf(change, directory);
+  return problem === undefined ? change : { problem };
 }
 
 function problemOf({ feedId, name, categoryId }: MappingChange, directory: Directory): string | undefined {

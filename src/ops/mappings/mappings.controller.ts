@@ -7,7 +7,10 @@ import { type PostedBody } from '../../http/posted-body';
 import { SHOWN, type Shown } from '../../http/shown';
 import { EventLog } from '../../kernel/event-log';
 import { CountedFeeds } from '../../products/feed-counts';
+import { parseJson } from '../../wire/json-read';
 import { type Keys } from '../../wire/keys';
+import { NotParsable } from '../../wire/not-parsable';
+import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from './change-mappings';
 import { listMappings } from './list-mappings';
 import { mappingLines, UnusableCsv } from './mappings-csv';
@@ -98,22 +101,23 @@ export class MappingsController {
 }
 
 function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
-  try {
-    return mappingLines(bytes.toString('utf8'));
-  } catch (error) {
-    throw error instanceof UnusableCsv ? fault.unusable(error.message) : error;
-  }
+  return read(() => mappingLines(utf8Text(bytes)));
 }
 
 function linesOfJson(bytes: Buffer): readonly MappingLine[] {
-  let json: unknown;
-  try {
-    json = JSON.parse(bytes.toString('utf8'));
-  } catch (error) {
-    throw fault.unusable(`not JSON: ${String(error)}`);
-  }
-  const { data, error } = postedMappings.safeParse(json);
+  const { data, error } = postedMappings.safeParse(read(() => parseJson(bytes)));
   if (data !== undefined) return data.mappings.map((change, at) => ({ line: at + 1, change }));
   const [issue] = error.issues;
   throw fault.unusable(`${['$', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+}
+
+/** What cannot be taken at all is refused as a whole: a name with characters that were put in for others is no name of a feed's. */
+function read<T>(body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    throw error instanceof UnusableCsv || error instanceof NotParsable
+      ? fault.unusable(error.message)
+      : error;
+  }
 }

@@ -70,7 +70,7 @@ export const mappingOperations = {
     summary: 'Map and unmap names of categories',
     says:
       'Each line is judged by itself, and the good ones are done. CSV names its columns in the first line, separated by ' +
-      'commas, semicolons or tabs. A line without a category unmaps. Of several lines about one name the last one counts.',
+      'commas, semicolons or tabs. A line without a category unmaps. Of several good lines about one name the last one counts.',
     example: {},
     body: {
       name: 'PostedMappings',
