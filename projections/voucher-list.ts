@@ -27,20 +27,23 @@ export interface VoucherCriteria {
   readonly size: number;
 }
 
-/** A read store finds so many results of one search; how far a random order reaches (`docs/decisions.md#x41`). */
-export const LAST_VOUCHER = 10_000;
+/** So far a read store counts from the first result of a search, but for a random order. */
+const REACH = 10_000;
 
-/** The vouchers of a listing, in order. Beyond `LAST_VOUCHER` of them, it goes on behind the last one of these. */
+/**
+ * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`). Beyond `REACH` of them, it goes on behind
+ * the last one of these.
+ */
 export async function listVouchers(
   store: ReadStore,
   criteria: VoucherCriteria,
 ): Promise<readonly ListedVoucher[]> {
-  const { size } = criteria;
+  const { size, seed } = criteria;
   const order = orderOf(criteria);
   let filter = filterOf(criteria);
   let { offset } = criteria;
-  while (offset + size > LAST_VOUCHER) {
-    const skipped = Math.min(offset, LAST_VOUCHER);
+  while (seed === undefined && offset + size > REACH) {
+    const skipped = Math.min(offset, REACH);
     const [last] = await search(store, { filter, order, offset: skipped - 1, size: 1 });
     if (last === undefined) return [];
     filter = { all: [filter, behind(last)] };

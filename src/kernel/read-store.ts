@@ -83,7 +83,10 @@ export interface Standing {
 
 /** Which results are returned. */
 export interface Page {
-  /** Results to skip and to return: `offset + size` is at most 10,000. */
+  /**
+   * Results to skip and to return: `size` is at most 10,000, and so is `offset + size` but in an order that begins with a
+   * `shuffled` field.
+   */
   readonly offset: number;
   readonly size: number;
   /**

@@ -1,24 +1,86 @@
+import { vouchers } from '../../projections/vouchers';
+import { type StoredVoucher } from '../../src/vouchers/stored-voucher';
 import { TestApp } from '../support/app';
-import { NOW, voucher, VOUCHER_NETWORK, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
+import { inRandomOrder } from '../support/random-order';
+import { DAY, idsOf, NOW, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
 
 let app: TestApp;
 const { list } = voucherClientOf(() => app);
 
+/** Twice as many as a read store counts from the first result, and some. */
+const MANY = 20_500;
+/** Each ninth is of a program that the caller's site is not connected to. */
+const seen = Array.from({ length: MANY }, (_, at) => at + 1).filter((id) => id % 9 > 0);
+/** Thousands are updated at one moment: pages begin and end among them. */
+const updatedOf = (id: number): number => NOW - 1 + (((id * 7919) % MANY) % 3);
+
+function stored(id: number): StoredVoucher {
+  const iso = (time: number): string => new Date(time).toISOString();
+  const voucher = { title: 'Free', shortDescription: 'Free', description: 'x', voucherTypeId: 4 } as const;
+  return {
+    programId: id % 9 > 0 ? 101 : 102,
+    sourceId: String(id),
+    created: NOW,
+    updated: updatedOf(id),
+    voucher: { ...voucher, startDate: iso(NOW), endDate: iso(NOW + DAY) },
+  };
+}
+
+/** Into the read model as it is: nothing that follows is about the log. */
+async function fill(): Promise<void> {
+  const { log, store } = app.engines;
+  const target = { collection: vouchers.collection.name };
+  const version = await log.head();
+  for (let first = 1; first <= MANY; first += 2000) {
+    const length = Math.min(2000, MANY - first + 1);
+    const writes = Array.from({ length }, (_, at) => {
+      const id = String(first + at);
+      const { document, fields } = vouchers.describe(stored(first + at), id, app.follower.directory);
+      return { version, put: { id, fields, body: JSON.stringify(document) } };
+    });
+    await store.write(target, writes);
+  }
+  await store.refresh(target);
+}
+
 beforeAll(async () => {
   app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
-});
+  await fill();
+}, 120_000);
 afterAll(() => app.close());
 
-it('a listing has 1,000 vouchers unless it is asked for fewer, and any page can be had (Document 2, Limits: List pageSize default; decisions V16)', async () => {
-  const many = Array.from({ length: 1000 }, () => voucher({ description: 'x' }));
-  for (const count of [1000, 5]) {
-    const body = JSON.stringify(many.slice(0, count));
-    const answer = await app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS.nord, body });
-    expect(answer.statusCode).toBe(200);
-  }
-  await app.settled();
+async function pagesOf(keys: string, numbers: readonly number[]): Promise<readonly number[]> {
+  const ids: number[] = [];
+  for (const page of numbers) ids.push(...idsOf(await list(`${keys};page=${page}`)));
+  return ids;
+}
+
+it('a listing has 1,000 vouchers unless it is asked for fewer (Document 2, Limits: List pageSize default; decisions V16)', async () => {
   expect(await list()).toHaveLength(1000);
   expect(await list(';pageSize=5000', 'nord')).toHaveLength(1000);
-  expect(await list(';page=1')).toHaveLength(5);
-  expect(await list(';page=100')).toEqual([]);
-}, 120_000);
+  expect(await list(';pageSize=999')).toHaveLength(999);
+});
+
+it('pages go on to the last voucher, each on one of them, in order, with thousands of one update (decisions V12, X41)', async () => {
+  const wanted = seen.toSorted((a, b) => updatedOf(b) - updatedOf(a) || b - a);
+  expect(await pagesOf('', [...Array(20).keys()])).toEqual(wanted);
+  // One that lies across where a read store ends to count.
+  expect(await pagesOf(';pageSize=997', [10])).toEqual(wanted.slice(9970, 10_967));
+});
+
+it('so do those of a random order (decisions V6, X41)', async () => {
+  const wanted = inRandomOrder(7, seen);
+  expect(await pagesOf(';random=7', [0, 9, 10, 17, 18, 19])).toEqual([
+    ...wanted.slice(0, 1000),
+    ...wanted.slice(9000, 11_000),
+    ...wanted.slice(17_000),
+  ]);
+});
+
+it.each(['', ';random=7'])(
+  'beyond the last one is an empty list, of keys "%s" (decisions X41)',
+  async (keys) => {
+    for (const page of [19, 100, Number.MAX_SAFE_INTEGER])
+      expect(await list(`${keys};page=${page}`)).toEqual([]);
+  },
+);

@@ -90,7 +90,6 @@ const REQUESTS: readonly (readonly [
     `GET ${OWN};activeAt=${NOW};minEndDate=${NOW}`,
     { token },
   ],
-  ['400 101', 'for so random a page (decisions X41)', `GET ${OWN};random=1;page=10`, { token }],
   ['400 101', 'with jsonp for XML (decisions P27)', `GET ${OWN}.xml?jsonp=f`, { token }],
 ];
 

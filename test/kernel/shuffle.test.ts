@@ -1,10 +1,19 @@
 import fc from 'fast-check';
+import { inRandomOrder } from '../support/random-order';
 import { SHUFFLE_PRIME, shuffler } from '../../src/kernel/shuffle';
 
 describe('the random order of a seed', () => {
   it('is the same for ever', () => {
     expect([1, 2, 3, 4, 5].map(shuffler(7))).toEqual([59112719, 65706719, 51568015, 7474241, 39420471]);
   });
+
+  it('is that of its formula in whole numbers of any size (decisions V6)', () =>
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), fc.uniqueArray(fc.maxSafeInteger()), (seed, values) => {
+        const place = shuffler(seed);
+        expect(values.toSorted((a, b) => place(a) - place(b))).toEqual(inRandomOrder(seed, values));
+      }),
+    ));
 
   it('gives no two values one place', () => {
     const place = shuffler(1);

@@ -1,7 +1,7 @@
 import { type Found, type GroupOrder, type GroupSearch, type Paged } from '../../kernel/read-store';
 import { type Kept, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, pageOf, type Rank, type Ranked, Ranks } from './ranks';
+import { compareRanks, PageOf, type Rank, type Ranked, Ranks } from './ranks';
 import { foundOf } from './scan';
 import { type Place } from './search';
 import { Snapshot } from './snapshot';
@@ -42,7 +42,9 @@ export async function searchGroups(
       if (inGroup(ranked, known.first) < 0) known.first = ranked;
     }
     const rankOf = ({ best, first }: Group): Rank => ({ keys: best, id: first.id });
-    const { page, next } = pageOf([...groups.values()], wanted, compareRanks(order), rankOf);
+    const inOrder = new PageOf(wanted, compareRanks(order), rankOf);
+    for (const one of groups.values()) inOrder.add(one);
+    const { page, next } = inOrder.end();
     const found = new Map<string, Ranked<Kept>[]>(page.map(({ name }) => [name, []]));
     if (page.length > 0) {
       query.bool.filter.push({ terms: { [property(group)]: page.map(({ name }) => name) } });

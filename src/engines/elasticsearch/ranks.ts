@@ -94,22 +94,47 @@ function fieldOf(key: Order): string | undefined {
   return 'field' in key ? key.field : key.shuffled;
 }
 
-/** What is on a page of all that there are, and where the next one begins if that is asked for. */
-export function pageOf<Item>(
-  all: Item[],
-  { offset, size, after }: Page,
-  compare: (a: Rank, b: Rank) => number,
-  rankOf: (item: Item) => Rank,
-): { readonly page: readonly Item[]; readonly next: Standing | undefined } {
-  const sorted = all.sort((a, b) => compare(rankOf(a), rankOf(b)));
-  if (after === undefined) return { page: sorted.slice(offset, offset + size), next: undefined };
-  const mark = after && { keys: after.keys.map((key) => key ?? undefined), id: Buffer.from(after.id) };
-  const left = mark === null ? sorted : sorted.filter((item) => compare(rankOf(item), mark) > 0);
-  const page = left.slice(0, size);
-  const last = left.length > size ? page.at(-1) : undefined;
-  if (last === undefined) return { page, next: undefined };
-  const { keys, id } = rankOf(last);
-  return { page, next: { keys: keys.map((key) => key ?? null), id: id.toString() } };
+/** Items that are held beyond those of a page before the last ones are let go: to sort for each would cost more. */
+const SLACK = 10_000;
+
+/** What is on a page of all that there are, told in any order, and where the next one begins if that is asked for. */
+export class PageOf<Item> {
+  private held: Item[] = [];
+  private readonly after: Rank | undefined;
+  /** How many of the first ones matter. */
+  private readonly most: number;
+
+  constructor(
+    private readonly wanted: Page,
+    private readonly compare: (a: Rank, b: Rank) => number,
+    private readonly rankOf: (item: Item) => Rank,
+  ) {
+    const { offset, size, after } = wanted;
+    this.most = after === undefined ? offset + size : size + 1;
+    if (after !== undefined && after !== null)
+      this.after = { keys: after.keys.map((key) => key ?? undefined), id: Buffer.from(after.id) };
+  }
+
+  add(item: Item): void {
+    if (this.after !== undefined && this.compare(this.rankOf(item), this.after) <= 0) return;
+    this.held.push(item);
+    if (this.held.length > 2 * this.most + SLACK) this.held = this.foremost();
+  }
+
+  end(): { readonly page: readonly Item[]; readonly next: Standing | undefined } {
+    const { offset, size, after } = this.wanted;
+    const foremost = this.foremost();
+    if (after === undefined) return { page: foremost.slice(offset), next: undefined };
+    const page = foremost.slice(0, size);
+    const last = foremost.length > size ? page.at(-1) : undefined;
+    if (last === undefined) return { page, next: undefined };
+    const { keys, id } = this.rankOf(last);
+    return { page, next: { keys: keys.map((key) => key ?? null), id: id.toString() } };
+  }
+
+  private foremost(): Item[] {
+    return this.held.sort((a, b) => this.compare(this.rankOf(a), this.rankOf(b))).slice(0, this.most);
+  }
 }
 
 /** Compares in an order: no value comes last either way, ties go by id, byte by byte. */

@@ -10,7 +10,7 @@ import {
 import { type Connection } from './connection';
 import { ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, pageOf, type Ranked, Ranks } from './ranks';
+import { compareRanks, PageOf, type Ranked, Ranks } from './ranks';
 import { foundOf } from './scan';
 import { type Matches, Score } from './score';
 import { Snapshot } from './snapshot';
@@ -133,15 +133,19 @@ async function searchAll(
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);
-    const all: Ranked<undefined>[] = [];
-    for await (const ranked of ranks.keys(snapshot, query)) all.push(ranked);
-    const { page, next } = pageOf(all, wanted, compareRanks(order), (ranked) => ranked);
+    const inOrder = new PageOf<Ranked<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
+    let total = 0;
+    for await (const ranked of ranks.keys(snapshot, query)) {
+      inOrder.add(ranked);
+      total += 1;
+    }
+    const { page, next } = inOrder.end();
     const asked = queryOf({ all: [] }, layout);
     asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
     const found: Ranked<Kept>[] = [];
     for await (const ranked of ranks.whole(snapshot, asked)) found.push(ranked);
     return {
-      total: all.length,
+      total,
       found: found.sort(compareRanks(order)).flatMap(({ source }) => foundOf(source)),
       ...(next === undefined ? {} : { next }),
     };

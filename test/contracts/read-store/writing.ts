@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { START } from '../../../src/kernel/event';
 import { type Document, EVERYTHING, type Write } from '../../../src/kernel/read-store';
+import { inRandomOrder } from '../../support/random-order';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { FEEDS, generatedDocuments, OFFERS } from './documents';
 
@@ -147,14 +148,20 @@ export function writing(subject: Subject): void {
     );
   });
 
-  it('writes a batch of ten thousand', async () => {
+  it('writes a batch of ten thousand, and a random order goes on to the last of them and of some more', async () => {
     await live(subject.store(), OFFERS);
-    const many = Array.from({ length: 10_000 }, (_, n) => ({
-      put: { id: `d${n}`, fields: { feedId: n % 100, groupId: 'g' }, body: '{}' },
+    const many = Array.from({ length: 10_200 }, (_, n) => ({
+      put: { id: `d${n}`, fields: { feedId: n % 100, groupId: 'g', price: n }, body: '{}' },
       version: at(1),
     }));
-    await write(many, at(1));
-    expect(await subject.store().count(target, { field: 'feedId', in: [3, 4] })).toBe(200);
+    await write(many.slice(0, 10_000), at(1));
+    await write(many.slice(10_000), at(1));
+    expect(await subject.store().count(target, { field: 'feedId', in: [3, 4] })).toBe(204);
+    const order = [{ shuffled: 'price', seed: 7 }];
+    const page = { offset: 10_050, size: 1000 };
+    const { total, found } = await subject.store().search(target, { filter: EVERYTHING, order, ...page });
+    const last = inRandomOrder(7, [...many.keys()]).slice(10_050);
+    expect([total, found.map(({ id }) => id)]).toEqual([10_200, last.map((n) => `d${n}`)]);
   });
 
   it('puts a document back that was removed', async () => {
