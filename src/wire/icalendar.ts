@@ -10,6 +10,18 @@ export interface CalendarEvent {
   readonly url: string;
 }
 
+/** What a calendar without events has: RFC 5545 asks for one component at least, and this one stands for nothing. */
+const TIME_ZONE = [
+  ['BEGIN', 'VTIMEZONE'],
+  ['TZID', 'Etc/UTC'],
+  ['BEGIN', 'STANDARD'],
+  ['DTSTART', '19700101T000000'],
+  ['TZOFFSETFROM', '+0000'],
+  ['TZOFFSETTO', '+0000'],
+  ['END', 'STANDARD'],
+  ['END', 'VTIMEZONE'],
+] as const;
+
 /** An iCalendar document (RFC 5545), in pieces. */
 export function* calendarPieces(product: string, events: Iterable<CalendarEvent>): Generator<string> {
   yield lines([
@@ -17,7 +29,9 @@ export function* calendarPieces(product: string, events: Iterable<CalendarEvent>
     ['VERSION', '2.0'],
     ['PRODID', text(product)],
   ]);
-  for (const { uid, changed, start, end, summary, description, url } of events)
+  let isEmpty = true;
+  for (const { uid, changed, start, end, summary, description, url } of events) {
+    isEmpty = false;
     yield lines([
       ['BEGIN', 'VEVENT'],
       ['UID', text(uid)],
@@ -29,6 +43,8 @@ export function* calendarPieces(product: string, events: Iterable<CalendarEvent>
       ['URL', url],
       ['END', 'VEVENT'],
     ]);
+  }
+  if (isEmpty) yield lines(TIME_ZONE);
   yield lines([['END', 'VCALENDAR']]);
 }
 

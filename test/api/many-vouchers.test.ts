@@ -1,14 +1,15 @@
 import { vouchers } from '../../projections/vouchers';
 import { type StoredVoucher } from '../../src/vouchers/stored-voucher';
 import { TestApp } from '../support/app';
+import { OVER_SERVERS } from '../support/engines';
 import { inRandomOrder } from '../support/random-order';
 import { DAY, idsOf, NOW, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
 
 let app: TestApp;
 const { list } = voucherClientOf(() => app);
 
-/** Twice as many as a read store counts from the first result, and some. */
-const MANY = 20_500;
+/** More than a read store counts from the first result, on SQLite twice as many. */
+const MANY = OVER_SERVERS ? 12_000 : 22_600;
 /** Each ninth is of a program that the caller's site is not connected to. */
 const seen = Array.from({ length: MANY }, (_, at) => at + 1).filter((id) => id % 9 > 0);
 /** Thousands are updated at one moment: pages begin and end among them. */
@@ -61,26 +62,23 @@ it('a listing has 1,000 vouchers unless it is asked for fewer (Document 2, Limit
   expect(await list(';pageSize=999')).toHaveLength(999);
 });
 
+const pages = Math.ceil(seen.length / 1000);
+
 it('pages go on to the last voucher, each on one of them, in order, with thousands of one update (decisions V12, X41)', async () => {
   const wanted = seen.toSorted((a, b) => updatedOf(b) - updatedOf(a) || b - a);
-  expect(await pagesOf('', [...Array(20).keys()])).toEqual(wanted);
+  expect(await pagesOf('', [...Array(pages).keys()])).toEqual(wanted);
   // One that lies across where a read store ends to count.
   expect(await pagesOf(';pageSize=997', [10])).toEqual(wanted.slice(9970, 10_967));
 });
 
 it('so do those of a random order (decisions V6, X41)', async () => {
   const wanted = inRandomOrder(7, seen);
-  expect(await pagesOf(';random=7', [0, 9, 10, 17, 18, 19])).toEqual([
+  expect(await pagesOf(';random=7', [0, pages - 2, pages - 1])).toEqual([
     ...wanted.slice(0, 1000),
-    ...wanted.slice(9000, 11_000),
-    ...wanted.slice(17_000),
+    ...wanted.slice(1000 * (pages - 2)),
   ]);
 });
 
-it.each(['', ';random=7'])(
-  'beyond the last one is an empty list, of keys "%s" (decisions X41)',
-  async (keys) => {
-    for (const page of [19, 100, Number.MAX_SAFE_INTEGER])
-      expect(await list(`${keys};page=${page}`)).toEqual([]);
-  },
-);
+it.each(['', ';random=7'])('beyond it is an empty list, of keys "%s" (decisions X41)', async (keys) => {
+  for (const page of [pages, Number.MAX_SAFE_INTEGER]) expect(await list(`${keys};page=${page}`)).toEqual([]);
+});

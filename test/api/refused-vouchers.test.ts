@@ -10,8 +10,23 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Words of two bytes each. */
-const ø = (bytes: number) => 'ø'.repeat(bytes / 2);
+/** The most bytes of each text, and where that is said. */
+const LIMITS = [
+  ['title', 70, 'Document 2, Limits: Voucher title; decisions V4'],
+  ['shortDescription', 100, 'Document 2, Limits: Voucher short description; decisions V4'],
+  ['description', 65_535, 'Document 2, Limits: Voucher description; decisions V4'],
+  ['code', 256, 'Document 2, Limits: Voucher code; decisions V4'],
+  ['landingUrl', 2048, 'Document 2, Limits: Landing URL; decisions V4'],
+  ['publisherInformation', 65_535, 'decisions X40'],
+  ['sourceId', 1000, 'decisions X40'],
+] as const;
+
+/** So many bytes of letters of one byte and of two in turns, the last one of a byte. */
+function textOf(field: string, bytes: number): string {
+  const start = field === 'landingUrl' ? 'https://a.example/' : '';
+  const rest = bytes - start.length;
+  return `${start}${'x'.repeat(rest % 3)}${'øx'.repeat(rest / 3)}`;
+}
 const MAX_DATE = NOW + 366 * DAY;
 
 type Row = readonly [what: string, changes: object, codes: string, says: string];
@@ -58,7 +73,13 @@ const REFUSED: readonly Row[] = [
     'publishEndDate is',
   ],
   [
-    'an end a day too late (Document 2, Limits: endDate)',
+    'a publication that ends as it starts (decisions V16)',
+    { publishStartDate: NOW, publishEndDate: NOW },
+    '101',
+    `publishEndDate is ${NOW}: it must be later than publishStartDate`,
+  ],
+  [
+    'an end a millisecond too late (Document 2, Limits: endDate)',
     { endDate: MAX_DATE + 1 },
     '101',
     `accepted is ${MAX_DATE}`,
@@ -93,43 +114,15 @@ const REFUSED: readonly Row[] = [
   ['a boolean that is none', { isPercentage: 'yes' }, '101', "isPercentage must be true or false, not 'yes'"],
   ['a language that is none (decisions X44)', { languageId: 'xx' }, '101', 'an ISO 639-1 code such as de'],
   ['a character that XML forbids (decisions X44)', { title: 'a\u0001' }, '101', 'the character U+0001'],
-  [
-    'a title of 72 bytes (Document 2, Limits: Voucher title; decisions V4)',
-    { title: ø(72) },
-    '101',
-    'title has 72 bytes: accepted are 70 at most',
-  ],
-  [
-    'a shortDescription of 102 bytes (Document 2, Limits: Voucher short description; decisions V4)',
-    { shortDescription: ø(102) },
-    '101',
-    'shortDescription has 102 bytes: accepted are 100 at most',
-  ],
-  [
-    'a description of 65,536 bytes (Document 2, Limits: Voucher description)',
-    { description: ø(65_536) },
-    '101',
-    'has 65536 bytes: accepted are 65535',
-  ],
-  [
-    'a code of 258 bytes (Document 2, Limits: Voucher code)',
-    { code: ø(258) },
-    '101',
-    'code has 258 bytes: accepted are 256 at most',
-  ],
-  [
-    'a landing URL of 2,049 bytes (Document 2, Limits: Landing URL)',
-    { landingUrl: `https://a.example/${'a'.repeat(2031)}` },
-    '101',
-    'landingUrl has 2049 bytes: accepted are 2048 at most',
-  ],
-  [
-    'information of 65,536 bytes (decisions X40)',
-    { publisherInformation: ø(65_536) },
-    '101',
-    'publisherInformation has 65536 bytes',
-  ],
-  ['a sourceId of 1,002 bytes (decisions X40)', { sourceId: ø(1002) }, '101', 'sourceId has 1002 bytes'],
+  ...LIMITS.map(
+    ([field, most, row]) =>
+      [
+        `a ${field} of ${most + 1} bytes (${row})`,
+        { [field]: textOf(field, most + 1) },
+        '101',
+        `${field} has ${most + 1} bytes: accepted are ${most} at most`,
+      ] as const,
+  ),
   [
     'a program of another advertiser',
     { programId: 201 },
@@ -162,22 +155,15 @@ describe('A post is refused (Document 2, Errors, and Voucher posted by an advert
 });
 
 const TAKEN: readonly (readonly [what: string, changes: object])[] = [
-  ['a title of 70 bytes (Document 2, Limits: Voucher title)', { title: ø(70) }],
-  [
-    'a shortDescription of 100 bytes (Document 2, Limits: Voucher short description)',
-    { shortDescription: ø(100) },
-  ],
-  [
-    'a description of 65,535 bytes (Document 2, Limits: Voucher description)',
-    { description: `a${ø(65_534)}` },
-  ],
-  ['a code of 256 bytes (Document 2, Limits: Voucher code)', { voucherTypeId: 1, code: ø(256) }],
-  [
-    'a landing URL of 2,048 bytes (Document 2, Limits: Landing URL)',
-    { landingUrl: `https://a.example/${'a'.repeat(2030)}` },
-  ],
-  ['a sourceId of 1,000 bytes (decisions X40)', { sourceId: ø(1000) }],
+  ...LIMITS.map(
+    ([field, most, row]) =>
+      [`a ${field} of ${most} bytes (${row})`, { [field]: textOf(field, most) }] as const,
+  ),
   ['an end as late as may be (Document 2, Limits: endDate; decisions V16)', { endDate: MAX_DATE }],
+  [
+    'a validity and a publication of a millisecond (decisions V16)',
+    { endDate: NOW + 1, publishStartDate: NOW, publishEndDate: NOW + 1 },
+  ],
   ['dates as strings of digits', { startDate: String(NOW), endDate: String(NOW + DAY) }],
   [
     'numbers as strings of digits (decisions A11)',

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../src/kernel/event';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { TestApp, type TestRequest } from '../support/app';
-import { eventsOf } from '../support/temporary-log';
+import { eventsOf, logBut } from '../support/temporary-log';
 import { HTTP_ERRORS, missingFrom, OPEN_API_ERRORS } from './document-tables';
 import { OTHER_TOKENS } from './network';
 import { JSON_UTF8, XML_UTF8 } from './posted';
@@ -152,6 +153,55 @@ describe('Failures of ours', () => {
     await broken.close();
   });
 
+  it('of a write are so too, nothing half is left, and to repeat it is harmless with a sourceId (decisions A12, X63)', async () => {
+    const { log } = app.engines;
+    let left = 0;
+    const failing = await app.again({
+      eventLog: logBut(log, {
+        append: (...given) =>
+          (left -= 1) < 0
+            ? Promise.reject(new EngineUnavailable('the event log is not available'))
+            : log.append(...given),
+      }),
+    });
+    const send = async (method: 'POST' | 'DELETE', url: string, body?: object) => {
+      const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+      const answer = await failing.inject({
+        method,
+        url: `${url}?token=${token}`,
+        headers: JSON_UTF8,
+        ...payload,
+      });
+      return [refusalOf(answer).codes, answer.headers['retry-after']];
+    };
+    const posted = Array.from({ length: 5 }, (_, at) => voucher({ sourceId: `repeated ${at}` }));
+    const listed = async (): Promise<unknown> =>
+      (await app.get(`${OWN};programId=101`, { token })).json<object[]>().length;
+    const unavailable = ['500 5', '5'];
+    expect(await send('POST', OWN, posted[0])).toEqual(unavailable);
+    expect(await send('POST', `${OWN}/bulk`, posted)).toEqual(unavailable);
+    expect(await listed()).toBe(0);
+    // The ids, five reservations and two of the vouchers.
+    left = 8;
+    expect(await send('POST', `${OWN}/bulk`, posted)).toEqual(unavailable);
+    await app.settled();
+    expect(await listed()).toBe(2);
+    const made = await app.post(`${OWN}/bulk`, { token, body: JSON.stringify(posted) });
+    expect(new Set(made.json<{ id: number }[]>().map(({ id }) => id)).size).toBe(5);
+    await app.settled();
+    expect(await listed()).toBe(5);
+    const [{ id }] = made.json<[{ id: number }]>();
+    left = 0;
+    expect(await send('DELETE', `${OWN}/${id}`)).toEqual(unavailable);
+    expect(await listed()).toBe(5);
+    await failing.close();
+  });
+
+  it('that are repeated make another voucher of one without a sourceId (decisions X63, V15)', async () => {
+    const ids = [await app.post(OWN, { token, body: BODY }), await app.post(OWN, { token, body: BODY })];
+    expect(new Set(ids.map(({ body }) => body)).size).toBe(2);
+  });
+
   it('are 500 when they are bugs, nothing of them leaked (decisions A12, X45)', async () => {
     const event = { id: randomUUID(), type: 'VoucherMangled', data: '{"secret":1}', meta: '{}' };
     await app.engines.log.append('voucher-777', NO_STREAM, [event]);
@@ -159,6 +209,18 @@ describe('Failures of ours', () => {
     expect(refusalOf(answer).codes).toBe('500 500');
     expect(answer.body).not.toContain('secret');
   });
+});
+
+it('beyond the rate that a setting says, requests are 429, for each token by itself (decisions A6)', async () => {
+  const settings = { RATE_LIMIT_VOUCHERS: '2' };
+  const limited = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW), settings });
+  const ask = (client: keyof typeof VOUCHER_TOKENS) => limited.get(OWN, { token: VOUCHER_TOKENS[client] });
+  expect([(await ask('nord')).statusCode, (await ask('nord')).statusCode]).toEqual([200, 200]);
+  const refused = await ask('nord');
+  expect([refusalOf(refused).codes, refused.headers['retry-after']]).toEqual(['429 429', '60']);
+  expect(refused.headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '0' });
+  expect((await ask('casa')).statusCode).toBe(200);
+  await limited.close();
 });
 
 describe('This file', () => {

@@ -36,6 +36,24 @@ describe('Beyond the document (decisions V17)', () => {
     expect([empty.statusCode, empty.body]).toEqual([200, '[]']);
   });
 
+  it('of those with one sourceId in a bulk post the last good one counts', async () => {
+    const same = { sourceId: 'a' };
+    const vouchers = [
+      voucher({ ...same, title: 'First' }),
+      voucher({ ...same, title: 'Second' }),
+      voucher({ ...same, title: '' }),
+    ];
+    const body = JSON.stringify(vouchers);
+    const answer = await world.app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS.nord, body });
+    const [listed, ...others] = await list('', 'nord');
+    expect([listed!.title, others]).toEqual(['Second', []]);
+    expect(answer.json()).toEqual([
+      { id: listed!.id },
+      { id: listed!.id },
+      { errors: [{ code: '101', message: 'title must be set' }] },
+    ]);
+  });
+
   it('versions tell what each event has changed, after a deletion too, to the owner only (decisions V17, V18, X42)', async () => {
     const id = await create({ sourceId: 's', languageId: 'de' });
     passTo(NOW + 1000);
@@ -127,6 +145,15 @@ describe('Beyond the document (decisions V17)', () => {
       'END:VEVENT',
       'END:VCALENDAR',
       '',
+    ]);
+  });
+
+  it('a calendar without vouchers has the one component that RFC 5545 asks for, a time zone (decisions X46)', async () => {
+    expect((await get('.ics;id=999999')).body.split('\r\n')).toEqual([
+      ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//affilog//vouchers//EN'],
+      ...['BEGIN:VTIMEZONE', 'TZID:Etc/UTC', 'BEGIN:STANDARD', 'DTSTART:19700101T000000'],
+      ...['TZOFFSETFROM:+0000', 'TZOFFSETTO:+0000', 'END:STANDARD', 'END:VTIMEZONE'],
+      ...['END:VCALENDAR', ''],
     ]);
   });
 });

@@ -123,6 +123,26 @@ it('the same voucher posted as XML is the same voucher (Document 2, Voucher post
   expect({ ...one[0], id: 0 }).toEqual({ ...two[0], id: 0 });
 });
 
+it('texts are kept to the byte, in JSON and in XML (decisions A11)', async () => {
+  const text = ' a\u00a0\u00a0b &amp; &lt;i>  ü/u\u0308 \u2028\t\r\n\n😀 ';
+  const texts = {
+    title: text,
+    shortDescription: text,
+    description: text,
+    publisherInformation: text,
+    code: text,
+  };
+  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\r', '&#13;');
+  const elements = Object.entries(voucher(texts)).map(([name, value]) => {
+    const written = name in texts ? escaped : String(value);
+    return `<${name}>${written}</${name}>`;
+  });
+  const body = `<voucher>${elements.join('')}</voucher>`;
+  const { body: key } = await app.post('/1.0/vouchers', { token, headers: XML_UTF8, body });
+  for (const id of [await create(texts), Number(/<long>(\d+)/.exec(key)?.[1])])
+    expect(await list(`;id=${id}`)).toMatchObject([texts]);
+});
+
 it('a list in XML has one child per field, in voucherList (Document 2, Voucher returned by the list operation)', async () => {
   const id = await create({ title: 'A <b>', languageId: 'sv' });
   const { body, headers } = await get(`.xml;id=${id};dateOutputFormat=iso8601`);
@@ -153,6 +173,15 @@ it('dates are ISO 8601 with dateOutputFormat=iso8601 (Document 2, List keys; dec
   });
 });
 
+/** The network, program 101 being active, paused or closed. */
+function networkWhere(status: string): object {
+  const programs: readonly { readonly id?: number }[] = VOUCHER_NETWORK.programs;
+  return {
+    ...VOUCHER_NETWORK,
+    programs: programs.map((one) => (one.id === 101 ? { ...one, status } : one)),
+  };
+}
+
 describe('An edit', () => {
   it('by sourceId replaces all fields and answers the same key (Document 2, Endpoints; decisions V2, V18)', async () => {
     const id = await create({ ...FULL, sourceId: 'edited' });
@@ -182,6 +211,25 @@ describe('An edit', () => {
     expect(await app.engines.log.head()).toBe(head);
     expect((await list(`;id=${id}`))[0]).toMatchObject({ updateDate: now - 5000 });
   });
+
+  it.each(['paused', 'closed'])(
+    'while the program is %s is refused, and changes nothing (decisions V18)',
+    async (status) => {
+      const id = await create({ sourceId: `while ${status}` });
+      await app.import(networkWhere(status));
+      const head = await app.engines.log.head();
+      for (const sourceId of [`while ${status}`, id])
+        expect(refusalOf(await post(voucher({ sourceId, title: 'New' })))).toEqual({
+          codes: '400 102',
+          message: `program 101 is ${status}: vouchers are taken while it is active`,
+        });
+      expect(await app.engines.log.head()).toBe(head);
+      expect(await list(`;id=${id}`, 'nord')).toMatchObject([{ title: 'Free delivery' }]);
+      expect(await list(`;id=${id}`)).toEqual([]);
+      await app.import(networkWhere('active'));
+      expect(await list(`;id=${id}`)).toHaveLength(1);
+    },
+  );
 
   it('by anybody else is another voucher, or none', async () => {
     const id = await create({ sourceId: 'mine' });
