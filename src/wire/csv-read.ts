@@ -13,7 +13,7 @@ export function* csvRows(text: string): Generator<CsvRow> {
   let line = 1;
   let row: { line: number; cells: string[] } = { line, cells: [] };
   for (let at = 0; at < text.length;) {
-    const { cell, end } = text[at] === '"' ? quoted(text, at) : plain(text, at, separator);
+    const { cell, end } = text[at] === '"' ? quoted(text, at, separator) : plain(text, at, separator);
     row.cells.push(cell);
     for (const character of text.slice(at, end)) if (character === '\n') line += 1;
     at = end;
@@ -36,18 +36,21 @@ function separatorOf(line: string): string {
   return counts.reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 }
 
-/** A cell and what stands behind its end up to the next separator is one: `"a"b` is `ab`. */
-function quoted(text: string, start: number): { readonly cell: string; readonly end: number } {
-  const close = /"(?!")/g;
-  let from = start + 1;
-  for (;;) {
-    close.lastIndex = from;
-    const end = close.exec(text)?.index ?? text.length;
-    const quotes = /"*$/.exec(text.slice(start + 1, end))?.[0].length ?? 0;
-    if (quotes % 2 === 0 || end === text.length)
-      return { cell: text.slice(start + 1, end).replaceAll('""', '"'), end: Math.min(end + 1, text.length) };
-    from = end + 1;
-  }
+/**
+ * A cell and what stands behind its end up to the next separator is one: `"a"b` is `ab`. One that does not end goes on to the
+ * end of the text.
+ */
+function quoted(
+  text: string,
+  start: number,
+  separator: string,
+): { readonly cell: string; readonly end: number } {
+  let close = text.indexOf('"', start + 1);
+  while (close !== -1 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
+  if (close === -1) close = text.length;
+  const inside = text.slice(start + 1, close).replaceAll('""', '"');
+  const { cell: behind, end } = plain(text, close + 1, separator);
+  return { cell: inside + behind, end: Math.min(end, text.length) };
 }
 
 function plain(

@@ -5,7 +5,7 @@ export type CsvCell = string | number | undefined;
 
 /**
  * Gives the line of a row, its end included: every cell embraced, the embrace doubled inside (`docs/decisions.md#x26`).
- * The bytes are those of csv-stringify, which takes several times as long to tell apart what here is always the same.
+ * The bytes are those of csv-stringify (`docs/adr/0012-csv-by-ourselves.md`).
  */
 export function csvLines(
   [delimiter]: CsvSeparators | readonly [column: string],

@@ -18,6 +18,25 @@ describe('CSV that is read', () => {
     );
   });
 
+  it.each([
+    [
+      '"a"b,c\n1,2',
+      [
+        { line: 1, cells: ['ab', 'c'] },
+        { line: 2, cells: ['1', '2'] },
+      ],
+    ],
+    ['a"b,c', [{ line: 1, cells: ['a"b', 'c'] }]],
+    ['a,"b\n1,2', [{ line: 1, cells: ['a', 'b\n1,2'] }]],
+  ])('takes quotes where no writer puts them for what they are: %j', (text, rows) => {
+    expect([...csvRows(text)]).toEqual(rows);
+  });
+
+  it('reads a cell of a million quotes', () => {
+    const [row] = csvRows(`"${'"'.repeat(1_000_000)}"`);
+    expect(row?.cells).toEqual(['"'.repeat(500_000)]);
+  });
+
   it('knows the line that a row begins in, and the separator', () => {
     expect([...csvRows('a;b\n\n"1\n2";"3;4"\n5;')]).toEqual([
       { line: 1, cells: ['a', 'b'] },
