@@ -1,12 +1,11 @@
 import { faultsOf } from '../kernel/fault';
 
-/** Document 1, Errors: the rows of module Products. What each is used for: `docs/decisions.md#p2`. */
+/** Document 1, Errors: the rows of module Products that are answered, and for what: `docs/decisions.md#p2`. */
 export const productFaultTable = {
   parametersMissing: ['PF_200', 400, 'Parameters missing'],
   noParsableContent: ['PF_210', 400, 'No parsable content received'],
   unexpected: ['PF_230', 400, 'Unexpected and unknown error'],
   valueNotSet: ['PF_240', 400, 'A value is not set'],
-  internalProblems: ['PF_250', 400, 'Internal problems prevent serving the request'],
   notNumeric: ['PF_260', 400, 'Value expected numeric but was not'],
   notCommaSeparated: ['PF_270', 400, 'Value expected comma separated'],
   priceNotParsable: ['PF_280', 400, 'Price could not be parsed'],

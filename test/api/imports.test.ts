@@ -1,19 +1,27 @@
+import { Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { request } from 'undici';
 import { importReport, type ReportedImport } from '../../src/products/import-report';
 import { TestApp } from '../support/app';
 import { faultsBySchema } from '../support/xml-schemas';
 import { FEEDS, NETWORK, TOKENS } from './network';
-import { clientOf, outcome, product } from './posted';
+import { clientOf, JSON_UTF8, outcome, product } from './posted';
 import { el, parse } from './xml-elements';
 
 const { german, swedish } = FEEDS;
 const token = TOKENS.nord;
+const MAX_BODY = 512 * 1024;
 
 let app: TestApp;
 let now = Date.parse('2026-03-01T12:00:00Z');
 const { post } = clientOf(() => app);
 beforeAll(async () => {
   // A clock that goes on each time somebody looks.
-  app = await TestApp.start({ network: NETWORK, now: () => new Date((now += 1)) });
+  app = await TestApp.start({
+    network: NETWORK,
+    now: () => new Date((now += 1)),
+    settings: { MAX_BODY: String(MAX_BODY) },
+  });
 });
 afterAll(() => app.close());
 
@@ -53,6 +61,7 @@ describe('the load report (decisions P30)', () => {
   it.each([
     ['that cannot be read', '{"products":[{]}', {}, 'PF_210', /^the body /],
     ['without its charset', '{}', { 'content-type': 'application/json' }, 'PF_210', /charset/],
+    ['that is too large (decisions X35)', ' '.repeat(MAX_BODY + 1), {}, '413', /524288 bytes at most/],
     ['of another type', 'a;b', { 'content-type': 'text/csv; charset=utf-8' }, '415', /text\/csv/],
   ])(
     'has a post refused as a whole, %s, and its answer is as ever',
@@ -64,6 +73,27 @@ describe('the load report (decisions P30)', () => {
       expect(last?.faults).toEqual([{ code, message: expect.stringMatching(message) as string }]);
     },
   );
+
+  it('has a post that breaks off (decisions X35)', async () => {
+    await app.http.listen(0, '127.0.0.1');
+    const body = Readable.from(
+      (async function* () {
+        yield Buffer.from('{"products":[');
+        await turn();
+        throw new Error('the client is gone');
+      })(),
+    );
+    const before = await report(german);
+    const target = `${await app.http.getUrl()}/1.0/products;fid=${german}?token=${token}`;
+    await expect(request(target, { method: 'POST', headers: JSON_UTF8, body })).rejects.toThrow(
+      /client is gone/,
+    );
+    let [last] = before;
+    while (last?.importId === before[0]?.importId) [last] = await report(german);
+    expect(last).toMatchObject({ ...none, mode: 'update', status: 'refused' });
+    const message = expect.stringMatching(/^the body broke off: /) as string;
+    expect(last?.faults).toEqual([{ code: '400', message }]);
+  });
 
   it('has no deletions, and nothing of posts that name no feed of the caller', async () => {
     const before = await report(german);
@@ -80,8 +110,10 @@ describe('the load report (decisions P30)', () => {
     const loads = await report(swedish);
     expect(loads).toHaveLength(50);
     const [last] = loads;
-    expect(last?.faults.length).toBeLessThanOrEqual(1000);
-    expect((last?.faults.length ?? 0) + (last?.moreFaults ?? 0)).toBe(1010);
+    expect(last?.faults.map(({ sourceProductId }) => sourceProductId)).toEqual(
+      Array.from({ length: 1000 }, (_, at) => `bad-${at}`),
+    );
+    expect(last?.moreFaults).toBe(10);
     expect(last?.refused).toBe(1010);
   });
 
@@ -101,7 +133,7 @@ describe('the load report (decisions P30)', () => {
         ),
       ]),
     );
-    expect(children[0]?.children).toEqual([el('fault', { code: '415' }, loads[0]?.faults[0]?.message ?? '')]);
+    expect(children[0]?.children).toEqual([el('fault', { code: '400' }, loads[0]?.faults[0]?.message ?? '')]);
   });
 
   it('is for the advertiser alone, of an own feed, which must be named (decisions A4, P2)', async () => {

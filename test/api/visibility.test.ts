@@ -21,7 +21,7 @@ afterAll(() => app.close());
 
 const ofFeed = (name: string) => ({ keys: `;spId=of+${name}`, id: `of ${name}` });
 
-describe('a product is readable and writable by those only that its feed is for (Document 1, Authentication 5)', () => {
+describe('a product is readable and writable by those only that its feed is for (Document 1, Authentication 5; decisions P22)', () => {
   const pairs = CLIENTS.flatMap((client) => NAMES.map((name) => [client, name] as const));
   const isOwner = (client: Client) => client === 'nord' || client === 'casa';
 
@@ -39,6 +39,9 @@ describe('a product is readable and writable by those only that its feed is for 
     }
     const asXml = await app.get(`/1.0/products.xml;fid=${fid}`, { token });
     expect(asXml.body.includes(`of ${name}`)).toBe(isVisible);
+    const download = await app.get(`/1.0/productsUnlimited;fid=${fid}`, { token });
+    expect(outcome(download)).toBe(isVisible ? '200' : '400 PF_392');
+    expect(download.body.includes(`of ${name}`)).toBe(isVisible);
     if (isOwn) return;
     const body = JSON.stringify({ products: [product(`of ${name}`, { name: 'Stolen' }), product('more')] });
     for (const mode of ['', ';mode=replace']) {

@@ -71,9 +71,11 @@ const valid = async (file: string, documents: readonly string[]) =>
 describe('what is sent in XML is valid (decisions P24)', () => {
   it('products found', async () => {
     const both = `fid=${german},${shared}`;
-    const keys = ['', ';priceHistory=true', ';groupOffersByProduct=true', ';q=nothing', ';pretty=true'];
+    const plain = ['', ';priceHistory=true', ';groupOffersByProduct=true', ';q=nothing', ';pretty=true'];
+    const keys = [...plain, ';cursor=*;pageSize=1'];
     const everything = ';sourceproducturl=true;dateOutputFormat=iso8601;priceHistory=true';
     const targets = [...keys, everything].map((more) => `/1.0/products.xml;${both}${more}`);
+    expect((await answers(targets.slice(5, 6)))[0]).toContain('<nextCursor>');
     await valid('ProductsFeedOutput_v3_0.xsd', [
       ...(await answers(targets)),
       ...(await answers(targets, 'nord')),

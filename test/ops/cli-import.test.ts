@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { tokenHash } from '../../src/directory/token';
+import { testRealCategories } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './cli-run';
 
@@ -92,6 +93,20 @@ describe('affilog categories import (decisions P29)', () => {
     expect(await run(['categories', 'import', file, '--language', 'en'], environment)).toMatchObject({
       out: `${leftOut}nothing has changed; 1 categories in the file\n`,
     });
+  });
+
+  testRealCategories('imports a real tree as it is published, packed', async (file) => {
+    const environment = settings();
+    const { code, out, err } = await run(['categories', 'import', file], environment);
+    expect([code, err]).toEqual([0, '']);
+    const [, leftOut, events, categories] =
+      /^left out: (.*): it has no name\nimported: (\d+) events; (\d+) categories in the file\n$/.exec(out) ??
+      [];
+    expect([leftOut, events]).toEqual([expect.any(String), categories]);
+    expect(Number(categories)).toBeGreaterThanOrEqual(4583);
+    expect([...(await directory()).categories.all()]).toHaveLength(Number(categories));
+    const again = await run(['categories', 'import', file], environment);
+    expect(again.out).toContain(`nothing has changed; ${categories} categories in the file`);
   });
 
   it('lists every fault of a bad file, changes nothing, ends with 1', async () => {

@@ -3,8 +3,6 @@ import { directoryAt } from '../../src/directory/fold';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importCategories } from '../../src/ops/import-categories';
 import { importNetwork } from '../../src/ops/import-network';
-import { readTextFile } from '../../src/ops/text-file';
-import { testRealCategories } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';
 import { withLog } from '../support/temporary-log';
 
@@ -75,15 +73,4 @@ describe('Importing a category tree (decisions P29)', () => {
         52: { parentId: null },
       });
     }));
-
-  testRealCategories('takes a real tree as it is published, packed', (path) =>
-    withLog(async (log) => {
-      const file = readCategories(await readTextFile(path));
-      const options = { at: AT, language: 'en', prune: false };
-      const { leftOut, categories } = await importCategories(log, file, options);
-      expect(leftOut).toEqual([{ id: expect.any(String), place: expect.any(String), why: 'it has no name' }]);
-      expect(categories).toBeGreaterThanOrEqual(4583);
-      expect(await importCategories(log, file, options)).toMatchObject({ events: 0 });
-    }),
-  );
 });

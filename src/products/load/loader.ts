@@ -57,6 +57,8 @@ interface Load {
 
 /** Faults that an import's event names; the answer names more. */
 const FAULTS_KEPT = 1000;
+/** Most bytes of what else is in that event. */
+const BESIDE_FAULTS = 2048;
 
 /**
  * Loads bodies of posted products into feeds, and deletes products. A load is opened, given its body in chunks, and
@@ -171,13 +173,15 @@ export class Loader {
   private importOf(load: Load, tally: Tally): FeedImport {
     const { receiver, request, started } = load;
     const now = this.options.now();
-    let room = CLOSE_BYTES / 2;
+    let room = CLOSE_BYTES - BESIDE_FAULTS;
     const faults = receiver.faults.slice(0, FAULTS_KEPT).map(({ code, message, sourceProductId }) => ({
       code,
       ...(sourceProductId === undefined ? {} : { sourceProductId }),
       message,
     }));
-    const kept = faults.filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault))) > 0);
+    const kept = faults.filter(
+      (fault) => (room -= Buffer.byteLength(JSON.stringify(fault)) + ','.length) > 0,
+    );
     const moreFaults = receiver.moreFaults + receiver.faults.length - kept.length;
     return {
       importId: randomUUID(),
