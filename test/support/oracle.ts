@@ -13,13 +13,14 @@ export function oracleOf(documents: readonly Document[]) {
   const matching = (filter: Filter) => documents.filter((document) => meets(document, filter));
   return {
     search: ({ filter, order, offset, size }: Search) => {
-      const all = matching(filter).sort(byOrder(order));
+      const all = inOrder(matching(filter), order);
       return { total: all.length, ids: all.slice(offset, offset + size).map(({ id }) => id) };
     },
     searchGroups: ({ filter, groupBy, within, order, offset, size, members }: GroupSearch) => {
-      const groups = [...groupedBy(matching(filter), groupBy).values()]
-        .map((group) => group.sort(byOrder(within)))
-        .sort(byGroupOrder(order));
+      const groups = groupsInOrder(
+        [...groupedBy(matching(filter), groupBy).values()].map((group) => inOrder(group, within)),
+        order,
+      );
       return {
         total: groups.length,
         ids: groups
@@ -32,10 +33,7 @@ export function oracleOf(documents: readonly Document[]) {
     /** Numbers of documents by the values of a field. */
     countGroups: (field: string, filter: Filter) =>
       new Map([...groupedBy(matching(filter), field)].map(([value, group]) => [value, group.length])),
-    scan: (filter: Filter) =>
-      matching(filter)
-        .sort(byOrder([]))
-        .map(({ id }) => id),
+    scan: (filter: Filter) => inOrder(matching(filter), []).map(({ id }) => id),
   };
 }
 
@@ -80,31 +78,43 @@ function keyOf(document: Document, order: Order): number | undefined {
   return new Set(order.matches.filter((word) => words.includes(word))).size;
 }
 
-function byOrder(order: readonly Order[]): (a: Document, b: Document) => number {
-  return (a, b) => {
-    for (const key of order) {
-      const compared = compareKeys(keyOf(a, key), keyOf(b, key), key.descending === true);
-      if (compared !== 0) return compared;
-    }
-    return a.id < b.id ? -1 : 1;
-  };
+function inOrder(documents: readonly Document[], order: readonly Order[]): Document[] {
+  return sorted(documents, order, keyOf, ({ id }) => id);
 }
 
-function byGroupOrder(
+function groupsInOrder(
+  groups: readonly (readonly Document[])[],
   order: readonly GroupOrder[],
-): (a: readonly Document[], b: readonly Document[]) => number {
-  return (a, b) => {
-    for (const key of order) {
-      const [one, other] = [a, b].map((group) => {
-        const keys = group.map((member) => keyOf(member, key)).filter((value) => value !== undefined);
-        if (keys.length === 0) return undefined;
-        return key.by === 'least' ? Math.min(...keys) : Math.max(...keys);
-      });
-      const compared = compareKeys(one, other, key.descending === true);
-      if (compared !== 0) return compared;
-    }
-    return a[0]!.id < b[0]!.id ? -1 : 1;
-  };
+): (readonly Document[])[] {
+  return sorted(
+    groups,
+    order,
+    (group, key) => {
+      const keys = group.map((member) => keyOf(member, key)).filter((value) => value !== undefined);
+      if (keys.length === 0) return undefined;
+      return key.by === 'least' ? Math.min(...keys) : Math.max(...keys);
+    },
+    (group) => group[0]!.id,
+  );
+}
+
+/** By their values of each key, which are found once, then by id. */
+function sorted<Item, Key extends Order | GroupOrder>(
+  items: readonly Item[],
+  order: readonly Key[],
+  valueOf: (item: Item, key: Key) => number | undefined,
+  idOf: (item: Item) => string,
+): Item[] {
+  return items
+    .map((item) => ({ item, id: idOf(item), values: order.map((key) => valueOf(item, key)) }))
+    .sort((a, b) => {
+      for (const [at, { descending }] of order.entries()) {
+        const compared = compareKeys(a.values[at], b.values[at], descending === true);
+        if (compared !== 0) return compared;
+      }
+      return a.id < b.id ? -1 : 1;
+    })
+    .map(({ item }) => item);
 }
 
 function compareKeys(a: number | undefined, b: number | undefined, descending: boolean): number {
