@@ -17,7 +17,7 @@ export interface Remapped extends Remapping {
 export const MAPPING = 'mapping';
 
 /** Categories changed beyond which it is not told what they concern. */
-const MOST_CATEGORIES = 1000;
+export const MOST_CATEGORIES = 1000;
 
 /** Where something happened that may have been seen: it and all that was before it, or nothing after it. */
 type IsSeen = (event: { readonly position: Position; readonly at: string }) => boolean;
@@ -28,9 +28,10 @@ export async function remappedSince(
   directory: Pick<Directory, 'categories' | 'categoryChanges'>,
   feedId: number,
   isSeen: IsSeen,
+  mostCategories = MOST_CATEGORIES,
 ): Promise<readonly Remapped[] | undefined> {
   const categories = [...directory.categoryChanges].filter(([, change]) => !isSeen(change));
-  if (categories.length > MOST_CATEGORIES) return undefined;
+  if (categories.length > mostCategories) return undefined;
   const renamed = categories.map(async ([id, { position, at }]) => ({
     position,
     at,

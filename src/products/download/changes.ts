@@ -23,12 +23,13 @@ export async function changesSince(
   feedId: number,
   since: Since,
   upTo: Position,
+  mostCategories?: number,
 ): Promise<Changes> {
   const feed = streamOf(FEED, feedId);
   const [last, shown, remapped] = await Promise.all([
     lastEventWhere(log, feed, isSeen(since)),
     lastEventWhere(log, feed, ({ position }) => position <= upTo),
-    remappedSince(log, directory, feedId, (change) => hasSeen(since, change)),
+    remappedSince(log, directory, feedId, (change) => hasSeen(since, change), mostCategories),
   ]);
   // Products bear the time when their load began: what it had not yet stored by a date is told by where it ended.
   const seen = last !== undefined && 'date' in since ? await lastClosing(log, last) : last;

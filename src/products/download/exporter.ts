@@ -5,7 +5,7 @@ import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedVersions } from '../feed-version';
 import { type Block, blocksOf } from './blocks';
-import { contentSince, type FeedContent, type ShownFeed } from './feed-content';
+import { type ChangeBounds, contentSince, type FeedContent, type ShownFeed } from './feed-content';
 import { type FeedFacts, feedFacts } from './feed-facts';
 import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
 import { customFieldsOf, onlyWith, outputOf, type OutputOptions } from './feed-output';
@@ -57,6 +57,7 @@ export interface ExporterOptions {
   readonly directory: Directory;
   /** Waits until the directory has seen a position, false if the signal aborts before. */
   readonly reached: (position: Position, signal: AbortSignal) => Promise<boolean>;
+  readonly bounds?: ChangeBounds;
 }
 
 interface Export {

@@ -4,6 +4,7 @@ import { type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Offer } from '../offer';
 import { offerId } from '../offer-id';
+import { MOST_CATEGORIES } from '../remapped';
 import { changesSince, factsChanged, touchedProducts } from './changes';
 import { type FeedSource, type Remapping } from './feed-source';
 import { type Since } from './since';
@@ -30,14 +31,22 @@ export interface ShownFeed {
   readonly offers: () => AsyncIterable<readonly Offer[]>;
 }
 
+/** How much is looked at to tell what has changed (`docs/decisions.md#x51`). */
+export interface ChangeBounds {
+  /** Events of a feed, even of a small one. */
+  readonly events: number;
+  /** Categories that have changed. */
+  readonly categories: number;
+}
+
 interface Sources {
   readonly log: EventLog;
   readonly source: FeedSource;
   readonly directory: Directory;
+  readonly bounds?: ChangeBounds;
 }
 
-/** Events of a feed that are looked at to tell what has changed, even of a small one. */
-const FEW_EVENTS = 10_000;
+const BOUNDS: ChangeBounds = { events: 10_000, categories: MOST_CATEGORIES };
 const READ_AT_ONCE = 500;
 
 /**
@@ -45,15 +54,22 @@ const READ_AT_ONCE = 500;
  * changed or so much has happened that to tell it apart would take as long.
  */
 export async function contentSince(sources: Sources, feed: ShownFeed, since: Since): Promise<FeedContent> {
-  const { log, source, directory } = sources;
+  const { log, source, directory, bounds = BOUNDS } = sources;
   const { feedId, total, checkpoint, facts, caller } = feed;
-  const { events, remapping } = await changesSince(log, directory, feedId, since, checkpoint);
+  const { events, remapping } = await changesSince(
+    log,
+    directory,
+    feedId,
+    since,
+    checkpoint,
+    bounds.categories,
+  );
   const isJoinedAnew =
     'facts' in since
       ? since.facts !== facts
       : await factsChanged(log, directory, { feedId, organisationId: caller.organisationId }, since);
   const count = events.last - events.first + 1;
-  if (isJoinedAnew || remapping === undefined || count > Math.max(FEW_EVENTS, total / 4)) {
+  if (isJoinedAnew || remapping === undefined || count > Math.max(bounds.events, total / 4)) {
     const gone = async () => (await touchedProducts(log, feedId, events)).gone;
     return { offers: feed.offers, removed: () => notShown(source, feed, gone), isEmpty: false };
   }
