@@ -15,6 +15,7 @@ import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
 import { type ProjectorThread, startProjector } from './ops/projector';
 import { readinessOf } from './ops/readiness';
+import { stopServing } from './ops/stop-serving';
 import { FeedVersions } from './products/feed-version';
 import { type Running, type ServeOptions } from './ops/serve';
 import { RenderedFeeds } from './products/download/rendered-feeds';
@@ -102,9 +103,6 @@ async function offerLog(engines: Engines, port: number, log: Logger, opened: Ope
   return `the log can be read at ${await endpoint.open()}`;
 }
 
-/** Milliseconds that downloads under way have left when the server stops. */
-const DOWNLOADS_END_MS = 5_000;
-
 async function listen(
   config: Config,
   engines: Engines,
@@ -133,16 +131,7 @@ async function listen(
     readiness,
     log,
   });
-  // A load under way is broken off between two appends, a download after a while, so that none holds up the end.
-  opened.push(async () => {
-    const closed = app.close();
-    await loader.close();
-    const late = setTimeout(() => void feeds.close(), DOWNLOADS_END_MS);
-    await closed;
-    clearTimeout(late);
-    await feeds.close();
-    await exporter.end();
-  });
+  opened.push(() => stopServing({ app, loader, feeds, exporter }));
   await projecting;
   await app.listen(config.port, config.host);
   return app.getUrl();

@@ -27,8 +27,8 @@ export type Start = (config: Config, options: ServeOptions) => Promise<Running>;
 const STOP_MS = 9_000;
 
 /**
- * Serves until `signal`. Says on `say` where it listens, once it does. A stop that takes too long is not waited
- * for: whatever was answered is durable.
+ * Serves until `signal`. Says on `say` where it listens, once it does. A stop that takes longer than `patience` (ms) is
+ * not waited for: whatever was answered is durable.
  */
 export async function serve(
   start: Start,
@@ -36,6 +36,7 @@ export async function serve(
   options: ServeOptions,
   signal: AbortSignal,
   say: (line: string) => void,
+  patience = STOP_MS,
 ): Promise<void> {
   if (signal.aborted) return;
   const stopped = new Promise<undefined>((resolve) => {
@@ -47,6 +48,6 @@ export async function serve(
   say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
   await stopped;
   const settled = new AbortController();
-  const late = after(STOP_MS, undefined, { signal: settled.signal });
+  const late = after(patience, undefined, { signal: settled.signal });
   await Promise.race([running.stop(), late]).finally(() => settled.abort());
 }

@@ -29,6 +29,12 @@ export async function growthOf(
   };
 }
 
+/** How far the log of a data folder has come. */
+export async function headOf(folder: string): Promise<string> {
+  const engines = await open(folder);
+  return engines.log.head().finally(() => engines.close());
+}
+
 async function open(folder: string): Promise<Engines> {
   return openEngines({ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
 }

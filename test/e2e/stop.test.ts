@@ -1,9 +1,20 @@
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { readdirSync } from 'node:fs';
+import { type ClientRequest, get, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../src/demo/generate';
-import { ADVERTISER, folderWithNetwork, removeFolder, Server } from '../support/server';
-import { growthOf, readFeed } from './feed-log';
+import { makeExporter } from '../../src/ops/exporter';
+import { makeLoader } from '../../src/ops/loader';
+import { stopServing } from '../../src/ops/stop-serving';
+import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
+import { FEEDS, NETWORK, TOKENS } from '../api/network';
+import { clientOf, product } from '../api/posted';
+import { TestApp } from '../support/app';
+import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
+import { growthOf, headOf, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 10_000, categories: [{ id: '1' }] })];
 
@@ -99,3 +110,100 @@ describe('a stop while a feed loads (decisions A12)', () => {
     await expectComplete();
   });
 });
+
+describe('a stop while requests are being answered (ARCHITECTURE, Outside interface)', () => {
+  let folder: string;
+  let server: Server;
+  beforeAll(async () => {
+    folder = await folderWithNetwork();
+    server = await Server.start(folder);
+  });
+  afterAll(async () => {
+    await server.end('SIGKILL');
+    await removeFolder(folder);
+  });
+
+  /** Keeps the projector from writing, until it is called. */
+  function blockProjector(): () => void {
+    const [file = ''] = readdirSync(join(folder, 'read')).filter((name) => /^products-.*sqlite$/.test(name));
+    const database = new DatabaseSync(join(folder, 'read', file));
+    database.exec('BEGIN IMMEDIATE');
+    return () => database.close();
+  }
+
+  it('lets a small post and a search that were taken before have their whole answers, and ends with 0', async () => {
+    const unblock = blockProjector();
+    const hasGrown = await growthOf(folder);
+    const posted = post(server.url, JSON.stringify({ products: PRODUCTS.slice(0, 2) }));
+    await hasGrown(0);
+    // Both wait for the projector now.
+    const headers = { 'x-min-position': await headOf(folder) };
+    const searched = fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`, { headers });
+    await fetch(`${server.url}/health/live`);
+    const ended = server.end();
+    await refusing(server.url);
+    unblock();
+
+    expect(await posted).toEqual(DONE);
+    const found = await searched;
+    expect([found.status, await found.json()]).toMatchObject([200, { productHeader: { totalHits: 2 } }]);
+    expect(await ended).toBe(0);
+  });
+});
+
+describe('a stop while a download is being sent', () => {
+  /** More than the system takes for a client that does not read. */
+  const products = Array.from({ length: 100 }, (_, at) =>
+    product(`p${at}`, { description: 'x'.repeat(120_000) }),
+  );
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await TestApp.start({ network: NETWORK });
+    for (let at = 0; at < products.length; at += 50)
+      await clientOf(() => app).post(FEEDS.german, products.slice(at, at + 50));
+    await app.settled();
+  });
+  afterAll(() => app.close());
+
+  /** A client that has begun to take a download, and the server's end while it does. */
+  async function stopped(downloadsEnd: number): Promise<{ download: IncomingMessage; ended: Promise<void> }> {
+    const { engines, follower, folder } = app;
+    const loader = makeLoader(engines.log, follower, folder);
+    const exporter = makeExporter(engines, follower);
+    const feeds = new RenderedFeeds(exporter, join(folder, 'spool'), 1024 ** 3);
+    const http = await app.again({ loader, exporter, feeds });
+    await http.listen(0, '127.0.0.1');
+    const url = await http.getUrl();
+    const asked = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);
+    const [download] = (await once(asked, 'response')) as [IncomingMessage];
+    const ended = stopServing({ app: http, loader, exporter, feeds }, downloadsEnd);
+    await refusing(url);
+    return { download, ended };
+  }
+
+  it('lets a client that goes on taking it have all of it', async () => {
+    const { download, ended } = await stopped(60_000);
+    expect(JSON.parse(await text(download))).toMatchObject({ productHeader: { totalHits: products.length } });
+    await ended;
+  });
+
+  it('breaks it off when its time is over', async () => {
+    const { download, ended } = await stopped(20);
+    await ended;
+    await expect(text(download)).rejects.toThrow('aborted');
+  });
+});
+
+/** Resolves when a server takes no more connections. */
+async function refusing(url: string): Promise<void> {
+  const isTaken = async (): Promise<boolean> => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const taken = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    return taken;
+  };
+  while (await isTaken());
+}

@@ -1,5 +1,6 @@
 import { networkSchema } from '../../src/directory/network-file';
-import { type Start } from '../../src/ops/serve';
+import { readConfig } from '../../src/config';
+import { serve, type Start } from '../../src/ops/serve';
 import { settingsTable } from '../../src/settings';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
@@ -145,6 +146,22 @@ describe('affilog serve', () => {
     const { code, err } = await run(['serve'], {}, { start });
     expect(code).toBe(1);
     expect(err).toMatch(/^affilog: TypeError: x is undefined\naffilog: {5}at /);
+  });
+
+  it('does not wait for what cannot be stopped in time', async () => {
+    const stuck: Start = async () => ({ stop: () => new Promise(() => undefined) });
+    const said: string[] = [];
+    const options = { roles: ['projector'], demo: false } as const;
+    const serving = serve(
+      stuck,
+      readConfig({}),
+      options,
+      AbortSignal.timeout(20),
+      (line) => said.push(line),
+      20,
+    );
+    await expect(serving).resolves.toBeUndefined();
+    expect(said).toEqual(['running projector']);
   });
 
   it('fails when what it has started cannot be stopped', async () => {

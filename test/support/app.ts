@@ -53,6 +53,8 @@ export class TestApp {
     readonly again: (others?: Partial<AppParts>) => Promise<NestFastifyApplication>,
     readonly exporter: Exporter,
     readonly feeds: RenderedFeeds,
+    /** The data folder. */
+    readonly folder: string,
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
@@ -111,6 +113,7 @@ export class TestApp {
       again,
       exporter,
       feeds,
+      dataDir,
     );
     if (!paused) await app.project();
     return app;
