@@ -213,19 +213,21 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
   const failures = new EventEmitter();
   try {
     const report = (failure: unknown) => failures.emit('failure', failure);
-    await world.runner({ report }, PROJECTIONS, { log: world.log, store: hasty }).start();
+    const runner = world.runner({ report }, PROJECTIONS, { log: world.log, store: hasty });
+    await runner.start();
     let told = 0;
-    for (const fault of [
-      { status: 429 },
-      'silence',
-      { status: 403, error: 'cluster_block_exception' },
-      { busy: () => true },
-      'cut',
+    for (const [fault, why] of [
+      [{ status: 429 }, 'it is overloaded'],
+      ['silence', 'it does not answer in time'],
+      [{ status: 403, error: 'cluster_block_exception' }, 'the disk is nearly full, or they are read-only'],
+      [{ busy: () => true }, 'it is overloaded'],
+      ['cut', 'it cannot be reached'],
     ] as const) {
       proxy.fault = ({ path }) => (path.includes('_bulk') ? fault : undefined);
       const failed = once(failures, 'failure');
       await world.happen(listed(`p${told++}`), listed(`p${told++}`));
       expect(await failed).toEqual([expect.any(EngineUnavailable)]);
+      expect(runner.trouble()).toContain(why);
       proxy.fault = () => undefined;
     }
     const position = await world.happen(listed(`p${told++}`));
@@ -236,6 +238,24 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
     await world.end();
     await hasty.close();
   }
+});
+
+test('what fills a generation waits twice as long as a minute of 429, which live writes do not (a second for a minute)', async () => {
+  const scaled = openElasticsearch(url, { patience: { write: 4_000 / 60, fill: 120_000 / 60 } });
+  const first = await scaled.create(OFFERS);
+  let until = Infinity;
+  proxy.fault = ({ path }) => {
+    if (!path.includes('_bulk') || performance.now() > until) return undefined;
+    until = Math.min(until, performance.now() + 1_000);
+    return { status: 429 };
+  };
+  await scaled.write({ ...target, generation: first.number }, puts(1), at(1));
+  await scaled.finish(first);
+  await scaled.swap(first);
+  expect(await everything()).toEqual(written(1));
+  until = Infinity;
+  await expect(scaled.write(target, puts(2), at(2))).rejects.toThrow(EngineUnavailable);
+  await scaled.close();
 });
 
 test('closing ends a write that waits', async () => {

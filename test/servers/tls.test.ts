@@ -54,7 +54,7 @@ describe('Servers that are reached by TLS with users in their URLs (operations, 
       const found = await fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`);
       expect(await found.json()).toMatchObject({ productHeader: { totalHits: 3 } });
     } finally {
-      await server.end();
+      expect(await server.end()).toBe(0);
     }
     expect(server.stderr).toBe('');
   });

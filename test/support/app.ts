@@ -75,7 +75,9 @@ export class TestApp {
     const { store } = engines;
     const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
     await follower.reached(position);
-    const readiness = await readinessOf(engines, follower);
+    const readiness = await readinessOf(engines, follower, {
+      projectorTrouble: async () => runner.trouble(),
+    });
     const exporter = makeExporter(engines, follower);
     const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>

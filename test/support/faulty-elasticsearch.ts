@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** A request as the proxy sees it. */
 export interface Asked {
@@ -19,6 +20,8 @@ export type Fault =
   /** The connection is cut before it is passed on, or after, so that only the answer is lost. */
   | 'cut'
   | 'lost'
+  /** Passed on so many ms later. */
+  | { readonly delay: number }
   /** Of a bulk, the operations of these places are refused for being too many (429), the others passed on. */
   | { readonly busy: (place: number) => boolean };
 
@@ -81,7 +84,8 @@ export class FaultyElasticsearch {
       answer(response, status, { error: { type: error, reason: 'as the test wants it' }, status });
       return;
     }
-    const busy = typeof fault === 'object' ? fault.busy : undefined;
+    if (typeof fault === 'object' && 'delay' in fault) await pause(fault.delay);
+    const busy = typeof fault === 'object' && 'busy' in fault ? fault.busy : undefined;
     const { status, body } = await this.pass(asked, request, busy);
     if (fault === 'lost') response.destroy();
     else answer(response, status, body);
