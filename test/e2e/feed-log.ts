@@ -22,9 +22,9 @@ export async function growthOf(
   const engines = await open(folder);
   const from = Number(await engines.log.head());
   return async (events, ended) => {
-    let hasEnded = false;
-    void ended?.then(() => (hasEnded = true));
-    while (!hasEnded && Number(await engines.log.head()) - from <= events) await turn();
+    const end = new AbortController();
+    void ended?.then(() => end.abort());
+    while (!end.signal.aborted && Number(await engines.log.head()) - from <= events) await turn();
     await engines.close();
   };
 }

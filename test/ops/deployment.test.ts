@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config';
@@ -101,5 +103,31 @@ describe('The Dockerfile', () => {
 
   it('starts the built program', () => {
     expect(dockerfile).toMatch(/^ENTRYPOINT \["node", "dist\/src\/main.js"\]$/m);
+  });
+});
+
+describe('npm run elasticsearch', () => {
+  it('says that there is no Java, and fails: what runs over a server is never left out in silence', () => {
+    const script = join(ROOT, 'test/servers/elasticsearch.mjs');
+    const run = spawnSync(process.execPath, [script, 'true'], { env: { PATH: '' }, encoding: 'utf8' });
+    expect([run.status, run.stdout, run.stderr]).toEqual([
+      1,
+      '',
+      'elasticsearch: there is no Java (17 or later is needed)\n',
+    ]);
+  });
+
+  it('says that there is no Maven, and fails', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'affilog-java-'));
+    const java = '#!/bin/sh\necho "java.home = /java" >&2\necho "java.specification.version = 17" >&2\n';
+    writeFileSync(join(folder, 'java'), java, { mode: 0o755 });
+    const script = join(ROOT, 'test/servers/elasticsearch.mjs');
+    const env = { PATH: folder, XDG_CACHE_HOME: folder };
+    const run = spawnSync(process.execPath, [script, 'true'], { env, encoding: 'utf8' });
+    expect([run.status, run.stderr]).toEqual([
+      1,
+      'elasticsearch: there is no Maven (mvn) to get Elasticsearch with\n',
+    ]);
+    rmSync(folder, { recursive: true });
   });
 });
