@@ -40,7 +40,7 @@ const titleAndText = ({ name, description }: PostedProduct) => [name, descriptio
 const CODES: readonly CodeKey[] = ['ean', 'mpn', 'sku', 'upc', 'isbn'];
 
 /** What there is to search. */
-interface Searched {
+export interface Searched {
   readonly products: readonly PostedProduct[];
   readonly network: KnownNetwork;
   /** Days on which products were posted, in milliseconds. */
@@ -145,20 +145,34 @@ export async function knownOffers(
 
 type Search = ReturnType<typeof clientOf>['search'];
 
+/** A search, and who asks. */
+interface RandomSearch {
+  readonly asked: Asked;
+  /** As the target has them. */
+  readonly keys: string;
+  readonly by: Client;
+}
+
+/** The same ones each time while the seed is the same. */
+export function randomSearches(searched: Searched): readonly RandomSearch[] {
+  const callers: fc.Arbitrary<Client> = fc.constantFrom('nord', 'preisblickAll', 'deals');
+  const cases = fc.tuple(searchesOf(searched), callers);
+  return fc
+    .sample(cases, { numRuns: SEARCHES, seed: SEED })
+    .map(([asked, by]) => ({ asked, keys: toKeys(asked), by }));
+}
+
 /** Asks random searches of the service and of the oracle; gives how many have found something. */
 export async function expectAnswers(
   search: Search,
   offers: readonly KnownOffer[],
-  { network, ...searched }: Searched,
+  searched: Searched,
 ): Promise<number> {
-  const callers: fc.Arbitrary<Client> = fc.constantFrom('nord', 'preisblickAll', 'deals');
-  const cases = fc.tuple(searchesOf({ network, ...searched }), callers);
   let found = 0;
-  for (const [asked, by] of fc.sample(cases, { numRuns: SEARCHES, seed: SEED })) {
-    const keys = toKeys(asked);
+  for (const { asked, keys, by } of randomSearches(searched)) {
     const { totalHits, products } = await search(keys, by);
     const answered = { totalHits, products: products.map((one) => one.offers.map(({ id }) => id)) };
-    const expected = answerOf(asked, by === 'nord' ? 'advertiser' : 'publisher', offers, network);
+    const expected = answerOf(asked, by === 'nord' ? 'advertiser' : 'publisher', offers, searched.network);
     expect({ keys, by, ...answered }).toEqual({ keys, by, ...expected });
     found += totalHits > 0 ? 1 : 0;
   }

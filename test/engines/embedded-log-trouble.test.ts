@@ -11,6 +11,9 @@ import { openToAppend } from '../../src/engines/embedded/log/schema';
 import { newEvent, newEvents } from '../contracts/event-log/events';
 import { type LogFolder, logFolder } from '../support/log-folder';
 
+/** What SQLite calls `synchronous=FULL`. */
+const FULL = 2;
+
 let temporary: LogFolder;
 beforeEach(async () => {
   temporary = await logFolder();
@@ -58,6 +61,19 @@ describe('appends at the same time', () => {
     await expect(appended).resolves.toMatchObject({ revision: 1 });
     await expect(log.append('feed-1', 1, [newEvent()])).rejects.toMatchObject({ name: 'EngineUnavailable' });
   });
+});
+
+test('every commit waits until the disk has it, over the connection that appends', () => {
+  const opened: DatabaseSyncInstance[] = [];
+  const writer = new LogWriter(temporary.file, (file) => {
+    const database = openToAppend(file);
+    opened.push(database);
+    return database;
+  });
+  writer.commit([pack('feed-1', NO_STREAM, [newEvent()])]);
+  const settings = ['synchronous', 'journal_mode'].map((name) => opened[0]?.prepare(`PRAGMA ${name}`).get());
+  expect(settings).toEqual([[FULL], ['wal']]);
+  writer.close();
 });
 
 describe('a disk that', () => {

@@ -10,6 +10,7 @@ import { Loader } from '../../src/products/load/loader';
 
 let log: EventLog;
 let folder: string;
+let feeds: Feeds;
 let loader: Loader;
 
 beforeEach(async () => {
@@ -26,7 +27,7 @@ afterEach(async () => {
 function makeLoader(): Loader {
   return new Loader({
     log,
-    feeds: new Feeds(log, join(folder, 'cache')),
+    feeds: (feeds = new Feeds(log, join(folder, 'cache'))),
     spoolFolder: join(folder, 'spool'),
     directory: new Directory(),
     reached: async () => true,
@@ -233,13 +234,39 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(await load(products, 'replace')).toMatchObject({ changes: 0 });
   });
 
-  test('of one feed waits for its turn, of another goes on', async () => {
-    const loads = await Promise.all([
-      ...Array.from({ length: 5 }, (_, at) => load([product('a', { price: at })], 'update', 22)),
-      load([product('a')], 'update', 23),
-    ]);
-    expect(loads.map(({ faults }) => faults.length)).toEqual([0, 0, 0, 0, 0, 0]);
+  test('of one feed waits for its turn', async () => {
+    const loads = await Promise.all(
+      Array.from({ length: 5 }, (_, at) => load([product('a', { price: at })])),
+    );
+    expect(loads.map(({ faults }) => faults.length)).toEqual([0, 0, 0, 0, 0]);
     expect((await events()).filter((event) => event.startsWith('ProductListed'))).toHaveLength(1);
-    expect(await events(23)).toEqual(['ProductListed a 1250', 'FeedImported']);
+  });
+
+  test('goes on while one of another feed waits for its turn, and while its body comes in', async () => {
+    const coming = await loader.open({
+      feedId: 22,
+      mode: 'update',
+      format: 'json',
+      directoryPosition: START,
+    });
+    await loader.write(coming, Buffer.from('{"products":['));
+    let endTurn = (): void => undefined;
+    const turn = new Promise<void>((resolve) => (endTurn = resolve));
+    const held = feeds.use(22, () => turn);
+    const waiting = load([product('a')]);
+
+    expect(await load([product('a')], 'update', 23)).toMatchObject({ changes: 1 });
+    expect(await events(22)).toEqual([]);
+
+    endTurn();
+    await Promise.all([held, waiting]);
+    await loader.write(coming, Buffer.from(`${JSON.stringify(product('b'))}]}`));
+    await loader.finish(coming);
+    expect(await events(22)).toEqual([
+      'ProductListed a 1250',
+      'FeedImported',
+      'ProductListed b 1250',
+      'FeedImported',
+    ]);
   });
 });

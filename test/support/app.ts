@@ -19,7 +19,7 @@ import { makeLoader } from '../../src/ops/loader';
 import { type Exporter } from '../../src/products/download/exporter';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { readinessOf } from '../../src/ops/readiness';
-import { ownEngines } from './engines';
+import { ownEngines, type TestedEngines } from './engines';
 
 /** A response as `inject` gives it. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
@@ -32,6 +32,8 @@ export interface TestAppOptions {
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
   /** The read models stand still until `project`. */
   readonly paused?: boolean;
+  /** By default those that the suite is run over. */
+  readonly engines?: TestedEngines;
 }
 
 export interface TestRequest {
@@ -60,7 +62,7 @@ export class TestApp {
   static async start(options: TestAppOptions): Promise<TestApp> {
     const { network, now = () => new Date(), settings = {}, paused = false } = options;
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
-    const own = await ownEngines(dataDir);
+    const own = await ownEngines(dataDir, options.engines);
     const config = readConfig({
       DATA_DIR: dataDir,
       BASE_URL: 'https://api.example',

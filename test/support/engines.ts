@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type SettingName } from '../../src/settings';
 
 /** What tests of the application run over: named by a jest configuration (`test/servers/`), else all SQLite. */
-interface TestedEngines {
+export interface TestedEngines {
   readonly log: 'sqlite' | 'eventstoredb';
   readonly store: 'sqlite' | 'elasticsearch';
 }
@@ -31,8 +31,10 @@ export interface OwnEngines {
  * Engines for an application whose data folder is this one. The EventStoreDB is the real client against our own
  * endpoint, over a log in the folder.
  */
-export async function ownEngines(dataDir: string): Promise<OwnEngines> {
-  const { log, store } = tested();
+export async function ownEngines(
+  dataDir: string,
+  { log, store }: TestedEngines = tested(),
+): Promise<OwnEngines> {
   const server = log === 'sqlite' ? undefined : await servedLog(join(dataDir, 'served.sqlite'));
   const search = store === 'sqlite' ? undefined : await servedStore();
   return {

@@ -1,0 +1,65 @@
+import { generateProducts } from '../../src/demo/generate';
+import { type TestApp } from '../support/app';
+import { type TestedEngines } from '../support/engines';
+import { REAL_PRODUCTS, type RealFeed, realFeeds } from '../support/real-products';
+import { TOKENS } from '../api/network';
+import { randomSearches, SEARCHES, SEED } from '../api/searches';
+import { appWith, twoFeeds } from '../api/two-feeds';
+import { appWithVouchers, randomListings } from '../api/voucher-listings';
+import { VOUCHER_TOKENS } from '../api/voucher-network';
+
+const ENGINES: readonly TestedEngines[] = [
+  { log: 'sqlite', store: 'sqlite' },
+  { log: 'eventstoredb', store: 'elasticsearch' },
+];
+const FORMATS = ['json', 'xml'] as const;
+
+function generatedFeeds(): readonly [RealFeed, RealFeed] {
+  process.stderr.write(`over generated products, since there is no ${REAL_PRODUCTS}\n`);
+  return [
+    { currency: 'EUR', language: 'en', products: [...generateProducts({ count: 800 })] },
+    { currency: 'SEK', language: 'sv', products: [...generateProducts({ count: 800, seed: 2 })] },
+  ];
+}
+
+/** Asks all targets, in JSON and in XML by turns, of both. */
+async function expectAlike(
+  [one, other]: readonly TestApp[],
+  asked: readonly { readonly path: string; readonly keys: string; readonly token: string }[],
+): Promise<void> {
+  for (const [at, { path, keys, token }] of asked.entries()) {
+    const target = `${path}.${FORMATS[at % 2] ?? ''}${keys}`;
+    const [here, there] = await Promise.all([one, other].map((app) => app?.get(target, { token })));
+    expect([target, there?.statusCode, there?.body]).toEqual([target, 200, here?.body]);
+  }
+}
+
+describe(`A SQLite, and an EventStoreDB with an Elasticsearch, that hold the same (SEARCH_SEED=${SEED})`, () => {
+  const apps: TestApp[] = [];
+  afterEach(async () => {
+    for (const app of apps.splice(0)) await app.close();
+  });
+
+  test(`answer ${SEARCHES} random searches alike to the byte (decisions P3 to P8)`, async () => {
+    const feeds = twoFeeds(realFeeds() ?? generatedFeeds());
+    for (const engines of ENGINES) apps.push(await appWith(feeds, { engines }));
+    const searches = randomSearches(feeds.searched);
+    await expectAlike(
+      apps,
+      searches.map(({ keys, by }) => ({ path: '/1.0/products', keys, token: TOKENS[by] })),
+    );
+  }, 300_000);
+
+  test(`answer ${SEARCHES} random listings alike to the byte (decisions V3 to V12)`, async () => {
+    for (const engines of ENGINES) apps.push((await appWithVouchers(SEED, { engines })).app);
+    const listings = randomListings(SEARCHES, SEED);
+    await expectAlike(
+      apps,
+      listings.map(({ target, client }) => ({
+        path: '/1.0/vouchers',
+        keys: target,
+        token: VOUCHER_TOKENS[client],
+      })),
+    );
+  }, 300_000);
+});
