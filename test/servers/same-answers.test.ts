@@ -24,12 +24,12 @@ function generatedFeeds(): readonly [RealFeed, RealFeed] {
 
 /** Asks all targets, in JSON and in XML by turns, of both. */
 async function expectAlike(
-  [one, other]: readonly TestApp[],
+  apps: readonly TestApp[],
   asked: readonly { readonly path: string; readonly keys: string; readonly token: string }[],
 ): Promise<void> {
   for (const [at, { path, keys, token }] of asked.entries()) {
     const target = `${path}.${FORMATS[at % 2] ?? ''}${keys}`;
-    const [here, there] = await Promise.all([one, other].map((app) => app?.get(target, { token })));
+    const [here, there] = await Promise.all(apps.map((app) => app.get(target, { token })));
     expect([target, there?.statusCode, there?.body]).toEqual([target, 200, here?.body]);
   }
 }
