@@ -1,23 +1,41 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openEngines } from '../../src/engines/open';
 import { removeFolder, Server, temporaryFolder } from '../support/server';
 
-const README = readFileSync(join(__dirname, '../../README.md'), 'utf8');
+const ROOT = join(__dirname, '../..');
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const run = promisify(execFile);
 
 interface Example {
   readonly command: string;
-  readonly answer: string;
+  /** What the text shows after it, if anything. */
+  readonly answer: string | undefined;
 }
 
-/** Each `curl` of the text with the answer shown after it. */
+/** Each `curl` of the text, in its order. */
 function examples(): Example[] {
-  const pairs = README.matchAll(/```sh\n(curl [\s\S]*?)```\s*```(?:json|xml)\n([\s\S]*?)```/g);
-  return [...pairs].map(([, command = '', answer = '']) => ({ command, answer: answer.trim() }));
+  const blocks = README.matchAll(/```sh\n([\s\S]*?)```(?:\s*```(?:json|xml)\n([\s\S]*?)```)?/g);
+  return [...blocks].flatMap(([, block = '', answer]) =>
+    block
+      .split(/^(?=curl )/m)
+      .filter((command) => command.startsWith('curl '))
+      .map((command) => ({ command, answer: answer?.trim() })),
+  );
 }
+
+/** The system's curl, which also tells the status, apart from the answer. */
+const CURL = `curl() { command curl -w '%{stderr}%{http_code}' "$@"; }`;
+
+/** What `npm start` does: it builds, then it serves. */
+const { scripts, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly scripts: { readonly start: string };
+  readonly bin: { readonly affilog: string };
+};
+const [BUILD, START = ''] = scripts.start.split(' && ');
 
 /** Times differ from run to run. */
 function timeless(text: string): string {
@@ -33,7 +51,7 @@ describe('the README', () => {
 
   beforeAll(async () => {
     folder = await temporaryFolder();
-    server = await Server.start(folder, { args: ['--demo'] });
+    server = await Server.start(folder, { command: START.split(' ') });
   }, 120_000);
 
   afterAll(async () => {
@@ -46,17 +64,33 @@ describe('the README', () => {
     expect(README).toMatch(/^npm ci && npm test$/m);
   });
 
-  test('shows for each curl what the demonstration answers', async () => {
+  test('has a start that builds before it serves', () => expect(BUILD).toBe('npm run --silent build'));
+
+  test('names a program that runs by itself once it is built', async () => {
+    const { stdout } = await run(join(ROOT, bin.affilog), ['--help']);
+    expect(stdout).toMatch(/^Usage: affilog /);
+  });
+
+  test('has curls that are all answered, as it shows where it shows an answer', async () => {
     const tokens = server.said.filter((line) => line.startsWith('export ')).join('\n');
     expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
     const shown = examples();
-    expect(shown).toHaveLength(7);
+    expect(shown.map(({ answer }) => answer !== undefined)).toEqual([
+      ...[true, true, true, true, true],
+      ...[false, false, false, false, false, false, false],
+      ...[true, true],
+    ]);
     for (const { command, answer } of shown) {
-      const script = `${tokens}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
-      const { stdout } = await run('bash', ['-c', script]);
-      expect(timeless(stdout.replaceAll(server.url, 'http://127.0.0.1:3000'))).toBe(timeless(answer));
+      const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
+      const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder });
+      expect([command, stderr]).toEqual([command, '200']);
+      const said = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
+      if (answer === undefined) expect(said + command).toMatch(/^[{[\d]|^HTTP| -o /);
+      else expect(timeless(said)).toBe(timeless(answer));
     }
+    expect(await readFile(join(folder, 'feed-1001.csv'), 'utf8')).toMatch(/hello-1/);
+    expect(await readFile(join(folder, 'changes-1001.json'), 'utf8')).toMatch(/"hello-1"/);
   });
 
   test('is not all: the start shows calls to try at where it listens', async () => {
@@ -68,7 +102,7 @@ describe('the README', () => {
   test('is true of a second start: it finds the data and adds nothing', async () => {
     const before = await head();
     await server.end();
-    server = await Server.start(folder, { args: ['--demo'] });
+    server = await Server.start(folder, { command: START.split(' ') });
     expect(server.said).toEqual([`listening on ${server.url}`]);
     expect(await head()).toBe(before);
   });

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DIST } from './built';
 
+const ROOT = join(DIST, '..');
 const PROGRAM = join(DIST, 'src/main.js');
+const AFFILOG = [process.execPath, PROGRAM];
 
 /** What a run of the program came to. */
 export interface Ended {
@@ -25,10 +27,14 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-function launch(args: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
+/** A command of words, run in the project's folder. */
+function launch(
+  [program = '', ...args]: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): ChildProcess {
   if (!existsSync(PROGRAM)) throw new Error('the program is not built: run "npm run build" before this test');
   const env = { PATH: process.env.PATH ?? '', ...environment };
-  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 /** Runs the built program as users do, until it ends. */
@@ -36,7 +42,7 @@ export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  const child = launch(args, environment);
+  const child = launch([...AFFILOG, ...args], environment);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
@@ -58,11 +64,14 @@ export class Server {
     dataDir: string,
     options: {
       readonly args?: readonly string[];
+      /** Another command that starts it. */
+      readonly command?: readonly string[];
       readonly environment?: Readonly<Record<string, string>>;
     } = {},
   ): Promise<Server> {
     const environment = { LOG_LEVEL: 'warn', PORT: '0', DATA_DIR: dataDir, ...options.environment };
-    const child = launch(['serve', ...(options.args ?? [])], environment);
+    const { args = [], command = [...AFFILOG, 'serve'] } = options;
+    const child = launch([...command, ...args], environment);
     const errors = collect(child.stderr);
     const said: string[] = [];
     const lines = createInterface({ input: child.stdout ?? process.stdin });
