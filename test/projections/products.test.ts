@@ -24,7 +24,7 @@ const fieldsOf = (over: Partial<Product>, ...directory: readonly DirectoryEvent[
 
 describe('an offer', () => {
   test('is what its product was posted as', () => {
-    const described = project(products, [listed('a', 1250) as OfferEvent]);
+    const described = project(products, [listed('a', 1250)]);
     expect(described?.document).toEqual({
       feedId: FEED_ID,
       sourceProductId: 'a',
@@ -58,7 +58,7 @@ describe('an offer', () => {
   });
 
   test('is told by feed and sourceProductId (decisions P11)', () => {
-    const told = { ...(listed('a') as OfferEvent), stream: 'feed-7', position: '1' };
+    const told = { ...(listed('a')), stream: 'feed-7', position: '1' };
     expect(products.idOf(told)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
     expect(products.partitionOf?.(told)).toBe(7);
   });
