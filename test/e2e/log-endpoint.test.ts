@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { type AppendExpectedRevision, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client';
 import { ADVERTISER, folderWithNetwork, removeFolder, runProgram, Server } from '../support/server';
 
@@ -10,9 +12,8 @@ describe('A server with --esdb-port', () => {
   let client: EventStoreDBClient;
   beforeAll(async () => {
     folder = await folderWithNetwork();
-    server = await Server.start(folder, { args: ['--esdb-port', '0'] });
-    const url = /^the log can be read at (esdb:\S+)$/m.exec(server.said.join('\n'))?.[1] ?? '';
-    client = EventStoreDBClient.connectionString(url);
+    server = await Server.start(folder, { args: ['--esdb-port', '0', '--host', '0.0.0.0'] });
+    client = EventStoreDBClient.connectionString(urlOf(server));
   });
   afterAll(async () => {
     await client.dispose();
@@ -48,6 +49,16 @@ describe('A server with --esdb-port', () => {
     expect(types).toContain('OrganisationDefined');
   });
 
+  it('listens on the loopback interface alone, wherever it serves HTTP', async () => {
+    const { hostname, port } = new URL(urlOf(server).replace('esdb:', 'http:'));
+    expect(hostname).toBe('127.0.0.1');
+    // Another address of this machine.
+    expect((await fetch(server.url.replace(/\/\/[^:]+/, '//127.0.0.2'))).status).toBe(404);
+    await expect(once(connect(Number(port), '127.0.0.2'), 'connect')).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+    });
+  });
+
   it('refuses writes as not allowed', async () => {
     const written = client.appendToStream(FEED, jsonEvent({ type: 'Made', data: {} }), {
       expectedRevision: NO_EVENT,
@@ -56,8 +67,7 @@ describe('A server with --esdb-port', () => {
   });
 
   it('gives its log to a copy', async () => {
-    const [, url = ''] = /(esdb:\S+)/.exec(server.said.join('\n')) ?? [];
-    const copied = await runProgram(['log', 'copy', '--from', url, '--to', 'sqlite:'], {
+    const copied = await runProgram(['log', 'copy', '--from', urlOf(server), '--to', 'sqlite:'], {
       DATA_DIR: `${folder}/copy`,
     });
     expect(copied).toMatchObject({
@@ -66,3 +76,8 @@ describe('A server with --esdb-port', () => {
     });
   });
 });
+
+/** Where a server says that its log can be read. */
+function urlOf({ said }: Server): string {
+  return /^the log can be read at (esdb:\S+)$/m.exec(said.join('\n'))?.[1] ?? '';
+}

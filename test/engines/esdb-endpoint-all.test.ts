@@ -2,12 +2,14 @@ import { EventEmitter, once } from 'node:events';
 import {
   type AllStreamResolvedEvent,
   BACKWARDS,
+  binaryEvent,
   END,
   eventTypeFilter,
   excludeSystemEvents,
   type Filter,
   FORWARDS,
   type Position,
+  type ResolvedEvent,
   START,
   streamNameFilter,
 } from '@eventstore/db-client';
@@ -109,6 +111,43 @@ describe('all streams', () => {
     expect(((await next).value as AllStreamResolvedEvent).event!.position).toEqual(own.position);
     expect(checkpoints).toEqual([others[5], others[11]]);
     await subscription.unsubscribe();
+  });
+
+  test('unfiltered, live: all there is after a position, then what comes, in order', async () => {
+    const seen: bigint[] = [];
+    const subscription = tried.client.subscribeToAll({ fromPosition: positions[4]! });
+    subscription.once('caughtUp', () => {
+      void tried.client.appendToStream(`${tried.category}other`, [happened(), happened()]);
+    });
+    for await (const { event } of subscription) {
+      seen.push(event!.position.commit);
+      if (event!.streamId === `${tried.category}other` && event!.revision === 1n) break;
+    }
+
+    const commits = positions.map(({ commit }) => commit);
+    expect(seen.slice(0, 3)).toEqual(commits.slice(5));
+    expect(seen).toHaveLength(5);
+    expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : 1)));
+  });
+
+  test('follow links when that is asked for, read and subscribed to', async () => {
+    const links = `${tried.category}links-1`;
+    const to = Buffer.from(`1@${tried.category}voucher-1`);
+    const { position } = await tried.client.appendToStream(links, binaryEvent({ type: '$>', data: to }));
+    const named = ({ event, link }: ResolvedEvent) => [event?.streamId, event?.revision, link?.streamId];
+    const followed = [`${tried.category}voucher-1`, 1n, links];
+    const options = { resolveLinkTos: true };
+
+    const [read] = await collected(tried.client.readAll({ ...options, fromPosition: position! }));
+    expect(named(read!)).toEqual(followed);
+    for (const subscription of [
+      tried.client.subscribeToAll({ ...options, fromPosition: positions.at(-1)! }),
+      tried.client.subscribeToStream(links, { ...options, fromRevision: START }),
+    ]) {
+      const { value } = await subscription[Symbol.asyncIterator]().next();
+      expect(named(value as ResolvedEvent)).toEqual(followed);
+      await subscription.unsubscribe();
+    }
   });
 
   test.each([

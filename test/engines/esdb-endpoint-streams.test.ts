@@ -119,7 +119,15 @@ test('a link is followed when it is asked for, and leads nowhere when its event 
   expect(followed.map(({ link }) => link!.revision)).toEqual([0n, 1n, 2n, 3n]);
 });
 
-test('a client that takes nothing is sent no more than fits on the way', async () => {
+test.each<
+  [
+    string,
+    (client: EventStoreDBClient) => ReturnType<EventStoreDBClient['subscribeToStream' | 'subscribeToAll']>,
+  ]
+>([
+  ['a stream', (client) => client.subscribeToStream(tried.stream, { fromRevision: START })],
+  ['all streams', (client) => client.subscribeToAll({ fromPosition: START })],
+])('a client that takes nothing of %s is sent no more than fits on the way', async (_, subscribe) => {
   const text = 'x'.repeat(2_000);
   for (let n = 0; n < 20; n += 1)
     await tried.client.appendToStream(
@@ -128,7 +136,7 @@ test('a client that takes nothing is sent no more than fits on the way', async (
     );
   const proxy = await startFaultyProxy(tried.server.port);
   const slow = EventStoreDBClient.connectionString(`esdb://127.0.0.1:${proxy.port}?tls=false`);
-  const subscription = slow.subscribeToStream(tried.stream, { fromRevision: START });
+  const subscription = subscribe(slow);
   const [first] = (await once(subscription, 'readable')) as unknown[];
   // Answers come after whatever the server was able to send before.
   for (let n = 0; n < 20; n += 1) await slow.appendToStream(`${tried.stream}0`, happened());

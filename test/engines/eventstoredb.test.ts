@@ -18,6 +18,7 @@ eventLogContract('EventStoreDB over connections that are cut again and again', a
   return tried(`esdb://127.0.0.1:${proxy.port}?tls=false`, async () => {
     await proxy.close();
     await server.stop();
+    expect(proxy.seen.cut).toBeGreaterThan(0);
   });
 });
 

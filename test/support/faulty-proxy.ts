@@ -17,8 +17,8 @@ export interface FaultyProxy {
   readonly port: number;
   /** What happens from now on; may be set at any time. */
   readonly faults: Faults;
-  /** How many connections there were, and how many bytes the server has sent over them. */
-  readonly seen: { connections: number; bytes: number };
+  /** How many connections there were, how many of them `cutAfter` has cut, and how many bytes the server has sent. */
+  readonly seen: { connections: number; cut: number; bytes: number };
   /** Breaks all connections there are; new ones may be made. */
   cut(): void;
   /** Resolves when something is being held back. */
@@ -28,7 +28,7 @@ export interface FaultyProxy {
 
 export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
   const faults: Faults = { cutAfter: Infinity, mute: false, delay: 0 };
-  const seen = { connections: 0, bytes: 0 };
+  const seen = { connections: 0, cut: 0, bytes: 0 };
   const sockets = new Set<Socket>();
   const held = new EventEmitter();
   const server = createServer((client) => {
@@ -44,8 +44,10 @@ export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
         transform(chunk: Buffer, _, done) {
           carried += chunk.length;
           if (fromServer) seen.bytes += chunk.length;
-          if (carried > faults.cutAfter) cut();
-          else if (fromServer && faults.mute) held.emit('held');
+          if (carried > faults.cutAfter) {
+            seen.cut += 1;
+            cut();
+          } else if (fromServer && faults.mute) held.emit('held');
           else passed(chunk, faults.delay, done);
         },
       });

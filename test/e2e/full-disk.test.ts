@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { openEngines } from '../../src/engines/open';
+import { importNetwork } from '../../src/ops/import-network';
+import { generateProducts } from '../../src/demo/generate';
+import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
+import { readFeed } from './feed-log';
+
+const [FIRST, SECOND, THIRD] = [...generateProducts({ count: 3, categories: [{ id: '1' }] })];
+
+describe('a server that can write nothing (docs/operations.md, When something fails; decisions A12)', () => {
+  let folder: string;
+  let server: Server;
+  beforeAll(async () => {
+    folder = await folderWithNetwork();
+    server = await Server.start(folder, { environment: { LOG_LEVEL: 'silent' } });
+  });
+  afterAll(async () => {
+    expect(await server.end()).toBe(0);
+    await removeFolder(folder);
+  });
+
+  /** How large a file of the server may become: the system refuses to write beyond it. */
+  function limitFiles(bytes: number | 'unlimited'): void {
+    const { status } = spawnSync('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:`]);
+    expect(status).toBe(0);
+  }
+
+  async function post(...products: readonly unknown[]): Promise<string> {
+    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify({ products }),
+    });
+    return `${answer.status} ${answer.headers.get('retry-after')} ${await answer.text()}`;
+  }
+
+  /** How many products a search, and a download, have. */
+  async function found(path: 'products' | 'productsUnlimited'): Promise<number> {
+    const answer = await fetch(`${server.url}/1.0/${path};fid=22?token=${PUBLISHER}`);
+    const { productHeader } = (await answer.json()) as { productHeader?: { totalHits: number } };
+    return productHeader?.totalHits ?? -answer.status;
+  }
+
+  /** Something happens to the log by another process. */
+  async function happen(): Promise<void> {
+    const engines = await openEngines({
+      dataDir: folder,
+      eventLog: 'sqlite:',
+      readStore: 'sqlite:',
+      threads: false,
+    });
+    const organisations = [{ id: 77, kind: 'publisher', name: 'Later' }];
+    await importNetwork(engines.log, { organisations }, { at: new Date().toISOString() });
+    await engines.close();
+  }
+
+  /** What health says of the projector, once it says something of it, or nothing more. */
+  async function projector(isTold: boolean): Promise<unknown> {
+    for (;;) {
+      const answer = await fetch(`${server.url}/health/ready`);
+      const health = (await answer.json()) as object;
+      if ('projector' in health === isTold) return isTold ? [answer.status, health] : answer.status;
+    }
+  }
+
+  const listed = async () => [...(await readFeed(folder)).prices.keys()];
+  const DONE = '200 null {"errors":[]}';
+  const REFUSED = '500 5 {"errors":[{"code":"5","message":"Service not responding"}]}';
+
+  it('refuses posts and downloads, goes on finding, and does all again when it can', async () => {
+    expect(await post(FIRST)).toBe(DONE);
+    limitFiles(1);
+    expect(await post(SECOND)).toBe(REFUSED);
+    // More than is held in memory.
+    expect(await post(...Array.from({ length: 9_000 }, () => SECOND))).toBe(REFUSED);
+    expect(await listed()).toEqual([FIRST?.sourceProductId]);
+    expect(await found('products')).toBe(1);
+    expect(await found('productsUnlimited')).toBe(-500);
+    await happen();
+    const told = { projector: expect.stringMatching(/^the read store is not available: /) as string };
+    expect(await projector(true)).toMatchObject([200, told]);
+
+    limitFiles('unlimited');
+    expect(await projector(false)).toBe(200);
+    expect(await post(SECOND)).toBe(DONE);
+    expect(await post(...Array.from({ length: 9_000 }, () => THIRD))).toBe(DONE);
+    expect(await listed()).toEqual([FIRST, SECOND, THIRD].map((product) => product?.sourceProductId));
+    expect([await found('products'), await found('productsUnlimited')]).toEqual([3, 3]);
+  });
+});
