@@ -1,73 +1,132 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { type Position } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { type VoucherPost, Vouchers } from '../../src/vouchers/vouchers';
 import { DIST } from '../support/built';
-import { eventsOf, withLog } from '../support/temporary-log';
+import { startEsdbServer } from '../support/esdb-server';
+import { logFolder } from '../support/log-folder';
 import { AT, checked } from './posted';
 
-/** A process that ends itself by SIGKILL at that moment of its first append to a stream of the category. */
-async function killed(
-  file: string,
-  command: readonly ['post', VoucherPost] | readonly ['withdraw', number],
-  category: string,
-  when: 'before' | 'after',
-): Promise<void> {
-  const [verb, what] = command;
-  const script = join(__dirname, '../support/posting-voucher.cjs');
-  const told = [DIST, file, verb, JSON.stringify(what), category, when];
-  const [, signal] = (await once(
-    spawn(process.execPath, [script, ...told], { stdio: 'inherit' }),
-    'exit',
-  )) as [unknown, string | null];
-  expect(signal).toBe('SIGKILL');
+/** A log that several processes have open, by the name that these open it by. */
+interface SharedLog {
+  readonly log: EventLog;
+  readonly where: string;
+  readonly close: () => Promise<void>;
 }
 
-/** Events of the log in their order, those of ids left out. */
-async function written(log: EventLog): Promise<readonly string[]> {
-  return (await eventsOf(log)).map(({ type }) => type).filter((type) => type !== 'IdsAllotted');
-}
+const ENGINES: Readonly<Record<string, () => Promise<SharedLog>>> = {
+  SQLite: async () => {
+    const { file, remove } = await logFolder();
+    const { log } = await openLog(file, false);
+    return { log, where: file, close: () => log.close().then(remove) };
+  },
+  EventStoreDB: async () => {
+    const { url, stop } = await startEsdbServer();
+    const log = await openEventStoreDb(url);
+    return { log, where: url, close: () => log.close().then(stop) };
+  },
+};
 
-const SPRING = checked({}, 'spring');
-const CONTENTS = Array.from({ length: 100 }, (_, at) => checked({ title: `Offer ${at}` }, 'spring'));
+/** When a process is killed, and what of its voucher is in the log then. Over a server, which takes longer, half of them. */
+const MOMENTS = [
+  ['before it has an id', 'sequence', 'before', []],
+  ['when it has an id', 'sequence', 'after', []],
+  ['before the reservation', 'voucherkey', 'before', []],
+  ['between reservation and voucher', 'voucherkey', 'after', ['KeyReserved']],
+  ['just before the voucher', 'voucher', 'before', ['KeyReserved']],
+  ['when the voucher is written', 'voucher', 'after', ['KeyReserved', 'VoucherPublished']],
+] as const;
 
-describe('A process that is killed while it posts a voucher (ADR 11; decisions V2)', () => {
-  it.each([
-    ['before it has an id', 'sequence', 'before', []],
-    ['when it has an id', 'sequence', 'after', []],
-    ['before the reservation', 'voucherkey', 'before', []],
-    ['between reservation and voucher', 'voucherkey', 'after', ['KeyReserved']],
-    ['just before the voucher', 'voucher', 'before', ['KeyReserved']],
-    ['when the voucher is written', 'voucher', 'after', ['KeyReserved', 'VoucherPublished']],
-  ] as const)(
-    '%s leaves it so that of 100 that race afterwards one voucher comes out',
+describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
+  let shared: SharedLog;
+  let before: Position;
+  /** Each test has a program of its own. */
+  let programId = 100;
+  beforeAll(async () => {
+    shared = await ENGINES[engine]!();
+  });
+  afterAll(() => shared.close());
+  beforeEach(async () => {
+    before = await shared.log.head();
+    programId += 1;
+  });
+
+  const posted = (title: string): VoucherPost => ({ ...checked({ title }, 'spring'), programId });
+
+  /** Some of them differ, and are edits of what the others have made. */
+  const racing = () =>
+    Array.from({ length: 100 }, (_, at) => posted(at % 20 === 0 ? `Offer ${at}` : 'Offer'));
+
+  /** What another process says that does this; what ended it, if anything did. */
+  async function elsewhere(
+    command: readonly ['post', readonly VoucherPost[]] | readonly ['withdraw', number],
+    ...death: readonly string[]
+  ): Promise<{ readonly said: string; readonly signal: string | null }> {
+    const [verb, what] = command;
+    const script = join(__dirname, '../support/posting-voucher.cjs');
+    const args = [script, DIST, shared.where, verb, JSON.stringify(what), ...death];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exit = once(child, 'exit') as Promise<[unknown, string | null]>;
+    const said = await text(child.stdout);
+    const [, signal] = await exit;
+    return { said, signal };
+  }
+
+  /** Events of the test at hand in their order, those of ids left out. */
+  async function written(): Promise<readonly { readonly type: string; readonly stream: string }[]> {
+    const all: { type: string; stream: string }[] = [];
+    for await (const { events } of shared.log.readAll({ after: before, prefixes: ['voucher'] }))
+      all.push(...events);
+    return all;
+  }
+
+  const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
+
+  /** That of everything posted one voucher came out. */
+  async function expectOne(ids: readonly number[]): Promise<void> {
+    expect(new Set(ids).size).toBe(1);
+    const events = await written();
+    const first = typesOf(events).filter((type) => type !== 'VoucherRevised');
+    expect(first).toEqual(['KeyReserved', 'VoucherPublished']);
+    const streams = events.map(({ stream }) => stream).filter((stream) => stream.startsWith('voucher-'));
+    expect(new Set(streams)).toEqual(new Set([`voucher-${ids[0]}`]));
+  }
+
+  it('of 100 posts of one new sourceId that race in two processes one voucher comes out (decisions V2)', async () => {
+    const posts = racing();
+    const theirs = elsewhere(['post', posts.slice(50)]);
+    const vouchers = new Vouchers(shared.log);
+    const ours = await Promise.all(posts.slice(0, 50).map((post) => vouchers.post(post, AT)));
+    const ids = (await theirs).said.trim().split('\n').map(Number);
+    expect(ids).toHaveLength(50);
+    await expectOne([...ours.map(({ id }) => id), ...ids]);
+  });
+
+  it.each(MOMENTS.filter(([, , when]) => engine === 'SQLite' || when === 'after'))(
+    'a process that is killed %s leaves it so that of 100 that race afterwards one voucher comes out (ADR 11; decisions V2)',
     async (_, category, when, left) => {
-      await withLog(async (log, file) => {
-        await killed(file, ['post', SPRING], category, when);
-        expect(await written(log)).toEqual(left);
-        const processes = [new Vouchers(log), new Vouchers(log)];
-        const posts = CONTENTS.map((post, at) => processes[at % 2]!.post(post, AT));
-        expect(new Set((await Promise.all(posts)).map(({ id }) => id)).size).toBe(1);
-        const types = await written(log);
-        expect(types.filter((type) => type !== 'VoucherRevised')).toEqual([
-          'KeyReserved',
-          'VoucherPublished',
-        ]);
-        const streams = (await eventsOf(log)).map(({ stream }) => stream);
-        expect(new Set(streams.filter((stream) => stream.startsWith('voucher-'))).size).toBe(1);
-      });
+      const { signal } = await elsewhere(['post', [posted('First')]], category, when);
+      expect([signal, typesOf(await written())]).toEqual(['SIGKILL', left]);
+      const processes = [new Vouchers(shared.log), new Vouchers(shared.log)];
+      const posts = racing().map((post, at) => processes[at % 2]!.post(post, AT));
+      await expectOne((await Promise.all(posts)).map(({ id }) => id));
     },
   );
 
-  it('when it has withdrawn one and not let go of its key, leaves it so that the next post is a new voucher', async () => {
-    await withLog(async (log, file) => {
-      const { id } = await new Vouchers(log).post(SPRING, AT);
-      await killed(file, ['withdraw', id], 'voucher', 'after');
-      const posts = [new Vouchers(log), new Vouchers(log)].map((vouchers) => vouchers.post(SPRING, AT));
-      const [one, other] = await Promise.all(posts);
-      expect([one!.id === id, one!.id === other!.id]).toEqual([false, true]);
-      expect((await written(log)).filter((type) => type === 'VoucherPublished')).toHaveLength(2);
-    });
+  it('a process that is killed when it has withdrawn one and not let go of its key leaves it so that the next post is a new voucher (ADR 11)', async () => {
+    const { id } = await new Vouchers(shared.log).post(posted('First'), AT);
+    expect(await elsewhere(['withdraw', id], 'voucher', 'after')).toMatchObject({ signal: 'SIGKILL' });
+    const posts = [new Vouchers(shared.log), new Vouchers(shared.log)].map((vouchers) =>
+      vouchers.post(posted('Second'), AT),
+    );
+    const [one, other] = await Promise.all(posts);
+    expect([one!.id === id, one!.id === other!.id]).toEqual([false, true]);
+    const types = typesOf(await written());
+    expect(types.filter((type) => type === 'VoucherPublished')).toHaveLength(2);
   });
 });
