@@ -277,9 +277,19 @@ Trolley-Koffer => Suitcases
 Adapter for travelling => Travel adapters
 `;
 
-/** What advertisers call categories, and the English name of the one that is meant. */
-export function sampleNames(): readonly { readonly name: string; readonly meant: string }[] {
-  return linesOf(NAMES).map((line) => {
+/** What an advertiser calls a category, and the English name of the one that is meant. */
+export interface MeantName {
+  readonly name: string;
+  readonly meant: string;
+}
+
+export function sampleNames(): readonly MeantName[] {
+  return namesIn(NAMES);
+}
+
+/** Reads lines of a name, an arrow, and the category that is meant. */
+export function namesIn(text: string): readonly MeantName[] {
+  return linesOf(text).map((line) => {
     const [name = '', meant = ''] = line.split(' => ');
     return { name, meant };
   });

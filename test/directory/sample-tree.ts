@@ -151,13 +151,18 @@ Travel | Reise
 
 /** The tree, each category with its names. */
 export function sampleTree(): readonly CategoryDefinition[] {
+  return treeIn(TREE, ['en', 'de']);
+}
+
+/** Reads a tree of two levels by lines, each with the names in these languages. */
+export function treeIn(text: string, languages: readonly string[]): readonly CategoryDefinition[] {
   let root: string | null = null;
-  return linesOf(TREE).map((line, index) => {
+  return linesOf(text).map((line, index) => {
     const isRoot = !line.startsWith(' ');
-    const [en = '', de = ''] = line.split('|').map((name) => name.trim());
+    const names = line.split('|').map((name, at) => [languages[at] ?? '', name.trim()] as const);
     const id = String(index + 1);
     if (isRoot) root = id;
-    return { id, parentId: isRoot ? null : root, names: { en, de } };
+    return { id, parentId: isRoot ? null : root, names: Object.fromEntries(names) };
   });
 }
 
