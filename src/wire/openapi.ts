@@ -17,7 +17,13 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
   const operations = services.flatMap(({ operations: its }) => its);
   return {
     openapi: '3.1.0',
-    info: { title: 'Affilog', version: '1.0', description: GENERAL },
+    info: {
+      title: 'Affilog',
+      version: '1.0',
+      description: GENERAL,
+      // As `package.json` says: none is given.
+      license: { name: 'All rights reserved', identifier: 'LicenseRef-All-rights-reserved' },
+    },
     servers: [{ url: baseUrl }],
     tags: services.map(({ description: { title, says } }) => ({ name: title, description: says })),
     security: [{ token: [] }],
