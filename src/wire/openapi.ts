@@ -22,7 +22,7 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
       version: '1.0',
       description: GENERAL,
       // As `package.json` says: none is given.
-      license: { name: 'All rights reserved', identifier: 'LicenseRef-All-rights-reserved' },
+      license: { name: 'All rights reserved', url: `${baseUrl}/docs` },
     },
     servers: [{ url: baseUrl }],
     tags: services.map(({ description: { title, says } }) => ({ name: title, description: says })),

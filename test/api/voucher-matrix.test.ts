@@ -1,6 +1,7 @@
 import { type Response, TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import {
+  DAY,
   idsOf,
   NOW,
   refusalOf,
@@ -15,6 +16,7 @@ import {
 interface Kind {
   readonly programId: number;
   readonly siteIds: readonly number[] | undefined;
+  readonly window: { readonly publishStartDate?: number; readonly publishEndDate?: number };
 }
 
 const OWNERS = ['nord', 'casa'] as const;
@@ -31,22 +33,39 @@ const SITES: Readonly<Record<VoucherClient, readonly number[]>> = {
 const connected = (siteId: number, programId: number) =>
   VOUCHER_NETWORK.connections.some((one) => one.siteId === siteId && one.programId === programId);
 
-/** Whether a voucher is for the eyes of a client (decisions V10). */
+/** Whether a voucher is for the eyes of a client (decisions V10, V18). */
 function sees(client: VoucherClient, kind: Kind): boolean {
   if (isOwner(client)) return ownerOf(kind) === client;
-  const { programId, siteIds } = kind;
+  const { programId, siteIds, window } = kind;
+  const { publishStartDate = NOW, publishEndDate = NOW } = window;
+  if (programId === PAUSED || publishStartDate > NOW || publishEndDate < NOW) return false;
   return SITES[client].some((site) => connected(site, programId) && (siteIds?.includes(site) ?? true));
 }
 
-const KINDS: readonly Kind[] = [101, 102, 103, 201].flatMap((programId) =>
+/** While the vouchers are posted it is active, afterwards paused. */
+const PAUSED = 104;
+
+/** Publication windows: open, of now, and two that now is outside of. */
+const WINDOWS = [
+  {},
+  { publishStartDate: NOW, publishEndDate: NOW + DAY },
+  { publishStartDate: NOW + 1 },
+  { publishEndDate: NOW - 1 },
+] as const;
+
+const KINDS: readonly Kind[] = [101, 102, 103, PAUSED, 201].flatMap((programId) =>
   [undefined, [1101], [1102], [1201], [1202], [1203], [1101, 1202], [1202, 1203]]
     .filter((siteIds = []) => siteIds.every((siteId) => connected(siteId, programId)))
-    .map((siteIds) => ({ programId, siteIds })),
+    .flatMap((siteIds) => WINDOWS.map((window) => ({ programId, siteIds, window }))),
 );
+
+/** What is posted of a voucher; its word is one that no other has. */
+const fieldsOf = ({ window, ...kind }: Kind, word: string) => ({ ...kind, ...window, description: word });
 
 let app: TestApp;
 const { get, list, remove, post } = voucherClientOf(() => app);
 const known = new Map<number, Kind>();
+const words = new Map<number, string>();
 let ids: readonly number[];
 
 const bulk = (client: VoucherClient, vouchers: readonly object[]) =>
@@ -54,16 +73,22 @@ const bulk = (client: VoucherClient, vouchers: readonly object[]) =>
 
 beforeAll(async () => {
   app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
+  const programs = VOUCHER_NETWORK.programs.map((one) => ({ ...one, status: 'active' }));
+  await app.import({ ...VOUCHER_NETWORK, programs });
   for (const owner of OWNERS) {
     const own = KINDS.filter((kind) => ownerOf(kind) === owner);
     const posted = Array.from({ length: COUNT }, (_, place) => own[place % own.length]!);
     const answer = await bulk(
       owner,
-      posted.map((kind, place) => voucher({ ...kind, sourceId: `s${place}` })),
+      posted.map((kind, place) => voucher({ ...fieldsOf(kind, `${owner}${place}`), sourceId: `s${place}` })),
     );
-    answer.json<{ id: number }[]>().forEach(({ id }, place) => known.set(id, posted[place]!));
+    answer.json<{ id: number }[]>().forEach(({ id }, place) => {
+      known.set(id, posted[place]!);
+      words.set(id, `${owner}${place}`);
+    });
   }
   ids = [...known.keys()].sort((a, b) => b - a);
+  await app.import(VOUCHER_NETWORK);
   await app.settled();
 });
 afterAll(() => app.close());
@@ -112,15 +137,19 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
     expect([...inXml].map(([, id]) => Number(id))).toEqual(theirs(client));
   });
 
-  it('finds each of them by its id alone, and none of the others', async () => {
-    const found: number[] = [];
-    const tried = ids.filter((_, place) => place % 19 === 0);
-    await statuses(tried, async (id) => {
-      const answer = await get(`;id=${id}`, client);
-      found.push(...idsOf(answer.json()));
-      return answer;
-    });
-    expect(found.toSorted((a, b) => b - a)).toEqual(theirs(client).filter((id) => tried.includes(id)));
+  it('finds each of them by its id and by its word, and none of the others, asked for with their like or alone', async () => {
+    const listing = (all: readonly number[]): readonly string[] => [
+      `;id=${all.join(',')}`,
+      `;keywords=${all.map((id) => words.get(id)!).join(',')}`,
+    ];
+    const seen = theirs(client);
+    const unseen = ids.filter((id) => !sees(client, known.get(id)!));
+    for (const wanted of [seen, []])
+      for (const keys of listing(wanted.length > 0 ? seen : unseen))
+        expect(idsOf(await list(keys, client))).toEqual(wanted);
+    for (const id of ids.filter((_, place) => place % (OVER_SERVERS ? 100 : 20) === 0))
+      for (const keys of listing([id]))
+        expect([keys, idsOf(await list(keys, client))]).toEqual([keys, seen.filter((one) => one === id)]);
   });
 
   it('is told versions of its own alone (decisions V17)', async () => {
@@ -135,8 +164,10 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
     const head = await app.engines.log.head();
     const others = foreign(client);
     expect([...(await statuses(others.filter(isTried), (id) => remove(id, client)))]).toEqual([400]);
-    const edit = (id: number) => voucher({ ...known.get(id), title: 'Mine', sourceId: String(id) });
-    expect(refusalOf(await post(edit(others[0]!), client)).codes).toBe('400 102');
+    const edit = (id: number) =>
+      voucher({ ...fieldsOf(known.get(id)!, 'mine'), title: 'Mine', sourceId: String(id) });
+    for (const id of others.filter((_, place) => place % 50 === 0))
+      expect(refusalOf(await post(edit(id), client)).codes).toBe('400 102');
     const answer = await bulk(client, others.map(edit));
     // Publishers are refused as a whole (decisions V18).
     const refusals = isOwner(client) ? answer.json<Refused[]>() : [answer.json<Refused>()];
