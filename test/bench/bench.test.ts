@@ -63,6 +63,8 @@ describe('the benchmark', () => {
       'cursor oldest first': 0.8,
       'cursor by price': 0.8,
       'fan-out': 1,
+      'fan-out to nothing': 1,
+      'fan-out from nothing': 1,
       'esdb-append': 0.8,
       'esdb-subscribe': 0.8,
     });
