@@ -190,6 +190,17 @@ describe('pages of a download (decisions P17, X50)', () => {
   });
 });
 
+it('pages of a download in CSV have the columns of the whole feed, custom fields too (decisions P16)', async () => {
+  const headerOf = async (keys: string): Promise<string> => {
+    const { body } = await get(`;fid=${german};format=csv;csvFlattenFields=true${keys}`);
+    return body.slice(0, body.indexOf('\r\n'));
+  };
+  const whole = await headerOf('');
+  expect(whole).toContain('"(field)Cable","(field)Colour","fields"');
+  // One product alone has custom fields.
+  for (let page = 1; page <= 4; page += 1) expect(await headerOf(`;page=${page};pageSize=7`)).toBe(whole);
+});
+
 describe('the ETag of a download (decisions P17)', () => {
   const etagOf = async (keys: string, headers = {}, token: string = TOKENS.preisblick) =>
     String((await get(keys, headers, token)).headers.etag);

@@ -50,6 +50,7 @@ describe('the benchmark', () => {
       'million csv first byte': 1,
       'million csv': 1,
       'million csv memory': 1,
+      'million flattened csv first byte': 1,
       'feed-restart': 1,
       'feed-restart fold': 1,
       'bulk-json': 0.4,
