@@ -7,6 +7,9 @@ import { waitForPosition } from './wait';
 
 const TARGET = { collection: products.collection.name };
 
+/** Sets of names of custom fields read at once: each comes with a whole product. */
+const SETS_AT_ONCE = 1_000;
+
 /** Milliseconds that prices may be behind the products they are of. */
 const PATIENCE = 2_000;
 
@@ -14,9 +17,24 @@ const PATIENCE = 2_000;
 export function feedSource(store: ReadStore): FeedSource {
   return {
     async *snapshot(feedId, which) {
-      const visible = { all: [], visible: [visibility(1)], hidden: [visibility(0)] }[which];
-      for await (const { found, ...facts } of store.snapshot(TARGET, inFeed(feedId, ...visible)))
+      for await (const { found, ...facts } of store.snapshot(TARGET, shown(feedId, which)))
         yield { offers: found.map(toOffer), ...facts };
+    },
+    async customFields(feedId, which) {
+      await store.refresh(TARGET);
+      const names = new Set<string>();
+      const wanted = {
+        filter: shown(feedId, which),
+        groupBy: 'fieldNames' satisfies ProductField,
+        size: SETS_AT_ONCE,
+      };
+      for (let next: { readonly after?: string } | undefined = {}; next !== undefined;) {
+        const answer = await store.countGroups(TARGET, { ...wanted, ...next });
+        for (const { one } of answer.groups)
+          for (const { name } of toOffer(one).product.fields ?? []) names.add(name);
+        next = answer.next === undefined ? undefined : { after: answer.next };
+      }
+      return [...names].sort();
     },
     async offers(ids) {
       return (await store.get(TARGET, ids)).map(toOffer);
@@ -33,6 +51,10 @@ export function feedSource(store: ReadStore): FeedSource {
     prices: (ids) => pricesOf(store, ids),
     pricesUpTo: (position) => waitForPosition(store, [priceHistory], position, PATIENCE),
   };
+}
+
+function shown(feedId: number, which: 'all' | 'visible' | 'hidden'): Filter {
+  return inFeed(feedId, ...{ all: [], visible: [visibility(1)], hidden: [visibility(0)] }[which]);
 }
 
 function inFeed(feedId: number, ...conditions: readonly Filter[]): Filter {

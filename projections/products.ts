@@ -4,6 +4,7 @@ import { changeKey, mappedCategory, mappingKeys } from '../src/products/category
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';
 import { type StoredOffer } from '../src/products/offer';
+import { customFieldNames } from '../src/products/output-csv';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
@@ -24,6 +25,8 @@ const FIELDS = {
   groupId: 'column',
   /** One for all products with the same categories, each mapped to the same. */
   categorySet: 'column',
+  /** One for all products with custom fields of the same names; absent where there are none. */
+  fieldNames: 'column',
   spId: 'keyword',
   tdCategoryId: 'keyword',
   /** What its mapping hangs on. */
@@ -41,7 +44,7 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 2,
+    version: 3,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['price', 'modified'],
@@ -112,7 +115,8 @@ function fieldsOf(
     description: wordsOf(product.description),
   };
   if (inStock !== undefined) fields.inStock = inStock;
-  if (product.fields !== undefined) {
+  if (product.fields !== undefined && product.fields.length > 0) {
+    fields.fieldNames = digest(customFieldNames([product]));
     fields.field = product.fields.map(({ name, value }) => foldCase(`${name}=${value}`));
   }
   for (const [key, field] of DESCRIPTIVE) {

@@ -1,9 +1,10 @@
 import { parse } from 'csv-parse/sync';
 import { type Response, TestApp } from '../support/app';
+import { holdCall } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, FULL, product, refusals } from './posted';
 
-const { german, shared } = FEEDS;
+const { german, shared, swedish } = FEEDS;
 const AT = '2026-03-01T12:00:00.000Z';
 
 let app: TestApp;
@@ -251,4 +252,35 @@ it('format=json and format=xml win over the extension too (decisions X27)', asyn
     const { headers } = await get(`/1.0/products.${extension};fid=${german};format=${format}`);
     expect(headers['content-type']).toBe(`application/${format}; charset=utf-8`);
   }
+});
+
+it('a bulk download has the custom fields that the feed shows its caller, as they come and go (decisions P16, P13)', async () => {
+  const fieldsFor = async (token: string): Promise<readonly string[]> => {
+    const target = `/1.0/productsUnlimited;fid=${swedish};format=csv;csvFlattenFields=true`;
+    const { body } = await app.get(target, { token });
+    return [...body.slice(0, body.indexOf('\r\n')).matchAll(/"\(field\)([^"]*)"/g)].map(
+      ([, name = '']) => name,
+    );
+  };
+  const field = (...names: readonly string[]) => ({ fields: names.map((name) => ({ name, value: 'x' })) });
+  const hidden = { categories: [{ name: 'mapped to nothing' }] };
+  await post(swedish, [product('none'), product('a', field('B', 'A', 'B')), product('b', field('B', 'C'))]);
+  await post(swedish, [product('hidden', { ...field('D'), ...hidden }), product('gone', field('E'))]);
+  expect(await fieldsFor(TOKENS.preisblickAll)).toEqual(['A', 'B', 'C', 'E']);
+  expect(await fieldsFor(TOKENS.nord)).toEqual(['A', 'B', 'C', 'D', 'E']);
+  await app.delete(`/1.0/products;fid=${swedish};spId=gone`, { token: TOKENS.nord });
+  await post(swedish, [product('b', field('Ä'))]);
+  expect(await fieldsFor(TOKENS.preisblickAll)).toEqual(['A', 'B', 'Ä']);
+});
+
+it('columns are known when a download begins: a custom field that comes meanwhile has none (decisions P16)', async () => {
+  const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
+  const before = (await get(target)).body;
+  const held = holdCall(app.exporter, 'more', 2);
+  const sent = get(target);
+  await held.reached;
+  await post(german, [product('plain', { fields: [{ name: 'New', value: 'x' }] })]);
+  held.release();
+  expect((await sent).body).toBe(before);
+  expect((await get(target)).body).toContain('"(field)New"');
 });

@@ -8,7 +8,7 @@ import { type Block, blocksOf } from './blocks';
 import { type ChangeBounds, contentSince, type FeedContent, type ShownFeed } from './feed-content';
 import { type FeedFacts, feedFacts } from './feed-facts';
 import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
-import { customFieldsOf, onlyWith, outputOf, type OutputOptions } from './feed-output';
+import { onlyWith, outputOf, type OutputOptions } from './feed-output';
 import { type FeedBatch, type FeedSource } from './feed-source';
 import { nextSince, type Since } from './since';
 
@@ -161,12 +161,10 @@ export class Exporter {
     for (const id of [...this.exports.keys()]) await this.close(id);
   }
 
-  /** The columns have to be known before the first line: another snapshot is read for them, of the same checkpoint. */
+  /** The columns have to be known before the first line. */
   private async customFields({ request, feed }: Export): Promise<readonly string[] | undefined> {
     if (request.format !== 'csv' || !request.flatten) return undefined;
-    return await customFieldsOf(
-      this.options.source.snapshot(feed.feedId, feed.visibleOnly ? 'visible' : 'all'),
-    );
+    return await this.options.source.customFields(feed.feedId, feed.visibleOnly ? 'visible' : 'all');
   }
 
   private async reached(position: Position): Promise<void> {

@@ -1,8 +1,7 @@
 import { EngineUnavailable } from '../../kernel/event-log';
-import { customFieldNames } from '../output-csv';
 import { type Offer } from '../offer';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
-import { type FeedBatch, type FeedSource } from './feed-source';
+import { type FeedSource } from './feed-source';
 
 /** What products are told with. */
 export type OutputOptions = Pick<
@@ -29,15 +28,7 @@ function* joined(offers: readonly Offer[], view: OutputView): Generator<OutputPr
   for (const offer of offers) yield toOutput([offer], view);
 }
 
-/** Names of the custom fields of a feed (`docs/decisions.md#p16`). */
-export async function customFieldsOf(batches: AsyncIterable<FeedBatch>): Promise<readonly string[]> {
-  const names = new Set<string>();
-  for await (const { offers } of batches)
-    for (const name of customFieldNames(offers.map(({ product }) => product))) names.add(name);
-  return [...names].sort();
-}
-
-/** The same offers; a custom field that has no column, since it came between two snapshots, ends it. */
+/** The same offers; one that has a custom field without a column, since its names were asked for in another moment, ends it. */
 export async function* onlyWith(
   names: readonly string[],
   batches: AsyncIterable<readonly Offer[]>,

@@ -23,6 +23,8 @@ export interface Remapping {
 export interface FeedSource {
   /** A feed from one snapshot; the first batch is empty and comes at once. */
   snapshot(feedId: number, which: 'all' | 'visible' | 'hidden'): AsyncIterable<FeedBatch>;
+  /** The names of the custom fields that a feed's products have now, in the order of columns. */
+  customFields(feedId: number, which: 'all' | 'visible'): Promise<readonly string[]>;
   /** Those of these offers that there are, as they are now. */
   offers(ids: readonly string[]): Promise<readonly Offer[]>;
   /** Offers of a feed that a change of categories may concern. */
