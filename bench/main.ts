@@ -20,6 +20,7 @@ import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
+import { start } from './start';
 import { voucherCreate } from './voucher-create';
 import { voucherList } from './voucher-list';
 
@@ -34,6 +35,7 @@ const FIGURES = {
   'voucher-create': voucherCreate,
   'voucher-list': voucherList,
   million,
+  start,
   'feed-restart': feedRestart,
   'bulk-json': bulkJson,
   'bulk-xml': bulkXml,

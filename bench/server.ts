@@ -37,6 +37,12 @@ export class Server {
     return new Server(child, await originOf(child), dataDir);
   }
 
+  /** Starts it as `npm start` does, with the demonstration on an empty folder. */
+  static async startDemo(dataDir: string): Promise<Server> {
+    const child = launch(dataDir, ['serve', '--demo']);
+    return new Server(child, await originOf(child), dataDir);
+  }
+
   /** Runs another command of the program on the same folder, to its end. */
   async affilog(...args: readonly string[]): Promise<void> {
     await ended(launch(this.dataDir, args));

@@ -51,6 +51,8 @@ describe('the benchmark', () => {
       'million csv': 1,
       'million csv memory': 1,
       'million flattened csv first byte': 1,
+      'start first': 1,
+      'start later': 1,
       'feed-restart': 1,
       'feed-restart fold': 1,
       'bulk-json': 0.4,

@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { type NetworkFile } from '../../src/directory/network-file';
 import { tokenHash } from '../../src/directory/token';
 import { testRealCategories } from '../support/real-products';
+import { testNetworkExample } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './cli-run';
 
@@ -21,6 +23,21 @@ describe('affilog network import', () => {
       err: '',
     });
     expect((await directory()).feed(301)).toMatchObject({ name: 'Fjord all' });
+  });
+
+  testNetworkExample('takes the example as it is, and once', async (file) => {
+    const { feeds } = JSON.parse(readFileSync(file, 'utf8')) as NetworkFile;
+    expect(await run(['network', 'import', file], settings())).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^imported: \d+ events\n/),
+      err: '',
+    });
+    const imported = await directory();
+    expect(feeds?.length).toBeGreaterThan(0);
+    for (const { id, name } of feeds ?? []) expect(imported.feed(id)).toMatchObject({ name });
+    expect(await run(['network', 'import', file], settings())).toMatchObject({
+      out: 'nothing has changed\n',
+    });
   });
 
   it('prints a token made up once, and it is valid', async () => {

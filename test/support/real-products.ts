@@ -6,6 +6,7 @@ import { type PostedProduct } from '../../src/demo/posted-product';
 
 /** Where the real products lie, if they are there: a clone of the project alone has none. */
 export const REAL_PRODUCTS = join(__dirname, '../../../shared/data/products.json');
+const EXAMPLE = join(__dirname, '../../../shared/network.example.json');
 const REAL_CATEGORIES = join(__dirname, '../../../shared/data/categories.json.gz');
 
 export interface RealFeed {
@@ -77,6 +78,11 @@ export function testRealProducts(
 /** A test over a published tree of categories, which it is given the path of; left out where there is none. */
 export function testRealCategories(name: string, run: (file: string) => Promise<void>): void {
   testReal(name, REAL_CATEGORIES, () => (existsSync(REAL_CATEGORIES) ? REAL_CATEGORIES : undefined), run);
+}
+
+/** A test over the network file that is given as an example, which it is given the path of; left out where there is none. */
+export function testNetworkExample(name: string, run: (file: string) => Promise<void>): void {
+  testReal(name, EXAMPLE, () => (existsSync(EXAMPLE) ? EXAMPLE : undefined), run);
 }
 
 function testReal<T>(

@@ -1,0 +1,32 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Bench, type Figure, quantile, timed } from './harness';
+import { Server } from './server';
+
+/** Most milliseconds until the server says that it listens. */
+const GOALS = { first: 10_000, later: 2_000 } as const;
+const ROUNDS = 3;
+/** A round for each so many products: a small run is a trial. */
+const A_ROUND = 1000;
+
+/**
+ * Starts of the built program with the demonstration, until it says that it listens: on an empty folder, where it makes
+ * the demonstration network, and on that folder again. Medians of three.
+ */
+export async function start(bench: Bench): Promise<readonly Figure[]> {
+  const times: { first: number[]; later: number[] } = { first: [], later: [] };
+  for (let round = 0; round < Math.min(ROUNDS, Math.ceil(bench.count / A_ROUND)); round += 1) {
+    const dataDir = join(bench.folder, `start-${round}`);
+    for (const which of ['first', 'later'] as const) {
+      let server: Server | undefined;
+      times[which].push(await timed(async () => (server = await Server.startDemo(dataDir))));
+      await server?.stop();
+    }
+    await rm(dataDir, { recursive: true });
+  }
+  return (['first', 'later'] as const).map((which) => {
+    const measured = quantile(times[which], 0.5);
+    const limit = GOALS[which];
+    return { figure: `start ${which}`, measured, limit, ratio: limit / measured, goal: 1, unit: 'ms' };
+  });
+}
