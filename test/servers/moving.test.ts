@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections/index';
+import { searchProducts, searchWindow } from '../../projections/product-search';
 import { createDemo } from '../../src/ops/demo';
 import { copyLog } from '../../src/ops/copy-log';
 import { type Engines, openEngines } from '../../src/engines/open';
@@ -9,6 +10,15 @@ import { EVERYTHING } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { ownStore } from './server';
+
+const FEEDS = [1001, 1002, 2001, 2002] as const;
+/** By declared fields of every kind: words, texts, numbers, orders. */
+const SEARCHES = [
+  { orderBy: 'priceAsc' },
+  { orderBy: 'modificationDateDesc', minPrice: 5_000, maxPrice: 50_000 },
+  { q: ['kopfhörer'] },
+  { q: ['schwarz'], orderBy: 'priceDesc' },
+] as const;
 
 /** All documents of a read model, by their ids. */
 async function documents({ store }: Engines, collection: string): Promise<ReadonlyMap<string, string>> {
@@ -52,6 +62,12 @@ describe('Moving from one machine to the servers', () => {
       const expected = await documents(here, collection.name);
       expect(expected.size).toBeGreaterThan(0);
       expect(await documents(there, collection.name)).toEqual(expected);
+    }
+    for (const keys of SEARCHES) {
+      const criteria = { ...keys, feedIds: FEEDS, visibleOnly: true, window: searchWindow() };
+      const expected = await searchProducts(here.store, criteria);
+      expect(expected.total).toBeGreaterThan(0);
+      expect(await searchProducts(there.store, criteria)).toEqual(expected);
     }
   });
 });
