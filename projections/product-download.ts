@@ -1,6 +1,7 @@
 import { type Filter, type ReadStore } from '../src/kernel/read-store';
 import { type Offer, type StoredOffer } from '../src/products/offer';
-import { type FeedSource, type Remapping } from '../src/products/download/feed-source';
+import { type FeedSource } from '../src/products/download/feed-source';
+import { type Remapping } from '../src/products/remapped';
 import { priceHistory, pricesOf } from './price-history';
 import { type ProductField, products } from './products';
 import { waitForPosition } from './wait';

@@ -211,7 +211,8 @@ export class Runner {
     if (missing.length === 0) return;
     const { signal } = this.stopping;
     // What cannot be folded is parked: a server with most of its data is better than none.
-    await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true });
+    const onProgress = (): void => (this.failure = undefined);
+    await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true, onProgress });
   }
 
   private async missing(): Promise<readonly Projection[]> {
@@ -233,6 +234,7 @@ export class Runner {
   }
 }
 
+/** By its name: Node.js makes it of a class that tests do not share. */
 function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }

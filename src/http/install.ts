@@ -4,7 +4,7 @@ import { FailureFilter } from './failure-filter';
 import { PositionGuard } from './position-guard';
 import { RouteBook } from './route-book';
 import { type HttpOptions } from './service';
-import { TokenGuard } from './token-guard';
+import { AdmissionGuard } from './admission-guard';
 
 /** What browsers may send, and scripts of other origins may read (Document 1, Conventions 7). */
 const CORS = {
@@ -36,6 +36,6 @@ export function installHttp(app: NestFastifyApplication, options: HttpOptions): 
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   const stopping = watchConnections(fastify);
   app.enableCors(CORS);
-  app.useGlobalGuards(new TokenGuard(options, stopping), new PositionGuard(options));
+  app.useGlobalGuards(new AdmissionGuard(options, stopping), new PositionGuard(options));
   app.useGlobalFilters(new FailureFilter(options, routes));
 }

@@ -9,7 +9,7 @@ const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
 const MAX_WAIT = 2000;
 
-/** Lets a read through once it sees the position that it names, if it names one. */
+/** Lets a request through once what it reads shows the position that it names, if it names one. */
 export class PositionGuard implements CanActivate {
   constructor(private readonly options: HttpOptions) {}
 

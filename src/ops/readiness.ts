@@ -10,6 +10,8 @@ import { parkedCount } from './parked';
 
 /** How long whoever asks is kept by an engine that does not answer (ms). */
 const LOOK_MS = 2_000;
+/** Looks at the log that are remembered while the read models are behind. */
+const SAMPLES = 1000;
 
 interface ReadinessParts {
   /** Why the projector of this process does not get on; undefined while it does. */
@@ -29,8 +31,8 @@ export async function readinessOf(
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
-  /** What the log held when the read models were last seen to have all of it, and when that was. */
-  let mark = { position: start, at: now() };
+  /** What the log was seen to hold, and when, that the read models have not been seen to show: the oldest first. */
+  let unseen: readonly { readonly position: Position; readonly at: number }[] = [];
 
   const findHead = inTurn('the event log', () => log.head());
   const findModels = inTurn('the read store', async () => {
@@ -42,8 +44,9 @@ export async function readinessOf(
   /** For how long the read models have been behind the log, in seconds. */
   function behind(shown: Position, head: Position): number {
     const at = now();
-    if (shown >= mark.position) mark = { position: head, at };
-    return Math.round((at - mark.at) / 1000);
+    if (unseen.length < SAMPLES) unseen = [...unseen, { position: head, at }];
+    unseen = unseen.filter(({ position }) => position > shown);
+    return Math.round((at - (unseen[0]?.at ?? at)) / 1000);
   }
 
   return async () => {

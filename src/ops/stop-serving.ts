@@ -22,11 +22,10 @@ export async function stopServing(
   { app, loader, feeds, exporter }: Serving,
   downloadsEnd = DOWNLOADS_END_MS,
 ): Promise<void> {
-  const closed = app.close();
-  await loader.close();
   const late = setTimeout(() => void feeds.close(), downloadsEnd);
-  await closed;
+  const ends = await Promise.allSettled([app.close(), loader.close()]);
   clearTimeout(late);
-  await feeds.close();
-  await exporter.end();
+  // Whatever has failed, the rest is ended too.
+  ends.push(...(await Promise.allSettled([feeds.close()])), ...(await Promise.allSettled([exporter.end()])));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }

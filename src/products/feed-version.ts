@@ -17,7 +17,7 @@ export interface FeedVersion {
 
 /** What a read model shows of a feed at a position. */
 export interface FeedState {
-  /** The last event that changed anything in it, in the middle of a load too: other content, another position. */
+  /** The last event that may have changed anything in it, in the middle of a load too: other content, another position. */
   readonly content: Position;
   /** The version that has been published: absent until the first load has ended (`docs/decisions.md#x62`). */
   readonly version?: FeedVersion;
@@ -37,11 +37,14 @@ interface Closed {
  */
 export class FeedVersions {
   /** Of each feed, the last closing event looked at and what it closed: a feed may be posted unchanged for years. */
-  private readonly closed = new Map<number, { readonly revision: number; readonly closed: Closed }>();
-  /** Of each feed, by what state it was looked for, what mapped its products last. */
+  private readonly closed = new Map<
+    number,
+    { readonly revision: number; readonly closed: Closed | undefined }
+  >();
+  /** Of each feed, after what it was looked for, what has mapped its products since: for all who ask at a time. */
   private readonly mapped = new Map<
     number,
-    { readonly state: string; readonly by: FeedVersion | undefined }
+    { readonly after: string; readonly by: Promise<FeedVersion | undefined> }
   >();
 
   constructor(
@@ -56,14 +59,12 @@ export class FeedVersions {
     if (newest === undefined) return undefined;
     const closing = await lastClosing(this.log, newest);
     const closed = closing && (await this.closedBy(feedId, closing));
-    const content = isClosing(newest) ? closed?.content : newest.position;
-    if (content === undefined) return undefined;
+    const product = isClosing(newest) ? closed?.content : newest.position;
+    if (product === undefined) return undefined;
+    const mapping = await lastEventWhere(this.log, streamOf(MAPPING, feedId), isUpTo(position));
+    const content = mapping !== undefined && mapping.position > product ? mapping.position : product;
     if (closed === undefined) return { content };
-    const mapped = await this.mappedSince(feedId, { ...closed, content }, position);
-    return {
-      content: mapped !== undefined && mapped.position > content ? mapped.position : content,
-      version: mapped ?? closed.version,
-    };
+    return { content, version: await this.published(feedId, closed.version, mapping, position) };
   }
 
   /** The last load or deletion that changed products: one that found all of them unchanged is closed by an event alone. */
@@ -84,28 +85,45 @@ export class FeedVersions {
         if (from > (known?.revision ?? -1)) this.closed.set(feedId, { revision: from, closed });
         return closed;
       }
+    this.closed.set(feedId, { revision: from, closed: undefined });
     return undefined;
   }
 
-  /** The last change of categories or mappings that concerns products, since the feed was loaded. */
+  /**
+   * What the load or deletion that closed last has published, or what has mapped products of the feed since then; that is
+   * judged once, by the products there are when it is first asked.
+   */
+  private async published(
+    feedId: number,
+    loaded: FeedVersion,
+    mapping: RecordedEvent | undefined,
+    position: Position,
+  ): Promise<FeedVersion> {
+    const category = [...this.directory.categoryChanges.values()].findLast(isUpTo(position));
+    const mapped = mapping && { position: mapping.position, at: timeOf(mapping) };
+    const [newest = loaded] = [mapped, category]
+      .filter((one) => one !== undefined)
+      .sort((a, b) => (a.position > b.position ? -1 : 1));
+    if (newest.position <= loaded.position) return loaded;
+    const after = [loaded, mapped, category].map((one) => one?.position ?? START).join();
+    let known = this.mapped.get(feedId);
+    if (known?.after !== after) {
+      known = { after, by: this.mappedSince(feedId, loaded, newest) };
+      this.mapped.set(feedId, known);
+      known.by.catch(() => this.mapped.delete(feedId));
+    }
+    return (await known.by) ?? loaded;
+  }
+
   private async mappedSince(
     feedId: number,
-    { content, version }: Closed,
-    position: Position,
+    loaded: FeedVersion,
+    newest: FeedVersion,
   ): Promise<FeedVersion | undefined> {
-    const mapping = await lastEventWhere(this.log, streamOf(MAPPING, feedId), isUpTo(position));
-    const category = [...this.directory.categoryChanges.values()].findLast(isUpTo(position));
-    const last = [mapping?.position ?? START, category?.position ?? START];
-    if (last.every((one) => one <= version.position)) return undefined;
-    const state = [content, version.position, ...last].join();
-    const known = this.mapped.get(feedId);
-    if (known?.state === state) return known.by;
-    const isSeen = isUpTo(version.position);
-    const changes = await remappedSince(this.log, this.directory, feedId, isSeen);
-    const by =
-      changes === undefined ? category : await this.lastConcerning(feedId, changes.filter(isUpTo(position)));
-    this.mapped.set(feedId, { state, by });
-    return by;
+    const isSeen = isUpTo(loaded.position);
+    const changes = await remappedSince(this.log, this.directory, feedId, isSeen, MOST_CATEGORIES);
+    if (changes === undefined) return newest;
+    return this.lastConcerning(feedId, changes.filter(isUpTo(newest.position)));
   }
 
   /** The last of these changes that products hang on: all before it are of older versions. */
@@ -128,6 +146,9 @@ export class FeedVersions {
     return changes[found];
   }
 }
+
+/** Categories changed since a load beyond which they are taken to concern products of every feed. */
+const MOST_CATEGORIES = 100;
 
 /** Events read at once: one that closes a load may be large. */
 const BATCH = 20;

@@ -4,8 +4,14 @@ import { type CategoryDefinition, type MappingEvent } from '../directory/events'
 import { NO_STREAM, type Position, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { lastEventWhere } from '../kernel/last-event';
-import { type Remapping } from './download/feed-source';
 import { timeOf } from './feed-closings';
+
+/** What categories made of the products that were posted with them. */
+export interface Remapping {
+  readonly changes: readonly CategoryChange[];
+  /** Platform categories that have changed. */
+  readonly categoryIds: readonly string[];
+}
 
 /** A change of categories, or of what a feed maps to them, and what may concern the feed's products in it. */
 export interface Remapped extends Remapping {
@@ -16,19 +22,16 @@ export interface Remapped extends Remapping {
 /** The category of the stream of a feed's category mappings. */
 export const MAPPING = 'mapping';
 
-/** Categories changed beyond which it is not told what they concern. */
-export const MOST_CATEGORIES = 1000;
-
 /** Where something happened that may have been seen: it and all that was before it, or nothing after it. */
 type IsSeen = (event: { readonly position: Position; readonly at: string }) => boolean;
 
-/** What has not been seen, oldest first; undefined when so many categories have changed that it would take too long. */
+/** What has not been seen, oldest first; undefined when more categories have changed than are worth looking at. */
 export async function remappedSince(
   log: EventLog,
   directory: Pick<Directory, 'categories' | 'categoryChanges'>,
   feedId: number,
   isSeen: IsSeen,
-  mostCategories = MOST_CATEGORIES,
+  mostCategories: number,
 ): Promise<readonly Remapped[] | undefined> {
   const categories = [...directory.categoryChanges].filter(([, change]) => !isSeen(change));
   if (categories.length > mostCategories) return undefined;

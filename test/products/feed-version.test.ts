@@ -180,17 +180,41 @@ describe('the version of a feed (decisions P18, P19, X62)', () => {
     });
   });
 
-  test('is published by a change of so many categories that it is not told what they concern', async () => {
-    await withFeed(BARE, async ({ feed, directory, log, timeAt }) => {
+  test('is published by a change of so many categories that it is not told what they concern, and by mappings after it', async () => {
+    await withFeed({ names: ['Lamps'], categoryIds: [] }, async ({ feed, directory, log, map, timeAt }) => {
       await feed('ProductListed', 1);
       await feed('FeedImported', 2);
       const position = await append(log, 'category-1', 'CategoryDefined', 3);
-      for (let id = 0; id < 1000; id += 1)
+      for (let id = 0; id < 100; id += 1)
         directory.categoryChanges.set(String(id), { position, at: timeOf(3) });
       expect(await timeAt(position)).toBe(timeOf(2));
-      directory.categoryChanges.set('one more', { position, at: timeOf(3) });
-      await feed('ProductListed', 4);
-      expect(await timeAt(await log.head())).toBe(timeOf(3));
+      const oneMore = await append(log, 'category-1', 'CategoryDefined', 4);
+      directory.categoryChanges.set('one more', { position: oneMore, at: timeOf(4) });
+      expect(await timeAt(oneMore)).toBe(timeOf(4));
+      expect(await timeAt(await map('Lamps', 5))).toBe(timeOf(5));
+    });
+  });
+
+  test('is the same in the middle of a load, whatever mapping its products hang on from now on', async () => {
+    const bears = { names: ['Lamps'], categoryIds: [] as string[] };
+    await withFeed(bears, async ({ feed, map, timeAt }) => {
+      await feed('ProductListed', 1);
+      await feed('FeedImported', 2);
+      await map('Shelves', 3);
+      expect(await timeAt(await map('Lamps', 4))).toBe(timeOf(4));
+      bears.names = ['Shelves'];
+      expect(await timeAt(await feed('ProductRevised', 5))).toBe(timeOf(4));
+    });
+  });
+
+  test('is of other content after each mapping, also once a load has found nothing changed since', async () => {
+    await withFeed(BARE, async ({ feed, map, versions }) => {
+      const listed = await feed('ProductListed', 1);
+      expect(await versions.at(FEED_ID, listed)).toMatchObject({ content: listed });
+      const mapped = await map('Lamps', 2);
+      expect(await versions.at(FEED_ID, mapped)).toMatchObject({ content: mapped });
+      const closed = await feed('FeedImported', 3);
+      expect(await versions.at(FEED_ID, closed)).toMatchObject({ content: mapped });
     });
   });
 });
@@ -229,7 +253,7 @@ test('whatever copies are made when, what they lack is told by date, and what is
         const end = await log.head();
         for (let date = 0; date <= minute + 2; date += 1) {
           const since = { date: Date.parse(timeOf(date)) + BEHIND };
-          const { events } = await changesSince(log, directory, FEED_ID, since, end);
+          const { events } = await changesSince(log, directory, FEED_ID, since, end, 1000);
           expect(events.first).toBeLessThanOrEqual(steps.filter((step) => step.minute < date).length);
         }
         for (const [at, { position }] of steps.entries()) {

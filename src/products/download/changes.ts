@@ -4,8 +4,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { lastEventWhere } from '../../kernel/last-event';
 import { FEED, type FeedEvent } from '../feed';
 import { isClosing, lastClosing, timeOf } from '../feed-closings';
-import { remappedSince } from '../remapped';
-import { type Remapping } from './feed-source';
+import { type Remapping, remappedSince } from '../remapped';
 import { hasSeen, type Since } from './since';
 
 /** What has happened to a feed since a copy of it was made. */
@@ -23,7 +22,7 @@ export async function changesSince(
   feedId: number,
   since: Since,
   upTo: Position,
-  mostCategories?: number,
+  mostCategories: number,
 ): Promise<Changes> {
   const feed = streamOf(FEED, feedId);
   const [last, shown, remapped] = await Promise.all([

@@ -4,9 +4,9 @@ import { type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Offer } from '../offer';
 import { offerId } from '../offer-id';
-import { MOST_CATEGORIES } from '../remapped';
+import { type Remapping } from '../remapped';
 import { changesSince, factsChanged, touchedProducts } from './changes';
-import { type FeedSource, type Remapping } from './feed-source';
+import { type FeedSource } from './feed-source';
 import { type Since } from './since';
 
 /** What is sent: offers first; then what has gone, where changes are asked for. */
@@ -46,7 +46,7 @@ interface Sources {
   readonly bounds?: ChangeBounds;
 }
 
-const BOUNDS: ChangeBounds = { events: 10_000, categories: MOST_CATEGORIES };
+const BOUNDS: ChangeBounds = { events: 10_000, categories: 1000 };
 const READ_AT_ONCE = 500;
 
 /**

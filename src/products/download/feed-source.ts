@@ -1,7 +1,7 @@
-import { type CategoryChange } from '../../directory/categories';
 import { type Position } from '../../kernel/event';
 import { type Offer } from '../offer';
 import { type Prices } from '../output';
+import { type Remapping } from '../remapped';
 
 /** Some offers of a feed, in the order of their ids, and what they are some of. */
 export interface FeedBatch {
@@ -10,13 +10,6 @@ export interface FeedBatch {
   readonly total: number;
   /** They are surely as the log had them up to here. */
   readonly checkpoint: Position;
-}
-
-/** What categories made of the products that were posted with them. */
-export interface Remapping {
-  readonly changes: readonly CategoryChange[];
-  /** Platform categories that have changed. */
-  readonly categoryIds: readonly string[];
 }
 
 /** The read models, as downloads ask them. */

@@ -15,7 +15,7 @@ import { viewOf } from './view';
  * Lets a request through to a service's operation if its token does (`docs/decisions.md#a4`), and if its answer can
  * be given as it is wanted. Other paths need no token.
  */
-export class TokenGuard implements CanActivate {
+export class AdmissionGuard implements CanActivate {
   private readonly reflector = new Reflector();
   private readonly rateLimit: RateLimit;
 
