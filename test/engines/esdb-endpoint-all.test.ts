@@ -13,7 +13,10 @@ import {
   START,
   streamNameFilter,
 } from '@eventstore/db-client';
+import { Empty } from '@eventstore/db-client/generated/shared_pb';
+import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { begin, collected, happened } from '../support/esdb-events';
+import { RawEsdb } from '../support/raw-esdb';
 import { triedEsdb } from '../support/trying-esdb';
 
 const tried = triedEsdb();
@@ -86,6 +89,53 @@ describe('all streams', () => {
     );
     expect(checkpoint ?? seen.at(-1)!.event!.position).toEqual(last!.event!.position);
   });
+
+  describe.each(['forwards', 'backwards'] as const)(
+    'filtered, read %s as by other languages,',
+    (direction) => {
+      test.each<
+        [
+          string,
+          'stream' | 'type',
+          () => readonly string[] | string,
+          (stream: string, type: string) => boolean,
+        ]
+      >([
+        [
+          'streams with one of some prefixes',
+          'stream',
+          () => [`${tried.category}feed-`, `${tried.category}v`],
+          (stream) => /^(feed-|v)/.test(stream),
+        ],
+        [
+          'streams that match',
+          'stream',
+          () => `^${tried.category}(feeds|voucher)-\\d$`,
+          (stream) => /^(feeds|voucher)/.test(stream),
+        ],
+        ['types with a prefix', 'type', () => ['Product'], (_, type) => type.startsWith('Product')],
+        ['types that match', 'type', () => 'List.d$', (_, type) => type.endsWith('Listed')],
+        ['nothing', 'stream', () => [`${tried.category}none`], () => false],
+      ])('%s', async (_, on, by, isMeant) => {
+        const own = (await collected(tried.client.readAll())).flatMap(({ event }) =>
+          isOwn(event) ? [event!] : [],
+        );
+        const backwards = direction === 'backwards';
+        // Forwards a read begins with the position, backwards it ends before it.
+        const part = backwards ? own.slice(0, 6).toReversed() : own.slice(1);
+        const wanted = part.filter(({ streamId, type }) =>
+          isMeant(streamId.replace(tried.category, ''), type),
+        );
+        const filter = filterOf(on, by());
+        const position = backwards ? positions[6]! : positions[1]!;
+
+        const all = await readFiltered(filter, backwards, position, 1_000);
+        expect(all.filter((id) => own.some((event) => event.id === id))).toEqual(wanted.map(({ id }) => id));
+        if (on === 'stream') expect(all).toHaveLength(wanted.length);
+        expect(await readFiltered(filter, backwards, position, 2)).toEqual(all.slice(0, 2));
+      });
+    },
+  );
 
   test('filtered, live: what comes, and from time to time how far the log has come without it', async () => {
     const checkpoints: Position[] = [];
@@ -181,6 +231,40 @@ async function caughtUp(
     return { seen, checkpoint };
   } finally {
     await subscription.unsubscribe();
+  }
+}
+
+function filterOf(on: 'stream' | 'type', by: readonly string[] | string): ReadReq.Options.FilterOptions {
+  const expression = new ReadReq.Options.FilterOptions.Expression();
+  if (typeof by === 'string') expression.setRegex(by);
+  else expression.setPrefixList([...by]);
+  const filter = new ReadReq.Options.FilterOptions().setCount(new Empty());
+  return on === 'stream' ? filter.setStreamIdentifier(expression) : filter.setEventType(expression);
+}
+
+/** Ids of the events that a filtered read gives, which the client for Node.js does not offer. */
+async function readFiltered(
+  filter: ReadReq.Options.FilterOptions,
+  backwards: boolean,
+  { commit }: Position,
+  count: number,
+): Promise<readonly string[]> {
+  const raw = new RawEsdb(tried.server.port);
+  const { BACKWARDS: BACK, FORWARDS: ON } = ReadReq.Options.ReadDirection;
+  const from = new ReadReq.Options.Position()
+    .setCommitPosition(String(commit))
+    .setPreparePosition(String(commit));
+  try {
+    const responses = await raw.read((options) =>
+      options
+        .setAll(new ReadReq.Options.AllOptions().setPosition(from))
+        .setFilter(filter)
+        .setReadDirection(backwards ? BACK : ON)
+        .setCount(String(count)),
+    );
+    return responses.map((response) => response.getEvent()!.getEvent()!.getId()!.getString());
+  } finally {
+    raw.close();
   }
 }
 

@@ -1,47 +1,117 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreDBClient } from '@eventstore/db-client';
-import { Empty, StreamIdentifier, type UUID } from '@eventstore/db-client/generated/shared_pb';
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
-import { ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { credentials, status } from '@grpc/grpc-js';
+import { type AppendToStreamOptions, EventStoreDBClient } from '@eventstore/db-client';
+import { Empty, type UUID } from '@eventstore/db-client/generated/shared_pb';
+import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { openLog } from '../../src/engines/embedded/log/open-log';
+import { serveEsdb } from '../../src/engines/esdb-endpoint/serve-esdb';
 import { NO_STREAM } from '../../src/kernel/event';
+import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { collected, happened } from '../support/esdb-events';
+import { logFolder } from '../support/log-folder';
+import { decoded, encoded, ENCODINGS, identifierOf, RawEsdb } from '../support/raw-esdb';
+import { logBut } from '../support/temporary-log';
 import { triedEsdb } from '../support/trying-esdb';
 
 const tried = triedEsdb();
 
-test.each(['text', 'numbers'] as const)('ids come as the client wants them: as %s', async (encoding) => {
-  const event = happened();
-  await tried.client.appendToStream(tried.stream, event);
-  const uuids = new ReadReq.Options.UUIDOption();
-  if (encoding === 'text') uuids.setString(new Empty());
-  else uuids.setStructured(new Empty());
-  const id = (await readRaw(uuids)).at(0)!.getEvent()!.getEvent()!.getId()!;
+describe('to clients of other languages', () => {
+  let raw: RawEsdb;
+  beforeAll(() => {
+    raw = new RawEsdb(tried.server.port);
+  });
+  afterAll(() => raw.close());
 
-  expect(id.hasString()).toBe(encoding === 'text');
-  expect(textOf(id)).toBe(event.id);
-});
+  test.each(ENCODINGS)('ids come as they want them: as %s', async (encoding) => {
+    const event = happened();
+    await tried.client.appendToStream(tried.stream, event);
+    const ids = new ReadReq.Options.UUIDOption();
+    if (encoding === 'text') ids.setString(new Empty());
+    else ids.setStructured(new Empty());
+    const [read] = await raw.read((options) => ofStream(options).setUuidOption(ids));
 
-test.each<[string, (options: ReadReq.Options) => unknown]>([
-  ['without an encoding of ids', (options) => options.clearUuidOption()],
-  ['of nothing', (options) => options.clearStream()],
-  [
-    'of a stream without a name',
-    (options) => options.getStream()!.setStreamIdentifier(new StreamIdentifier()),
-  ],
-  ['of a stream by a filter', (options) => options.setFilter(new ReadReq.Options.FilterOptions())],
-  [
-    'of a subscription backwards',
-    (options) =>
-      options
-        .setSubscription(new ReadReq.Options.SubscriptionOptions())
-        .setReadDirection(ReadReq.Options.ReadDirection.BACKWARDS),
-  ],
-])('a read %s is refused', async (_, spoil) => {
-  const uuids = new ReadReq.Options.UUIDOption().setString(new Empty());
+    expect(decoded(read!.getEvent()!.getEvent()!.getId()!)).toEqual({ id: event.id, encoding });
+  });
 
-  await expect(readRaw(uuids, spoil)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+  test.each<[string, (encoding: UUID) => Promise<unknown>]>([
+    ['an append', (id) => raw.append(Buffer.from(tried.stream), id)],
+    [
+      'an append of many',
+      (id) => raw.batchAppend(Buffer.from(tried.stream), id, encoded(randomUUID(), 'text')),
+    ],
+  ])('ids of %s may come in either encoding, and are the same', async (_, append) => {
+    const ids = ENCODINGS.map((encoding) => [`f${randomUUID().slice(1)}`, encoding] as const);
+    for (const [id, encoding] of ids) await append(encoded(id, encoding));
+    const again = await append(encoded(ids[0]![0], ids[1]![1]));
+
+    const recorded = await collected(tried.client.readStream(tried.stream));
+    expect(recorded.map(({ event }) => event!.id)).toEqual(ids.map(([id]) => id));
+    expect(again).toBeDefined();
+  });
+
+  test.each(ENCODINGS)(
+    'an append of many is answered by the id that it came with: as %s',
+    async (encoding) => {
+      const correlation = `f${randomUUID().slice(1)}`;
+      const answer = await raw.batchAppend(
+        Buffer.from(tried.stream),
+        encoded(randomUUID(), 'text'),
+        encoded(correlation, encoding),
+      );
+
+      expect(decoded(answer.getCorrelationId()!)).toEqual({ id: correlation, encoding });
+      expect(answer.hasSuccess()).toBe(true);
+    },
+  );
+
+  test.each<[string, (options: ReadReq.Options) => unknown]>([
+    ['without an encoding of ids', (options) => options.clearUuidOption()],
+    ['of nothing', (options) => options.clearAll()],
+    [
+      'of a stream without a name',
+      (options) =>
+        ofStream(options)
+          .getStream()!
+          .setStreamIdentifier(identifierOf(Buffer.from(''))),
+    ],
+    [
+      'of a stream whose name is no text',
+      (options) => ofStream(options).getStream()!.setStreamIdentifier(identifierOf(NO_TEXT)),
+    ],
+    [
+      'of a stream by a filter',
+      (options) => ofStream(options).setFilter(new ReadReq.Options.FilterOptions()),
+    ],
+    ['by a filter of nothing', (options) => options.setFilter(new ReadReq.Options.FilterOptions())],
+    [
+      'of a subscription backwards',
+      (options) =>
+        options
+          .setSubscription(new ReadReq.Options.SubscriptionOptions())
+          .setReadDirection(ReadReq.Options.ReadDirection.BACKWARDS),
+    ],
+  ])('a read %s is refused', async (_, spoil) => {
+    await expect(raw.read(spoil)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+  });
+
+  test('an append is refused to a name that is no text, of an id that is none, and without what it needs to be read', async () => {
+    const id = encoded(randomUUID(), 'text');
+    const none = encoded('none', 'text');
+    const invalid = { code: status.INVALID_ARGUMENT };
+
+    await expect(raw.append(NO_TEXT, id)).rejects.toMatchObject(invalid);
+    await expect(raw.append(Buffer.from(tried.stream), none)).rejects.toMatchObject(invalid);
+    expect((await raw.batchAppend(NO_TEXT, id, id)).getError()!.getMessage()).toMatch(/not in UTF-8/);
+    const untyped = raw.append(Buffer.from(tried.stream), id, (event) => event.getMetadataMap().del('type'));
+    const refusal = (await untyped.catch((error: unknown) => error)) as ServiceError;
+    expect(refusal.metadata.getMap()).toMatchObject({
+      exception: 'missing-required-metadata-property',
+      'required-metadata-properties': 'type,content-type',
+    });
+    await expect(collected(tried.client.readStream(tried.stream))).rejects.toMatchObject({
+      type: 'stream-not-found',
+    });
+  });
 });
 
 test('a client that looks for a cluster finds this node alone', async () => {
@@ -50,6 +120,97 @@ test('a client that looks for a cluster finds this node alone', async () => {
   );
   expect(await discovering.appendToStream(tried.stream, happened())).toMatchObject({ success: true });
   await discovering.dispose();
+});
+
+describe('over a log in trouble', () => {
+  const CREDENTIALS = { username: 'admin', password: 'changeit' };
+  const WAYS: readonly [string, AppendToStreamOptions][] = [
+    ['append', { credentials: CREDENTIALS }],
+    ['append of many', {}],
+  ];
+  let append: EventLog['append'] | undefined;
+  let readStream: EventLog['readStream'] | undefined;
+  const reported: unknown[] = [];
+  let client: EventStoreDBClient;
+  const opened: (() => Promise<unknown>)[] = [];
+  beforeAll(async () => {
+    const { file, remove } = await logFolder();
+    const { log } = await openLog(file, false);
+    const troubled = logBut(log, {
+      append: (...args) => (append ?? log.append.bind(log))(...args),
+      readStream: (...args) => (readStream ?? log.readStream.bind(log))(...args),
+    });
+    const report = (error: unknown): unknown => reported.push(error);
+    const endpoint = await serveEsdb(troubled, { host: '127.0.0.1', port: 0, readOnly: false, report });
+    client = EventStoreDBClient.connectionString(endpoint.url);
+    opened.push(
+      remove,
+      () => log.close(),
+      () => endpoint.close(),
+      () => client.dispose(),
+    );
+  });
+  beforeEach(() => {
+    append = undefined;
+    readStream = undefined;
+  });
+  afterAll(async () => {
+    for (const close of opened.reverse()) await close();
+  });
+
+  test.each(WAYS)('an %s is unavailable while the log is, and made again when it is back', async (_, way) => {
+    append = () => Promise.reject(new EngineUnavailable('the disk is full'));
+    const tries = Array.from({ length: 3 }, (_try, n) =>
+      client.appendToStream(`${tried.stream}${n}`, happened(), way),
+    );
+    for (const outcome of await Promise.allSettled(tries))
+      expect(outcome).toMatchObject({
+        reason: { type: 'unavailable', message: expect.stringMatching(/the disk is full/) },
+      });
+
+    append = undefined;
+    expect(await client.appendToStream(tried.stream, happened(), way)).toMatchObject({ success: true });
+  });
+
+  test.each(WAYS)('an %s is told that its deadline is over', async (_, way) => {
+    await client.appendToStream(`${tried.stream}0`, happened(), way);
+    append = () => new Promise(() => undefined);
+    const late = { type: 'deadline-exceeded' };
+
+    await expect(
+      client.appendToStream(tried.stream, happened(), { ...way, deadline: 300 }),
+    ).rejects.toMatchObject(late);
+    append = undefined;
+    await expect(
+      client.appendToStream(`${tried.stream}1`, happened(), { ...way, deadline: -1_000 }),
+    ).rejects.toMatchObject(late);
+  });
+
+  test('a read is unavailable while the log is', async () => {
+    readStream = async function* () {
+      throw new EngineUnavailable('its file is damaged');
+    };
+
+    await expect(collected(client.readStream(tried.stream))).rejects.toMatchObject({
+      type: 'unavailable',
+      message: expect.stringMatching(/its file is damaged/),
+    });
+    expect(reported).toEqual([]);
+  });
+
+  test.each(WAYS)(
+    'an %s that fails by a fault of the program is told to it, and to clients as unknown',
+    async (_, way) => {
+      const fault = new Error('secret');
+      append = () => Promise.reject(fault);
+
+      await expect(client.appendToStream(tried.stream, happened(), way)).rejects.toMatchObject({
+        type: 'unknown',
+        message: expect.not.stringContaining('secret'),
+      });
+      expect(reported.splice(0)).toEqual([fault]);
+    },
+  );
 });
 
 describe('read-only', () => {
@@ -103,31 +264,11 @@ describe('read-only', () => {
   });
 });
 
-/** A read of the stream as clients of other languages make it. */
-async function readRaw(
-  uuids: ReadReq.Options.UUIDOption,
-  change: (options: ReadReq.Options) => unknown = () => undefined,
-): Promise<readonly ReadResp[]> {
-  const of = new ReadReq.Options.StreamOptions().setStart(new Empty());
-  of.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(tried.stream)));
-  const options = new ReadReq.Options().setStream(of).setCount('10').setNoFilter(new Empty());
-  change(options.setUuidOption(uuids));
-  const raw = new StreamsClient(`127.0.0.1:${tried.server.port}`, credentials.createInsecure());
-  try {
-    const responses: ReadResp[] = [];
-    for await (const response of raw.read(new ReadReq().setOptions(options)))
-      responses.push(response as ReadResp);
-    return responses;
-  } finally {
-    raw.close();
-  }
-}
+/** Bytes that are no UTF-8. */
+const NO_TEXT = Buffer.from([0x66, 0xff]);
 
-function textOf(id: UUID): string {
-  const numbers = id.getStructured();
-  if (numbers === undefined) return id.getString();
-  const digits = [numbers.getMostSignificantBits(), numbers.getLeastSignificantBits()].map((number) =>
-    BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0'),
-  );
-  return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+/** The stream of the test at hand, instead of all. */
+function ofStream(options: ReadReq.Options): ReadReq.Options {
+  const of = new ReadReq.Options.StreamOptions().setStart(new Empty());
+  return options.setStream(of.setStreamIdentifier(identifierOf(Buffer.from(tried.stream))));
 }

@@ -52,14 +52,15 @@ test('an append that is never answered is made again over another connection', a
   await log.append(stream, NO_STREAM, newEvents(1));
   proxy.faults.mute = true;
   const events = newEvents(2);
-  const others = Array.from({ length: 30 }, (_, n) => log.append(`${stream}${n}`, NO_STREAM, newEvents(2)));
   const appending = log.append(stream, 0, events);
+  const others = Array.from({ length: 30 }, (_, n) => log.append(`${stream}${n}`, NO_STREAM, newEvents(2)));
   await until(events.at(-1)!.id);
   // What was held back stays so: the old connection is there, and silent for ever.
   proxy.faults.mute = false;
 
   expect((await appending).revision).toBe(2);
   expect((await Promise.all(others)).map(({ revision }) => revision)).toEqual(others.map(() => 1));
+  await proxy.open(2);
   expect(await streamOf(direct, stream)).toHaveLength(3);
 });
 
@@ -75,6 +76,8 @@ test('a read that is never answered is made again over another connection', asyn
 
   expect(idsOf(await reading)).toEqual(idsOf(events));
   expect(await log.head()).toBe(await direct.head());
+  // Of reads and of appends: that which was left is closed.
+  await proxy.open(2);
 });
 
 test('a server killed and started again in the middle: each append once, each event told once and in order', async () => {
@@ -148,6 +151,14 @@ test('a server that is gone: EngineUnavailable after some patience, and as soon 
   await hasty.close();
 });
 
+test('a server without TLS that is asked for it is told apart from one that is away, at once', async () => {
+  const patient = { silence: 10_000, patience: 600_000 };
+  await expect(openEventStoreDb(`esdb://127.0.0.1:${server.port}`, patient)).rejects.toMatchObject({
+    name: 'EngineUnavailable',
+    message: expect.stringContaining('tls=false'),
+  });
+});
+
 test('two logs at one URL share a connection, and the first to be closed leaves it to the other', async () => {
   const other = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, HASTY);
   await Promise.all([
@@ -170,6 +181,7 @@ test('a log that is closed leaves nothing under way', async () => {
   expect(await appending).toBeInstanceOf(EngineUnavailable);
   expect(await waiting).toBeInstanceOf(EngineUnavailable);
   await expect(following).resolves.toBeDefined();
+  await proxy.open(0);
 });
 
 describe('a password in the URL is told to nobody', () => {

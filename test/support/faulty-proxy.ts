@@ -23,6 +23,8 @@ export interface FaultyProxy {
   cut(): void;
   /** Resolves when something is being held back. */
   holding(): Promise<void>;
+  /** Resolves when so many connections are open. */
+  open(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,6 +33,7 @@ export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
   const seen = { connections: 0, cut: 0, bytes: 0 };
   const sockets = new Set<Socket>();
   const held = new EventEmitter();
+  const ended = new EventEmitter();
   const server = createServer((client) => {
     seen.connections += 1;
     const upstream = connect(target, '127.0.0.1');
@@ -56,6 +59,7 @@ export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
       socket.on('error', cut).on('close', () => {
         sockets.delete(socket);
         cut();
+        ended.emit('ended');
       });
     }
     client.pipe(through(false)).pipe(upstream);
@@ -72,6 +76,9 @@ export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
     },
     holding: async () => {
       await once(held, 'held');
+    },
+    open: async (count) => {
+      while (sockets.size !== 2 * count) await once(ended, 'ended');
     },
     close: async () => {
       const closed = once(server, 'close');

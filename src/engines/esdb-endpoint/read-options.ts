@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
@@ -58,9 +59,11 @@ export function readOptions(request: ReadReq): ReadOptions {
 
 /** The name of a stream that is not nothing. Raises `Refusal`. */
 export function streamName(identifier: StreamIdentifier | undefined): string {
-  const name = Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
-  if (name === '') throw invalid('the name of the stream is missing');
-  return name;
+  const name = Buffer.from(identifier?.getStreamName_asU8() ?? []);
+  if (name.length === 0) throw invalid('the name of the stream is missing');
+  // Read all the same, names that differ could be one.
+  if (!isUtf8(name)) throw invalid('the name of the stream is not in UTF-8');
+  return name.toString('utf8');
 }
 
 function fromOf(options: ReadReq.Options, subscription: boolean): From {

@@ -33,6 +33,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Told of errors that are no answer to the client: faults of the program. */
+export type Report = (error: unknown) => void;
+
 /** An error as the status and trailers of a call, from which official clients make their errors. */
 export function toServiceError(error: unknown): ServiceError {
   const metadata = new Metadata();

@@ -6,7 +6,8 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb'
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { clusterOf, supportedMethods } from './features';
-import { asking, type Report, streamCalls } from './stream-calls';
+import { type Report } from './refusal';
+import { asking, streamCalls } from './stream-calls';
 import { Writer } from './writer';
 
 export interface EsdbOptions {

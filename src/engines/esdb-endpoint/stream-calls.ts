@@ -3,12 +3,9 @@ import { type handleUnaryCall, type sendUnaryData, type ServiceError } from '@gr
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { BatchAppend } from './batch-append';
 import { answerRead } from './read-call';
-import { Refusal, toServiceError } from './refusal';
+import { Refusal, type Report, toServiceError } from './refusal';
 import { answerAppend, answerDelete, answerTombstone } from './write-calls';
 import { type Writer } from './writer';
-
-/** Told of errors that are no answer to the client: faults of the program. */
-export type Report = (error: unknown) => void;
 
 /** The service `Streams` over a log; without a writer every write is refused. `closing` ends all calls. */
 export function streamCalls(
@@ -37,7 +34,7 @@ export function streamCalls(
   };
   return {
     read: (call) => until(call, answerRead(log, call, closing)),
-    batchAppend: (call) => until(call, new BatchAppend(writer, call, closing).answer()),
+    batchAppend: (call) => until(call, new BatchAppend(writer, call, closing, report).answer()),
     append: (call, send) =>
       answer(call, send, (to) => answerAppend(to, call.iterator({ destroyOnReturn: false }))),
     delete: (call, send) => answer(call, send, (to) => answerDelete(to, call.request)),

@@ -2,6 +2,7 @@ import { type EventData, type EventStoreDBClient, NO_STREAM as MISSING } from '@
 import { NO_STREAM, type NewEvent } from '../../kernel/event';
 import { type Appended, RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
 import { inTime } from '../../kernel/in-time';
+import { closeConnection } from './channel';
 import { Patience } from './patience';
 import { toPosition } from './records';
 import { isFinal, isReconnecting, marksOf, NoAnswer, unavailable } from './trouble';
@@ -62,6 +63,7 @@ export class Appender {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client.dispose();
+    closeConnection(this.#client);
   }
 
   async #appendInTurn(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
@@ -69,6 +71,7 @@ export class Appender {
     const patience = new Patience(this.timing.patience);
     for (let time = this.timing.silence; ; time *= 2) {
       if (this.#closed) throw unavailable(new NoAnswer('it has been closed'));
+      await this.#place();
       const client = this.#client;
       try {
         return await this.#tried(client, stream, expected, data, time);
@@ -80,6 +83,12 @@ export class Appender {
     }
   }
 
+  /** Waits until another append may be at work; `#tried` gives the place back. */
+  async #place(): Promise<void> {
+    if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#atWork += 1;
+  }
+
   async #tried(
     client: EventStoreDBClient,
     stream: string,
@@ -87,8 +96,6 @@ export class Appender {
     data: EventData[],
     time: number,
   ): Promise<Appended> {
-    if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#atWork += 1;
     try {
       if (this.#closed) throw new NoAnswer('it has been closed');
       const expectedRevision = expected === NO_STREAM ? MISSING : BigInt(expected);
@@ -115,6 +122,7 @@ export class Appender {
     this.#replaced += 1;
     this.#client = this.connect(this.#replaced);
     await client.dispose();
+    closeConnection(client);
   }
 }
 

@@ -1,5 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { UnusableUrl } from '../unusable-url';
+import { closeConnection, watchConnections } from './channel';
 
 /** Up to the hosts, as the client library finds them. */
 const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
@@ -37,6 +38,10 @@ export function clientFor(url: string): EventStoreDBClient {
         `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
       );
   }
+  return watchConnections(parsed(url));
+}
+
+function parsed(url: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(url);
   } catch {
@@ -80,16 +85,18 @@ export class ReadingClient {
   /**
    * Further calls go over a new connection, unless they do since a call that has failed began (`since`, of
    * `performance.now`). The others find out by themselves: a client that is disposed of would tell them that they have
-   * come to their end. When they have, nothing holds the client that was left.
+   * come to their end. When they have, the connection that was left is closed.
    */
   renew(since: number): void {
     if (this.#renewed >= since) return;
     this.#renewed = performance.now();
     this.#renewals += 1;
+    closeConnection(this.#current);
     this.#current = anotherClientFor(this.url, this.#renewals);
   }
 
   async close(): Promise<void> {
     await this.#current.dispose();
+    closeConnection(this.#current);
   }
 }

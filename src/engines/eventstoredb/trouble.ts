@@ -22,10 +22,10 @@ export function marksOf(error: unknown): Marks {
   };
 }
 
-/** Where trying again is of no use: the server has understood, and will not. */
+/** Where trying again is of no use: the server has understood and will not, or is not what the URL says. */
 export function isFinal(error: unknown): boolean {
   const { type, code } = marksOf(error);
-  return FINAL_TYPES.has(type ?? '') || FINAL_CODES.has(code ?? status.OK);
+  return FINAL_TYPES.has(type ?? '') || FINAL_CODES.has(code ?? status.OK) || misfit(error) !== undefined;
 }
 
 /** Where the client finds a new connection by itself. */
@@ -44,12 +44,23 @@ export function unavailable(error: unknown): EngineUnavailable {
 function whyNot(error: unknown): string {
   if (error instanceof NoAnswer) return error.message;
   const { type = '', code = status.UNKNOWN } = marksOf(error);
-  const message = error instanceof Error ? error.message : '';
-  const known = KINDS.get(type) ?? KINDS.get(code);
+  const message = messageOf(error);
+  const known = KINDS.get(type) ?? KINDS.get(code) ?? misfit(error);
   if (known !== undefined) return known;
-  if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
   if (isFinal(error)) return `it has refused a request (${type || status[code]})`;
   return `it cannot be reached (${/\bE[A-Z]{4,}\b/.exec(message)?.[0] ?? 'no connection'})`;
+}
+
+/** Why no connection can be made that would be of use, where the words of TLS tell it. */
+function misfit(error: unknown): string | undefined {
+  const message = messageOf(error);
+  if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
+  if (/wrong version number/i.test(message)) return 'it does not use TLS: the URL has to say tls=false';
+  return undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
 }
 
 const FINAL_TYPES: ReadonlySet<string> = new Set([
