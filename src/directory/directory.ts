@@ -18,6 +18,13 @@ interface View {
   readonly feeds: readonly FeedDefinition[];
 }
 
+/** A category was defined anew or removed: where, and when (ISO 8601). */
+export interface CategoryChanged {
+  readonly id: string;
+  readonly position: Position;
+  readonly at: string;
+}
+
 /**
  * The reference data, all of it in memory, folded from its events: small shared facts are joined when answering.
  * Streams may be folded in any order between them; a name of something that is not there yet waits for it.
@@ -26,12 +33,15 @@ export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
-  /** Where the last change of the category tree is that has been applied. */
-  treeChanged: Position = START;
-  /** When each category changed last, by its id, those that changed last at the end; removed ones too. */
-  readonly categoryChanges = new Map<string, { readonly position: Position; readonly at: string }>();
+  /** Every change of a category that has been applied, in the order of the log. */
+  readonly categoryChanges: CategoryChanged[] = [];
   /** Kept until something that they are made of changes. */
   private readonly views = new Map<string, View>();
+
+  /** Where the last change of the category tree is that has been applied. */
+  get treeChanged(): Position {
+    return this.categoryChanges.at(-1)?.position ?? START;
+  }
 
   organisation(id: number): OrganisationDefinition | undefined {
     return this.organisations.get(id);
@@ -161,9 +171,7 @@ export class Directory {
     const event = toDomainEvent(recorded) as DirectoryEvent;
     if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved') {
       const { id, at } = event.data;
-      this.treeChanged = recorded.position;
-      this.categoryChanges.delete(id);
-      this.categoryChanges.set(id, { position: recorded.position, at });
+      this.categoryChanges.push({ id, position: recorded.position, at });
     }
     return this.evolve(event);
   }

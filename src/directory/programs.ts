@@ -18,6 +18,7 @@ export class Programs {
   private readonly sites = new Map<number, SiteDefinition>();
   private readonly connected = new Multimap<number, number>();
   private readonly sitesByOrganisation = new Multimap<number, number>();
+  private readonly sitesEver = new Multimap<number, number>();
 
   get(id: number): Program | undefined {
     return this.programs.get(id);
@@ -48,6 +49,11 @@ export class Programs {
     return [...this.sitesByOrganisation.of(organisationId)].sort((a, b) => a - b);
   }
 
+  /** Ids of all sites that are or were an organisation's. */
+  sitesEverOf(organisationId: number): ReadonlySet<number> {
+    return this.sitesEver.of(organisationId);
+  }
+
   /** The ids of the programs a site is connected to, whether they are there or not. */
   connectionsOf(siteId: number): ReadonlySet<number> {
     return this.connected.of(siteId);
@@ -76,6 +82,7 @@ export class Programs {
         this.forgetSite(event.data.id);
         this.sites.set(event.data.id, event.data);
         this.sitesByOrganisation.add(event.data.organisationId, event.data.id);
+        this.sitesEver.add(event.data.organisationId, event.data.id);
         return;
       case 'SiteRemoved':
         this.forgetSite(event.data.id);

@@ -28,8 +28,13 @@ export async function lastEventWhere(
   return found;
 }
 
-/** The event of this revision, by default the last one. */
-async function eventAt(log: EventLog, stream: string, from?: number): Promise<RecordedEvent | undefined> {
+/** The event of this revision, by default the last one; undefined if there is none. */
+export async function eventAt(
+  log: EventLog,
+  stream: string,
+  from?: number,
+): Promise<RecordedEvent | undefined> {
+  if (from !== undefined && from < 0) return undefined;
   const options = { backwards: true, limit: 1, ...(from === undefined ? {} : { from }) };
   for await (const [event] of log.readStream(stream, options)) return event;
   return undefined;

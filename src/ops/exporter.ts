@@ -4,7 +4,7 @@ import { feedSource } from '../../projections/product-download';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { callsOver } from '../kernel/calls';
-import { Exporter, type ExporterOptions } from '../products/download/exporter';
+import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { FeedVersions } from '../products/feed-version';
 
@@ -18,7 +18,6 @@ export interface ExporterThreadData {
 export function makeExporter(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   follower: FollowedDirectory,
-  options: Pick<ExporterOptions, 'bounds'> = {},
 ): Exporter {
   const { directory } = follower;
   const source = feedSource(store);
@@ -28,7 +27,6 @@ export function makeExporter(
     versions: new FeedVersions(log, directory, source),
     directory,
     reached: (position, signal) => follower.reached(position, signal),
-    ...options,
   });
 }
 

@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { lastEventWhere } from '../kernel/last-event';
-import { type FeedClosing } from './feed';
+import { eventAt } from '../kernel/last-event';
+import { type FeedClosing, type ProductMeta } from './feed';
 
 const CLOSES: Readonly<Record<FeedClosing['type'], true>> = { FeedImported: true, ProductsDeleted: true };
 
@@ -10,39 +10,22 @@ export function isClosing({ type }: Pick<RecordedEvent, 'type'>): boolean {
   return type in CLOSES;
 }
 
-/** When an event happened, as it says itself: ISO 8601. */
-export function timeOf({ data }: Pick<RecordedEvent, 'data'>): string {
-  return (JSON.parse(data) as { readonly at: string }).at;
-}
-
 /**
- * The last load or deletion that had ended by an event of a feed's stream: the event that closes it, or undefined.
+ * The loads and deletions that had ended by an event of a feed's stream, the last one first: the events that close them.
  *
- * Few events are read, however many a load under way has appended: all that are of one bear the time when it began
- * (`docs/decisions.md#x6`), so that what was before them is found by halving.
+ * Few events are read, however many a load under way has appended: each tells where its load began.
  */
-export async function lastClosing(log: EventLog, event: RecordedEvent): Promise<RecordedEvent | undefined> {
-  let found: RecordedEvent | undefined = event;
-  while (found !== undefined && !isClosing(found)) {
-    const began = timeOf(found);
-    const before = await lastEventWhere(
-      log,
-      event.stream,
-      (one) => one.revision < event.revision && timeOf(one) < began,
-    );
-    found = (await closedInThatMoment(log, event.stream, before)) ?? before;
+export async function* closingsUpTo(
+  log: EventLog,
+  event: RecordedEvent,
+): AsyncGenerator<RecordedEvent, undefined> {
+  for (let one: RecordedEvent | undefined = event; one !== undefined;) {
+    if (isClosing(one)) yield one;
+    one = await eventAt(log, event.stream, firstOf(one) - 1);
   }
-  return found;
 }
 
-/** The event after this one if it closes: it may bear the very time at which the next load began. */
-async function closedInThatMoment(
-  log: EventLog,
-  stream: string,
-  before: RecordedEvent | undefined,
-): Promise<RecordedEvent | undefined> {
-  if (before === undefined) return undefined;
-  for await (const [next] of log.readStream(stream, { from: before.revision + 1, limit: 1 }))
-    return next !== undefined && isClosing(next) ? next : undefined;
-  return undefined;
+/** From this revision to that of the event nothing was closed; an event that does not tell is looked at alone. */
+function firstOf({ meta, revision }: RecordedEvent): number {
+  return (JSON.parse(meta) as Partial<ProductMeta>).first ?? revision;
 }

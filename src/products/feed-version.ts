@@ -1,11 +1,11 @@
 import { type Directory } from '../directory/directory';
-import { type Position, type RecordedEvent, START, streamOf } from '../kernel/event';
+import { NO_STREAM, type Position, type RecordedEvent, streamOf, timeOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { lastEventWhere } from '../kernel/last-event';
 import { type FeedSource } from './download/feed-source';
 import { FEED } from './feed';
-import { isClosing, lastClosing, timeOf } from './feed-closings';
-import { MAPPING, type Remapped, remappedSince } from './remapped';
+import { closingsUpTo, isClosing } from './feed-closings';
+import { MAPPING, type Remapped, remappedIn } from './remapped';
 
 /** What a feed was as of a position of the log: each load, deletion or mapping that changes something makes another. */
 export interface FeedVersion {
@@ -31,6 +31,14 @@ interface Closed {
   readonly version: FeedVersion;
 }
 
+/** What was published last, by a load or what has mapped products since, as of a position. */
+interface Judged {
+  /** Where the load ended. */
+  readonly loaded: Position;
+  readonly upTo: Position;
+  readonly version: Promise<FeedVersion>;
+}
+
 /**
  * The versions of feeds, found in the log (`docs/decisions.md#p18`, `#p19`): what a read model shows up to a position is
  * of the version at that position, whatever has been appended since.
@@ -41,11 +49,8 @@ export class FeedVersions {
     number,
     { readonly revision: number; readonly closed: Closed | undefined }
   >();
-  /** Of each feed, after what it was looked for, what has mapped its products since: for all who ask at a time. */
-  private readonly mapped = new Map<
-    number,
-    { readonly after: string; readonly by: Promise<FeedVersion | undefined> }
-  >();
+  /** Of each feed, what has been judged last: for all who ask at a time. */
+  private readonly judged = new Map<number, Judged>();
 
   constructor(
     private readonly log: EventLog,
@@ -57,7 +62,7 @@ export class FeedVersions {
   async at(feedId: number, position: Position): Promise<FeedState | undefined> {
     const newest = await lastEventWhere(this.log, streamOf(FEED, feedId), isUpTo(position));
     if (newest === undefined) return undefined;
-    const closing = await lastClosing(this.log, newest);
+    const { value: closing } = await closingsUpTo(this.log, newest).next();
     const closed = closing && (await this.closedBy(feedId, closing));
     const product = isClosing(newest) ? closed?.content : newest.position;
     if (product === undefined) return undefined;
@@ -71,27 +76,26 @@ export class FeedVersions {
   private async closedBy(feedId: number, closing: RecordedEvent): Promise<Closed | undefined> {
     const { stream, revision: from } = closing;
     const known = this.closed.get(feedId);
+    const learn = (closed: Closed | undefined): Closed | undefined => {
+      // Of an older state no more is kept than of a newer one, which others may have asked for meanwhile.
+      if (from > (this.closed.get(feedId)?.revision ?? NO_STREAM))
+        this.closed.set(feedId, { revision: from, closed });
+      return closed;
+    };
     let end = closing;
     for await (const events of this.log.readStream(stream, { from, backwards: true, batchSize: BATCH }))
       for (const event of events) {
-        const isKnown = event.revision === known?.revision;
-        if (isClosing(event) && !isKnown) {
-          end = event;
-          continue;
-        }
-        const closed = isKnown
-          ? known.closed
-          : { content: event.position, version: { position: end.position, at: timeOf(end) } };
-        if (from > (known?.revision ?? -1)) this.closed.set(feedId, { revision: from, closed });
-        return closed;
+        if (event.revision === known?.revision) return learn(known.closed);
+        if (!isClosing(event))
+          return learn({ content: event.position, version: { position: end.position, at: timeOf(end) } });
+        end = event;
       }
-    this.closed.set(feedId, { revision: from, closed: undefined });
-    return undefined;
+    return learn(undefined);
   }
 
   /**
-   * What the load or deletion that closed last has published, or what has mapped products of the feed since then; that is
-   * judged once, by the products there are when it is first asked.
+   * What the load or deletion that closed last has published, or what has mapped products of the feed since then. Each
+   * change is judged once, by the products there are when it is first asked for.
    */
   private async published(
     feedId: number,
@@ -99,35 +103,47 @@ export class FeedVersions {
     mapping: RecordedEvent | undefined,
     position: Position,
   ): Promise<FeedVersion> {
-    const category = [...this.directory.categoryChanges.values()].findLast(isUpTo(position));
+    const known = this.judged.get(feedId);
+    const isOfThisLoad = known?.loaded === loaded.position;
+    if (isOfThisLoad && known.upTo === position) return await known.version;
+    const before = isOfThisLoad && known.upTo < position ? known : undefined;
     const mapped = mapping && { position: mapping.position, at: timeOf(mapping) };
-    const [newest = loaded] = [mapped, category]
-      .filter((one) => one !== undefined)
-      .sort((a, b) => (a.position > b.position ? -1 : 1));
-    if (newest.position <= loaded.position) return loaded;
-    const after = [loaded, mapped, category].map((one) => one?.position ?? START).join();
-    let known = this.mapped.get(feedId);
-    if (known?.after !== after) {
-      known = { after, by: this.mappedSince(feedId, loaded, newest) };
-      this.mapped.set(feedId, known);
-      known.by.catch(() => this.mapped.delete(feedId));
+    const version = this.judge(feedId, loaded, before, mapped, position);
+    if (known === undefined || known.upTo < position) {
+      const judged = { loaded: loaded.position, upTo: position, version };
+      this.judged.set(feedId, judged);
+      version.catch(() => this.judged.get(feedId) === judged && this.judged.delete(feedId));
     }
-    return (await known.by) ?? loaded;
+    return await version;
   }
 
-  private async mappedSince(
+  /** `before`: what has been judged already of what was after the load. */
+  private async judge(
     feedId: number,
     loaded: FeedVersion,
-    newest: FeedVersion,
-  ): Promise<FeedVersion | undefined> {
-    const isSeen = isUpTo(loaded.position);
-    const changes = await remappedSince(this.log, this.directory, feedId, isSeen, MOST_CATEGORIES);
+    before: Judged | undefined,
+    mapped: FeedVersion | undefined,
+    upTo: Position,
+  ): Promise<FeedVersion> {
+    const present = (await before?.version) ?? loaded;
+    const judged = before?.upTo ?? loaded.position;
+    const category = this.directory.categoryChanges.findLast(isUpTo(upTo));
+    const [newest = loaded] = [mapped, category && { position: category.position, at: category.at }]
+      .filter((one) => one !== undefined)
+      .sort((a, b) => (a.position > b.position ? -1 : 1));
+    if (newest.position <= judged) return present;
+    const span = { isSeen: isUpTo(loaded.position), upTo };
+    const changes = await remappedIn(this.log, this.directory, feedId, span, MOST_CATEGORIES);
     if (changes === undefined) return newest;
-    return this.lastConcerning(feedId, changes.filter(isUpTo(newest.position)));
+    const fresh = changes.filter(({ position }) => position > judged);
+    return (await this.lastConcerning(feedId, fresh)) ?? present;
   }
 
   /** The last of these changes that products hang on: all before it are of older versions. */
-  private async lastConcerning(feedId: number, changes: readonly Remapped[]): Promise<Remapped | undefined> {
+  private async lastConcerning(
+    feedId: number,
+    changes: readonly Remapped[],
+  ): Promise<FeedVersion | undefined> {
     const concerns = async (from: number): Promise<boolean> => {
       const some = changes.slice(from);
       const remapping = {

@@ -59,6 +59,14 @@ interface ProductContent {
   readonly product: Product;
 }
 
+/** What stands beside an event about a product, in its `meta`; in events of early versions it may be missing. */
+export interface ProductMeta {
+  /** Digest of the content, in events that hold it. */
+  readonly content?: string;
+  /** Revision in the stream from which on, up to this event, all were written by the same load or deletion. */
+  readonly first: number;
+}
+
 /** What a load did; `at`: when it ended. */
 export interface FeedImport {
   readonly importId: string;

@@ -1,10 +1,9 @@
 import { type CategoryChange } from '../directory/categories';
 import { type Directory } from '../directory/directory';
 import { type CategoryDefinition, type MappingEvent } from '../directory/events';
-import { NO_STREAM, type Position, streamOf } from '../kernel/event';
+import { NO_STREAM, type Position, streamOf, timeOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { lastEventWhere } from '../kernel/last-event';
-import { timeOf } from './feed-closings';
 
 /** What categories made of the products that were posted with them. */
 export interface Remapping {
@@ -22,31 +21,37 @@ export interface Remapped extends Remapping {
 /** The category of the stream of a feed's category mappings. */
 export const MAPPING = 'mapping';
 
-/** Where something happened that may have been seen: it and all that was before it, or nothing after it. */
-type IsSeen = (event: { readonly position: Position; readonly at: string }) => boolean;
+/** What is looked at: all up to a position but what has been seen, together with all before it. */
+export interface Span {
+  readonly isSeen: (event: Pick<Remapped, 'position' | 'at'>) => boolean;
+  readonly upTo: Position;
+}
 
-/** What has not been seen, oldest first; undefined when more categories have changed than are worth looking at. */
-export async function remappedSince(
+/** What has happened in a span, oldest first; undefined when more categories have changed than are worth looking at. */
+export async function remappedIn(
   log: EventLog,
   directory: Pick<Directory, 'categories' | 'categoryChanges'>,
   feedId: number,
-  isSeen: IsSeen,
+  span: Span,
   mostCategories: number,
 ): Promise<readonly Remapped[] | undefined> {
-  const categories = [...directory.categoryChanges].filter(([, change]) => !isSeen(change));
-  if (categories.length > mostCategories) return undefined;
-  const renamed = categories.map(async ([id, { position, at }]) => ({
+  const renamed = directory.categoryChanges.filter((one) => one.position <= span.upTo && !span.isSeen(one));
+  const ids = new Set(renamed.map(({ id }) => id));
+  if (ids.size > mostCategories) return undefined;
+  const near = new Map<string, readonly CategoryChange[]>();
+  for (const id of ids) near.set(id, await nearTo(log, directory, feedId, id));
+  const categories = renamed.map(({ id, position, at }): Remapped => ({
     position,
     at,
-    changes: await nearTo(log, directory, feedId, id),
+    changes: near.get(id) ?? [],
     categoryIds: [id],
   }));
-  const all = [...(await mappedNames(log, feedId, isSeen)), ...(await Promise.all(renamed))];
+  const all = [...(await mappedNames(log, feedId, span)), ...categories];
   return all.sort((a, b) => (a.position < b.position ? -1 : 1));
 }
 
 /** The advertiser's names of categories that were mapped or unmapped. */
-async function mappedNames(log: EventLog, feedId: number, isSeen: IsSeen): Promise<Remapped[]> {
+async function mappedNames(log: EventLog, feedId: number, { isSeen, upTo }: Span): Promise<Remapped[]> {
   const stream = streamOf(MAPPING, feedId);
   const seen = await lastEventWhere(log, stream, (event) =>
     isSeen({ position: event.position, at: timeOf(event) }),
@@ -54,6 +59,7 @@ async function mappedNames(log: EventLog, feedId: number, isSeen: IsSeen): Promi
   const found: Remapped[] = [];
   for await (const events of log.readStream(stream, { from: (seen?.revision ?? NO_STREAM) + 1 }))
     for (const { position, data } of events) {
+      if (position > upTo) return found;
       const { at, name: value } = JSON.parse(data) as MappingEvent['data'];
       found.push({ position, at, changes: [{ posted: 'name', feedId, value }], categoryIds: [] });
     }

@@ -112,6 +112,12 @@ export const NETWORK = {
   ],
 } as const;
 
+/** The connections of this network, but that program 101 is connected to these sites of publisher 11. */
+export function connectedBy(...sites: readonly number[]): readonly object[] {
+  const others = NETWORK.connections.filter(({ siteId, programId }) => programId !== 101 || siteId > 1102);
+  return [...others, ...sites.map((siteId) => ({ siteId, programId: 101 }))];
+}
+
 function tokenOf(name: string): string {
   return createHash('sha1').update(`api test: ${name}`).digest('hex');
 }

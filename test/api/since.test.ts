@@ -1,13 +1,6 @@
-import fc from 'fast-check';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { makeExporter } from '../../src/ops/exporter';
-import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { BEHIND } from '../../src/products/download/since';
 import { type Response, TestApp } from '../support/app';
-import { randomCases } from '../support/engines';
-import { FEEDS, NETWORK, TOKENS } from './network';
+import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
 import { parse } from './xml-elements';
 
@@ -99,6 +92,30 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(answer.body).toContain('a(1102)p(101)');
   });
 
+  it.each(['a site that was the caller’s is gone', 'a token was issued'] as const)(
+    'is everything by date after %s (decisions X51)',
+    async (what) => {
+      const connected = { ...NETWORK, connections: connectedBy(1101, 1102) };
+      const isOther = (one: object) => !('siteId' in one && one.siteId === 1101);
+      const token = { organisationId: 11, system: 'PRODUCTS', siteId: 1102, token: 'a'.repeat(40) };
+      const changed = {
+        'a site that was the caller’s is gone': {
+          sites: NETWORK.sites.slice(1),
+          connections: connected.connections.filter(isOther),
+          tokens: NETWORK.tokens.filter(isOther),
+        },
+        'a token was issued': { tokens: [...NETWORK.tokens, token] },
+      }[what];
+      await app.import(connected, { prune: true });
+      await post(german, [product('a')]);
+      now += 10 * BEHIND;
+      const since = `;since=${now}`;
+      expect(changesOf(await get(since, TOKENS.preisblickAll))).toEqual({ sent: [], removed: [] });
+      await app.import({ ...connected, ...changed }, { prune: true });
+      expect(changesOf(await get(since, TOKENS.preisblickAll))).toEqual({ sent: ['a'], removed: [] });
+    },
+  );
+
   it('is told in lines with pretty=true, and means the same', async () => {
     await post(german, [product('a'), product('b')]);
     const next = nextOf(await get());
@@ -133,166 +150,4 @@ describe('what has changed since (decisions P28, X51)', () => {
     ])
       expect([keys, outcome(await get(keys))]).toEqual([keys, '400 PF_430']);
   });
-});
-
-const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const id = fc.constantFrom(...IDS);
-const category = fc.constantFrom(
-  { id: '1' },
-  { id: '21' },
-  { name: 'Gadgets' },
-  { name: 'Gadgets', tdCategoryName: 'Light' },
-  { name: 'Nowhere' },
-  { name: 'x', tdCategoryName: 'Lamps' },
-  { name: 'x', tdCategoryName: 'Leuchten' },
-);
-const posted = fc
-  .record({ id, price: fc.integer({ min: 1, max: 3 }), category })
-  .map(({ id: sourceProductId, price, category: one }) =>
-    product(sourceProductId, { price, categories: [one] }),
-  );
-
-/** The connections of the network, but that program 101 is connected to these sites of publisher 11. */
-function connectedBy(...sites: readonly number[]): readonly object[] {
-  const others = NETWORK.connections.filter(({ siteId, programId }) => programId !== 101 || siteId > 1102);
-  return [...others, ...sites.map((siteId) => ({ siteId, programId: 101 }))];
-}
-
-/** What of the network steps change. */
-interface Facts {
-  readonly mapped: '1' | '12' | undefined;
-  /** English name of category 21; it is gone without one. */
-  readonly category: string | undefined;
-  readonly program: string;
-  readonly language: string;
-  readonly sites: readonly number[];
-}
-
-/** One step of a history. */
-type Step =
-  | { readonly post: readonly object[]; readonly mode: string }
-  | { readonly delete: string }
-  | { readonly facts: Partial<Facts> };
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      post: fc.array(posted, { minLength: 1, maxLength: 4 }),
-      mode: fc.constantFrom('', '', ';mode=replace'),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ delete: id }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      facts: fc.oneof(
-        fc.record({ mapped: fc.constantFrom(undefined, '1', '12') }),
-        fc.record({ category: fc.constantFrom(undefined, 'Lamps', 'Leuchten', 'Light') }),
-        fc.record({ program: fc.constantFrom('One', 'Other') }),
-        fc.record({ language: fc.constantFrom('de', 'en') }),
-        fc.record({ sites: fc.constantFrom([1101], [1102], [1101, 1102]) }),
-      ),
-    }),
-  },
-);
-
-function networkOf({ mapped, category, program, language, sites }: Facts): object {
-  return {
-    ...NETWORK,
-    programs: NETWORK.programs.map((one) =>
-      'id' in one && one.id === 101 ? { ...one, name: program } : one,
-    ),
-    feeds: NETWORK.feeds.map((one) => (one.id === german ? { ...one, language } : one)),
-    connections: connectedBy(...sites),
-    categories: NETWORK.categories.flatMap((one): object[] => {
-      if (one.id !== '21') return [one];
-      return category === undefined ? [] : [{ ...one, names: { en: category } }];
-    }),
-    mappings: mapped === undefined ? [] : [{ feedId: german, name: 'Gadgets', categoryId: mapped }],
-  };
-}
-
-/** A copy of a feed: what is told of each product, by its id. */
-type Copy = Map<string, unknown>;
-
-/** What an answer in JSON or XML sends and removes. */
-async function toldIn(
-  answer: Response,
-): Promise<{ readonly sent: Copy; readonly removed: readonly string[] }> {
-  if (!String(answer.headers['content-type']).includes('xml')) {
-    const { products, removed = [] } = answer.json<Changes>();
-    return { sent: new Map(products.map((one) => [idOf(one), one])), removed };
-  }
-  const [, products, removed] = (await parse(answer.body)).children;
-  const sent = products!.children.map((one) => {
-    const offer = one.children.at(-1)!.children[0]!;
-    return [offer.attributes.sourceProductId!, one] as const;
-  });
-  return { sent: new Map(sent), removed: removed?.children.map(({ text }) => text) ?? [] };
-}
-
-it('a copy that is kept through since is the full download, whatever happens (decisions P28, X51)', async () => {
-  // Told by a bound of nothing, everything is sent after each change.
-  const exporter = makeExporter(app.engines, app.follower, { bounds: { events: 0, categories: 0 } });
-  const feeds = new RenderedFeeds(exporter, await mkdtemp(join(tmpdir(), 'affilog-')), 1e9);
-  const bounded = await app.again({ exporter, feeds });
-  let facts: Facts = { mapped: undefined, category: 'Lamps', program: 'One', language: 'de', sites: [1101] };
-  const take = async (one: Step): Promise<void> => {
-    now += 2 * BEHIND;
-    if ('post' in one) await post(german, one.post, { keys: one.mode });
-    else if ('delete' in one)
-      await app.delete(`/1.0/products;fid=${german};spId=${one.delete}`, { token: TOKENS.nord });
-    else {
-      facts = { ...facts, ...one.facts };
-      await app.import(networkOf(facts), { prune: true });
-    }
-  };
-  const ways = [
-    { token: TOKENS.preisblickAll, keys: '', http: app.http },
-    { token: TOKENS.preisblickAll, keys: ';format=xml', http: app.http },
-    { token: TOKENS.preisblickAll, keys: '', http: bounded },
-    { token: TOKENS.nord, keys: '', http: app.http },
-  ] as const;
-  const ask = ({ token, keys, http }: (typeof ways)[number], since = '') =>
-    http.inject(`/1.0/productsUnlimited;fid=${german}${keys}${since}?token=${token}`);
-  const full = async (way: (typeof ways)[number]) => {
-    const answer = await ask(way);
-    return { copy: (await toldIn(answer)).sent, next: nextOf(answer) };
-  };
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.array(step, { maxLength: 4 }), { minLength: 1, maxLength: 4 }),
-      async (rounds) => {
-        const copies = await Promise.all(ways.map(full));
-        let since = new Date(now + BEHIND + 1).toISOString();
-        for (const steps of rounds) {
-          for (const one of steps) await take(one);
-          await app.settled();
-          for (const [at, way] of ways.entries()) {
-            const held = copies[at]!;
-            const byDate = new Map(held.copy);
-            for (const [copy, from] of [
-              [byDate, since],
-              [held.copy, held.next],
-            ] as const) {
-              const answer = await ask(way, `;since=${from}`);
-              const { sent, removed } = await toldIn(answer);
-              for (const [one, told] of sent) copy.set(one, told);
-              for (const gone of removed) copy.delete(gone);
-              held.next = nextOf(answer);
-            }
-            const expected = (await full(way)).copy;
-            expect(held.copy).toEqual(expected);
-            expect(byDate).toEqual(expected);
-          }
-          since = new Date(now + BEHIND + 1).toISOString();
-        }
-      },
-    ),
-    { numRuns: Number(process.env.SINCE_RUNS ?? randomCases(6)) },
-  );
-  await bounded.close();
-  await feeds.close();
-  await exporter.end();
 });

@@ -36,7 +36,7 @@ describe('the changes that fingerprints are folded from', () => {
           ...decided,
           ...('price' in decided && isListing(decided) && { content: digestOf(json) }),
         };
-        expect(toChange(recorded(toEvent(change as Change, AT, json)))).toEqual(change);
+        expect(toChange(recorded(toEvent(change as Change, { at: AT, first: 7 }, json)))).toEqual(change);
       }),
     );
   });

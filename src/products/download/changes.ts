@@ -1,11 +1,11 @@
 import { type Directory } from '../../directory/directory';
-import { NO_STREAM, type Position, type RecordedEvent, streamOf } from '../../kernel/event';
+import { NO_STREAM, type Position, type RecordedEvent, streamOf, timeOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { lastEventWhere } from '../../kernel/last-event';
 import { FEED, type FeedEvent } from '../feed';
-import { isClosing, lastClosing, timeOf } from '../feed-closings';
-import { type Remapping, remappedSince } from '../remapped';
-import { hasSeen, type Since } from './since';
+import { closingsUpTo, isClosing } from '../feed-closings';
+import { type Remapping, remappedIn } from '../remapped';
+import { hasSeen, type Seeable, type Since } from './since';
 
 /** What has happened to a feed since a copy of it was made. */
 export interface Changes {
@@ -15,6 +15,9 @@ export interface Changes {
   readonly remapping: Remapping | undefined;
 }
 
+/** Changed categories that it is told of what they concern (`docs/decisions.md#x51`). */
+const MOST_CATEGORIES = 1000;
+
 /** What has changed in a feed, from the log: as far as the read models surely show it, at least. */
 export async function changesSince(
   log: EventLog,
@@ -22,16 +25,14 @@ export async function changesSince(
   feedId: number,
   since: Since,
   upTo: Position,
-  mostCategories: number,
 ): Promise<Changes> {
   const feed = streamOf(FEED, feedId);
-  const [last, shown, remapped] = await Promise.all([
-    lastEventWhere(log, feed, isSeen(since)),
+  const span = { isSeen: (change: Seeable) => hasSeen(since, change), upTo };
+  const [seen, shown, remapped] = await Promise.all([
+    lastSeen(log, feed, since),
     lastEventWhere(log, feed, ({ position }) => position <= upTo),
-    remappedSince(log, directory, feedId, (change) => hasSeen(since, change), mostCategories),
+    remappedIn(log, directory, feedId, span, MOST_CATEGORIES),
   ]);
-  // Products bear the time when their load began: what it had not yet stored by a date is told by where it ended.
-  const seen = last !== undefined && 'date' in since ? await lastClosing(log, last) : last;
   return {
     events: { first: (seen?.revision ?? NO_STREAM) + 1, last: shown?.revision ?? NO_STREAM },
     remapping: remapped && {
@@ -41,9 +42,18 @@ export async function changesSince(
   };
 }
 
+/** The last event that a copy has surely seen, and with it all before. */
+async function lastSeen(log: EventLog, feed: string, since: Since): Promise<RecordedEvent | undefined> {
+  const last = await lastEventWhere(log, feed, isSeen(since));
+  if (last === undefined || 'position' in since) return last;
+  // Products bear the time when their load began, however long it took to store them: that of its end is to be trusted.
+  for await (const closing of closingsUpTo(log, last)) if (isSeen(since)(closing)) return closing;
+  return undefined;
+}
+
 /**
  * Whether what is joined to a feed's products may have changed since a date: the feed itself, its programs, the
- * caller's sites.
+ * caller's organisation, sites that are or were its own.
  */
 export async function factsChanged(
   log: EventLog,
@@ -54,8 +64,9 @@ export async function factsChanged(
   const programs = directory.feed(feedId)?.programIds ?? [];
   const streams = [
     streamOf('feedinfo', feedId),
+    streamOf('organisation', organisationId),
     ...programs.map((id) => streamOf('program', id)),
-    ...directory.programs.sitesOf(organisationId).map((id) => streamOf('site', id)),
+    ...[...directory.programs.sitesEverOf(organisationId)].map((id) => streamOf('site', id)),
   ];
   for (const stream of streams)
     for await (const events of log.readStream(stream, { backwards: true, limit: 1 }))

@@ -5,7 +5,7 @@ import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type FeedVersions } from '../feed-version';
 import { type Block, blocksOf } from './blocks';
-import { type ChangeBounds, contentSince, type FeedContent, type ShownFeed } from './feed-content';
+import { contentSince, type FeedContent, type ShownFeed } from './feed-content';
 import { type FeedFacts, feedFacts } from './feed-facts';
 import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
 import { onlyWith, outputOf, type OutputOptions } from './feed-output';
@@ -50,14 +50,13 @@ export interface ExportFrame {
   readonly foot: string;
 }
 
-export interface ExporterOptions {
+interface ExporterOptions {
   readonly log: EventLog;
   readonly source: FeedSource;
   readonly versions: FeedVersions;
   readonly directory: Directory;
   /** Waits until the directory has seen a position, false if the signal aborts before. */
   readonly reached: (position: Position, signal: AbortSignal) => Promise<boolean>;
-  readonly bounds?: ChangeBounds;
 }
 
 interface Export {
@@ -197,12 +196,11 @@ async function* offersOf(snapshot: AsyncGenerator<FeedBatch>): AsyncGenerator<Fe
 }
 
 /**
- * The state of the categories that products were mapped by. The directory may be ahead of the read model: what that
- * shows then is between two states, which no other has.
+ * The state of the categories that products were mapped by, and are told by. The directory may be ahead of the read model:
+ * what is sent then is between two states, which no other has.
  */
-function categoriesAt(directory: Directory, checkpoint: Position): Position {
-  const last = [...directory.categoryChanges.values()].at(-1)?.position ?? START;
-  return last <= checkpoint ? last : checkpoint;
+function categoriesAt({ treeChanged }: Directory, checkpoint: Position): readonly Position[] {
+  return treeChanged <= checkpoint ? [treeChanged] : [treeChanged, checkpoint];
 }
 
 /** What of a request makes a difference to the bytes; what its caller does is among the facts. */

@@ -31,22 +31,14 @@ export interface ShownFeed {
   readonly offers: () => AsyncIterable<readonly Offer[]>;
 }
 
-/** How much is looked at to tell what has changed (`docs/decisions.md#x51`). */
-export interface ChangeBounds {
-  /** Events of a feed, even of a small one. */
-  readonly events: number;
-  /** Categories that have changed. */
-  readonly categories: number;
-}
-
 interface Sources {
   readonly log: EventLog;
   readonly source: FeedSource;
   readonly directory: Directory;
-  readonly bounds?: ChangeBounds;
 }
 
-const BOUNDS: ChangeBounds = { events: 10_000, categories: 1000 };
+/** Events of a feed, even of a small one, that are looked at to tell what has changed (`docs/decisions.md#x51`). */
+const MOST_EVENTS = 10_000;
 const READ_AT_ONCE = 500;
 
 /**
@@ -54,22 +46,15 @@ const READ_AT_ONCE = 500;
  * changed or so much has happened that to tell it apart would take as long.
  */
 export async function contentSince(sources: Sources, feed: ShownFeed, since: Since): Promise<FeedContent> {
-  const { log, source, directory, bounds = BOUNDS } = sources;
+  const { log, source, directory } = sources;
   const { feedId, total, checkpoint, facts, caller } = feed;
-  const { events, remapping } = await changesSince(
-    log,
-    directory,
-    feedId,
-    since,
-    checkpoint,
-    bounds.categories,
-  );
+  const { events, remapping } = await changesSince(log, directory, feedId, since, checkpoint);
   const isJoinedAnew =
     'facts' in since
       ? since.facts !== facts
       : await factsChanged(log, directory, { feedId, organisationId: caller.organisationId }, since);
   const count = events.last - events.first + 1;
-  if (isJoinedAnew || remapping === undefined || count > Math.max(bounds.events, total / 4)) {
+  if (isJoinedAnew || remapping === undefined || count > Math.max(MOST_EVENTS, total / 4)) {
     const gone = async () => (await touchedProducts(log, feedId, events)).gone;
     return { offers: feed.offers, removed: () => notShown(source, feed, gone), isEmpty: false };
   }

@@ -28,10 +28,20 @@ export const SINCE: KeyType<Since> = {
   },
 };
 
-/** How far (ms) a copy that was made at a date may have been behind what had happened by then. */
-export const BEHIND = 60_000;
+/** How far (ms) a copy may be behind what has happened, and clocks may differ (`docs/decisions.md#x51`). */
+const LAG = 60_000;
+const CLOCKS = 60_000;
+
+/** By how much (ms) what says that it happened before a date has surely been seen by a copy that was made then. */
+export const BEHIND = LAG + CLOCKS;
+
+/** Something that happened: where, and when as it says itself (ISO 8601). */
+export interface Seeable {
+  readonly position: Position;
+  readonly at: string;
+}
 
 /** Whether a copy has surely seen an event; one of about that date is sent again rather than left out. */
-export function hasSeen(since: Since, event: { readonly position: Position; readonly at: string }): boolean {
+export function hasSeen(since: Since, event: Seeable): boolean {
   return 'date' in since ? Date.parse(event.at) < since.date - BEHIND : event.position <= since.position;
 }

@@ -1,6 +1,6 @@
 import { type NewEvent } from '../../kernel/event';
 import { type FeedImport } from '../feed';
-import { applyChange, type Change, decidePosted, toEvent } from './changes';
+import { applyChange, type Change, decidePosted, type LoadMark, toEvent } from './changes';
 import { type Digest, type Fingerprints } from './fingerprints';
 
 /** Something to decide about a feed; decided anew when another writer was faster. */
@@ -44,8 +44,7 @@ export function noTally(): Tally {
   return { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
 }
 
-/** `at` is the time of the events, ISO 8601. */
-export function decide(prints: Fingerprints, items: readonly Item[], at: string): Decided {
+export function decide(prints: Fingerprints, items: readonly Item[], mark: LoadMark): Decided {
   const tally = noTally();
   const changes: (Change | undefined)[] = [];
   const events: NewEvent[] = [];
@@ -58,7 +57,7 @@ export function decide(prints: Fingerprints, items: readonly Item[], at: string)
     }
     tally[COUNTED[change.type]] += 1;
     const hasContent = item.kind === 'posted' && 'content' in change;
-    events.push(toEvent(change, at, hasContent ? item.text().toString() : ''));
+    events.push(toEvent(change, mark, hasContent ? item.text().toString() : ''));
   }
   return { items, changes, events, tally };
 }

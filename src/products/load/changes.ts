@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../../kernel/event';
 import { plainJson } from '../../wire/plain-json';
-import { type Product } from '../feed';
+import { type Product, type ProductMeta } from '../feed';
 import { type Digest, type Fingerprints, digestOf } from './fingerprints';
 
 /** A product's event, in the shape that fingerprints are folded from. */
@@ -14,6 +14,11 @@ export type Change =
     }
   | { readonly type: 'ProductRepriced'; readonly sourceProductId: string; readonly price: number }
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
+
+/** What all events of a load bear: its time, ISO 8601, and where it began (`ProductMeta`). */
+export interface LoadMark extends Pick<ProductMeta, 'first'> {
+  readonly at: string;
+}
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 
@@ -64,7 +69,7 @@ export function applyChange(prints: Fingerprints, change: Change): number {
 }
 
 /** The event of a change; `contentJson` is the product's content, for those that hold it. */
-export function toEvent(change: Change, at: string, contentJson: string): NewEvent {
+export function toEvent(change: Change, { at, first }: LoadMark, contentJson: string): NewEvent {
   const { type } = change;
   const id = randomUUID();
   const product = JSON.stringify(change.sourceProductId);
@@ -72,16 +77,21 @@ export function toEvent(change: Change, at: string, contentJson: string): NewEve
     case 'ProductListed':
     case 'ProductRevised': {
       // The digest is kept beside the event, so that fingerprints are folded without reading the content.
-      const meta = `{"content":"${change.content}"}`;
+      const meta = `{"content":"${change.content}","first":${first}}`;
       const head = `{"sourceProductId":${product},"price":${change.price},"at":"${at}"`;
       return { id, type, data: `${head}${CONTENT}${contentJson}}`, meta };
     }
     case 'ProductRepriced': {
       const data = `{"sourceProductId":${product},"price":${change.price},"at":"${at}"}`;
-      return { id, type, data, meta: '{}' };
+      return { id, type, data, meta: `{"first":${first}}` };
     }
     case 'ProductDelisted':
-      return { id, type, data: `{"sourceProductId":${product},"at":"${at}"}`, meta: '{}' };
+      return {
+        id,
+        type,
+        data: `{"sourceProductId":${product},"at":"${at}"}`,
+        meta: `{"first":${first}}`,
+      };
   }
 }
 
@@ -90,7 +100,7 @@ const CONTENT = ',"product":';
 
 /** What comes before the content, or makes up the event: as `toEvent` writes it where nothing has to be escaped. */
 const HEAD = /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),)?"at":"[^"\\]*"/;
-const META = /^\{"content":"([^"\\]*)"\}$/;
+const META = /^\{"content":"([^"\\]*)"[,}]/;
 
 /** The change that a recorded event of a feed is, or undefined if it is about no product. */
 export function toChange({ type, data, meta }: RecordedEvent): Change | undefined {
@@ -99,7 +109,7 @@ export function toChange({ type, data, meta }: RecordedEvent): Change | undefine
     case 'ProductRevised': {
       const at = data.indexOf(CONTENT);
       const { sourceProductId, price } = headOf(data, at);
-      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as { content?: Digest }).content;
+      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as Partial<ProductMeta>).content;
       return {
         type,
         sourceProductId,

@@ -44,6 +44,8 @@ export class FeedWriter {
   /** How often another writer was faster. */
   private conflicts = 0;
   private readonly stream: string;
+  /** From this revision on the stream has nothing but what this writer has appended. */
+  private first: number;
 
   constructor(
     private readonly log: EventLog,
@@ -55,6 +57,7 @@ export class FeedWriter {
     private readonly signal: AbortSignal,
   ) {
     this.stream = streamOf(FEED, feedId);
+    this.first = prints.revision + 1;
   }
 
   /** When a promise comes back, wait for it before adding the next. */
@@ -94,7 +97,7 @@ export class FeedWriter {
     this.items = [];
     this.bytes = 0;
     const { conflicts } = this;
-    const decided = decide(this.prints, batch.items, this.at);
+    const decided = this.decide(batch);
     const before = await this.underWay;
     // Own appends change nothing that this batch was decided by, another's may.
     const isCurrent = conflicts === this.conflicts;
@@ -108,11 +111,7 @@ export class FeedWriter {
     this.fold(before);
   }
 
-  private async append(
-    batch: Batch,
-    expected: number,
-    decided = decide(this.prints, batch.items, this.at),
-  ): Promise<Done> {
+  private async append(batch: Batch, expected: number, decided = this.decide(batch)): Promise<Done> {
     const tally = plus(this.tally, decided.tally);
     const closing = batch.close?.(tally);
     const events = [...decided.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
@@ -127,11 +126,16 @@ export class FeedWriter {
         if (!(error instanceof RevisionConflict)) throw error;
         this.conflicts += 1;
         await catchUp(this.log, this.stream, this.prints);
+        this.first = this.prints.revision + 1;
         return await this.append(batch, this.prints.revision);
       }
     }
     Object.assign(this.tally, plus(this.tally, decided.tally));
     return { decided, revision };
+  }
+
+  private decide({ items }: Batch): Decided {
+    return decide(this.prints, items, { at: this.at, first: this.first });
   }
 
   /** What is not folded because the load failed is read from the stream by whoever uses the fingerprints next. */
