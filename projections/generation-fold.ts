@@ -14,7 +14,7 @@ import { skippedEvents } from './skipped';
 const CHANGES_AT_ONCE = 100;
 
 /** Documents described anew that are written at once: a batch of the store's writer, while the next ones are read. */
-const DESCRIBED_AT_ONCE = 1000;
+const DESCRIBED_AT_ONCE = 2000;
 
 /**
  * One projection on its way into one generation. While the store writes a batch, the next one is folded: a failure

@@ -50,7 +50,7 @@ const LEASE = 'projector';
 const LEASE_MS = 3000;
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
 const WATCH_MS = 250;
-const BATCH = 1000;
+const BATCH = 2000;
 const BACKOFF_MS = { least: 100, most: 5000 } as const;
 
 /**

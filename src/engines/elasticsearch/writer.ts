@@ -7,9 +7,10 @@ import { nameOf } from './tokens';
 
 /**
  * What one request holds at most. They are sent one after the other: two at once would leave the server twice as many
- * segments to merge, half as much work again. While the server works on one, the next is put together.
+ * segments to merge, half as much work again. While the server works on one, the next is put together. Each is one wait for its disk: a
+ * quarter of these documents cost the server a fifth more.
  */
-const BULK = { documents: 250, characters: 4_000_000 } as const;
+const BULK = { documents: 1_000, characters: 4_000_000 } as const;
 
 /** The name that the checkpoint is kept by: no document has it. */
 export const CHECKPOINT = 'checkpoint';
