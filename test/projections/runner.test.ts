@@ -98,7 +98,7 @@ describe('the runner', () => {
   });
 
   test('maps all of many products anew, also when it is interrupted half way', async () => {
-    const many = Array.from({ length: 1200 }, (_, at) => toNewEvent(listed(`p${at}`)));
+    const many = Array.from({ length: 2200 }, (_, at) => toNewEvent(listed(`p${at}`)));
     for (let at = 0; at < many.length; at += 400) {
       await world.log.append(`feed-${FEED_ID}`, at - 1, many.slice(at, at + 400));
     }
@@ -111,7 +111,7 @@ describe('the runner', () => {
     await world.settled([products]);
     expect(world.reports).toHaveLength(1);
     expect(await world.store.count({ collection: 'products' }, { field: 'tdCategoryId', in: ['11'] })).toBe(
-      1200,
+      2200,
     );
   });
 
