@@ -1,27 +1,18 @@
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { destination, pino, type Logger } from 'pino';
 import { refuseOtherLog } from '../projections/origin';
-import { feedSource } from '../projections/product-download';
 import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
 import { type Engines, openEngines } from './engines/open';
 import { type Remote } from './kernel/calls';
 import { EngineUnavailable } from './kernel/event-log';
+import { type ApiParts, openApi } from './ops/api';
 import { createDemo } from './ops/demo';
-import { startExporter } from './ops/exporter';
-import { startLoader } from './ops/loader';
 import { startLogEndpoint } from './ops/log-endpoint';
+import { Opened } from './ops/opened';
 import { type ProjectorThread, startProjector } from './ops/projector';
-import { readinessOf } from './ops/readiness';
-import { stopServing } from './ops/stop-serving';
-import { FeedVersions } from './products/feed-version';
 import { type Running, type ServeOptions } from './ops/serve';
-import { RenderedFeeds } from './products/download/rendered-feeds';
-
-/** What has been opened, to be closed in the opposite order. */
-type Opened = (() => Promise<void>)[];
 
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
@@ -29,10 +20,8 @@ type Opened = (() => Promise<void>)[];
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
   const log = pino({ level: config.logLevel }, destination(2));
-  const opened: Opened = [];
-  const stop = async (): Promise<void> => {
-    for (const close of opened.splice(0).reverse()) await close();
-  };
+  const opened = new Opened();
+  const stop = (): Promise<void> => opened.close();
   try {
     const engines = await openEngines({
       ...config,
@@ -47,17 +36,18 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     const projecting = projector && waitFor(projector);
     // Waited for below; until then a failure is nobody's.
     projecting?.catch(() => undefined);
-    const url = roles.includes('api')
-      ? await listen(config, engines, follower, log, opened, projector, projecting)
-      : undefined;
+    const parts: ApiParts = { config, engines, follower, log, projectorTrouble: projector?.trouble };
+    const api = roles.includes('api') ? await openApi(parts) : undefined;
+    if (api !== undefined) opened.push(() => api.close());
     await projecting;
+    const url = await api?.listen();
     const { esdbPort } = config;
     const replay = esdbPort === undefined ? [] : [await offerLog(engines, esdbPort, log, opened)];
     const port = url === undefined ? config.port : Number(new URL(url).port || 80);
     const shown = [...demoLines(baseUrlAt(config, port)), ...replay];
     return { ...(url === undefined ? {} : { url }), shown, stop };
   } catch (error) {
-    await stop();
+    await stop().catch((failure: unknown) => log.error(failure));
     throw error;
   }
 }
@@ -101,38 +91,4 @@ async function offerLog(engines: Engines, port: number, log: Logger, opened: Ope
   const endpoint = startLogEndpoint(engines, port, (failure) => log.error(failure));
   opened.push(() => endpoint.close());
   return `the log can be read at ${await endpoint.open()}`;
-}
-
-async function listen(
-  config: Config,
-  engines: Engines,
-  follower: FollowedDirectory,
-  log: Logger,
-  opened: Opened,
-  projector: Remote<ProjectorThread> | undefined,
-  projecting: Promise<void> | undefined,
-): Promise<string> {
-  const loader = startLoader(engines, config.dataDir);
-  const exporter = startExporter(engines);
-  const feeds = new RenderedFeeds(exporter, join(config.dataDir, 'spool'), config.downloadSpace);
-  await feeds.clean();
-  // The threads begin while the modules of HTTP are being loaded.
-  const { createApp } = await import('./app.js');
-  const readiness = await readinessOf(engines, follower, { projectorTrouble: projector?.trouble });
-  const app = await createApp({
-    config,
-    eventLog: engines.log,
-    store: engines.store,
-    follower,
-    versions: new FeedVersions(engines.log, follower.directory, feedSource(engines.store)),
-    loader,
-    exporter,
-    feeds,
-    readiness,
-    log,
-  });
-  opened.push(() => stopServing({ app, loader, feeds, exporter }));
-  await projecting;
-  await app.listen(config.port, config.host);
-  return app.getUrl();
 }
