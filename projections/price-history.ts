@@ -1,10 +1,11 @@
+import { type Position } from '../src/kernel/event';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
 
-/** A price in minor units, and since when (epoch ms) it held. */
-export type PriceEntry = readonly [price: number, since: number];
+/** A price in minor units, since when (epoch ms) it held, and the event that says so. */
+export type PriceEntry = readonly [price: number, since: number, position: Position];
 
 /** One document per offer: all its prices, oldest first. */
 interface PriceHistory {
@@ -16,7 +17,7 @@ interface PriceHistory {
  * continues its history, with a new entry only if the price differs.
  */
 export const priceHistory: Projection<PriceHistory, OfferEvent> = {
-  collection: { name: 'price-history', version: 1, fields: {} },
+  collection: { name: 'price-history', version: 2, fields: {} },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
   idOf: offerOf,
@@ -24,7 +25,9 @@ export const priceHistory: Projection<PriceHistory, OfferEvent> = {
     if (event.type === 'ProductDelisted') return history;
     const { price, at } = event.data;
     const prices = history?.prices ?? [];
-    return prices.at(-1)?.[0] === price ? history : { prices: [...prices, [price, Date.parse(at)]] };
+    return prices.at(-1)?.[0] === price
+      ? history
+      : { prices: [...prices, [price, Date.parse(at), event.position]] };
   },
   describe: (document) => ({ fields: {}, document }),
 };

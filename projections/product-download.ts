@@ -1,9 +1,8 @@
 import { type Filter, type ReadStore } from '../src/kernel/read-store';
-import { type Offer, type StoredOffer } from '../src/products/offer';
 import { type FeedSource } from '../src/products/download/feed-source';
 import { type Remapping } from '../src/products/remapped';
 import { priceHistory, pricesOf } from './price-history';
-import { type ProductField, products } from './products';
+import { type ProductField, products, toOffer } from './products';
 import { waitForPosition } from './wait';
 
 const TARGET = { collection: products.collection.name };
@@ -70,8 +69,4 @@ function visibility(visible: 0 | 1): Filter {
 function concerned({ changes, categoryIds }: Remapping): Filter {
   const mapped = { field: 'tdCategoryId' satisfies ProductField, in: categoryIds };
   return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.concerned(changes)])] };
-}
-
-function toOffer({ id, body }: { readonly id: string; readonly body: string }): Offer {
-  return { id, ...(JSON.parse(body) as StoredOffer) };
 }

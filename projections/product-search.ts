@@ -1,7 +1,6 @@
 import {
   EVERYTHING,
   type Filter,
-  type Found,
   type GroupOrder,
   type Order,
   type Page,
@@ -11,9 +10,9 @@ import {
 } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
-import { type Offer, type StoredOffer } from '../src/products/offer';
+import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { FOLDED_KEYS, type ProductField, products } from './products';
+import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
 const SEARCH_CAP = 1000;
@@ -108,10 +107,6 @@ export async function searchGroupedProducts(
 }
 
 const TARGET = { collection: products.collection.name };
-
-function toOffer({ id, body }: Found): Offer {
-  return { id, ...(JSON.parse(body) as StoredOffer) };
-}
 
 async function filterOf(store: ReadStore, criteria: ProductCriteria): Promise<Filter> {
   return {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { type FieldType, type FieldValue, type Found } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';
-import { type StoredOffer } from '../src/products/offer';
+import { type Offer, type StoredOffer } from '../src/products/offer';
 import { customFieldNames } from '../src/products/output-csv';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
@@ -88,6 +88,11 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     streamOf: ({ feedId }) => `${FEED_STREAMS[0]}${feedId}`,
   },
 };
+
+/** An offer as a query finds it. */
+export function toOffer({ id, version, body }: Found): Offer {
+  return { id, position: version, ...(JSON.parse(body) as StoredOffer) };
+}
 
 /** Short, since every product bears it, and long enough for no two of a feed ever to be the same. */
 function digest(value: unknown): string {

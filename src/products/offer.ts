@@ -1,3 +1,4 @@
+import { type Position } from '../kernel/event';
 import { type Product } from './feed';
 
 /**
@@ -16,7 +17,8 @@ export interface StoredOffer {
   readonly product: Product;
 }
 
-/** An offer with the platform's id of it. */
+/** An offer with the platform's id of it, as the log has it at a position. */
 export interface Offer extends StoredOffer {
   readonly id: string;
+  readonly position: Position;
 }

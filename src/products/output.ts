@@ -1,5 +1,6 @@
 import { type DateFormat, writeDate, type WrittenDate } from '../wire/date';
 import { type Directory } from '../directory/directory';
+import { type Position } from '../kernel/event';
 import { type Caller } from '../directory/organisations';
 import { type PostedCategory, type Product } from './feed';
 import { fieldsLike } from './fields';
@@ -8,8 +9,10 @@ import { type Offer } from './offer';
 import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
 
-/** Prices of an offer, newest first: minor units, and since when (epoch ms). */
-export type Prices = readonly (readonly [price: number, since: number])[];
+/** Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. */
+export type Prices = readonly (readonly [price: number, since: number, position: Position])[];
+
+type PriceSince = readonly [price: number, since: number, ...unknown[]];
 
 /** What an answer depends on besides its offers. */
 export interface OutputView {
@@ -131,7 +134,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     : product.productUrl;
   const prices = pricesOf(offer, view);
   const currency = (feed && directory.currencyOf(feed)) ?? '';
-  const toPastPrice = ([minor, since]: Prices[number]): PastPrice => ({
+  const toPastPrice = ([minor, since]: PriceSince): PastPrice => ({
     price: { value: formatPrice(minor), currency },
     date: writeDate(since, view.dates),
   });
@@ -153,10 +156,13 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
  * The prices of an offer as of what it is: those that came after it are left out, and the first one is its own, though
  * the history may not have it yet.
  */
-function pricesOf({ id, price, modified }: Offer, { pastPrices, prices }: OutputView): Prices | undefined {
+function pricesOf(
+  { id, position, price, modified }: Offer,
+  { pastPrices, prices }: OutputView,
+): readonly PriceSince[] | undefined {
   if (pastPrices === 'none') return undefined;
-  const known = (prices?.get(id) ?? []).filter(([, since]) => since <= modified);
-  const all: Prices = known[0]?.[0] === price ? known : [[price, modified], ...known];
+  const known: readonly PriceSince[] = (prices?.get(id) ?? []).filter(([, , at]) => at <= position);
+  const all = known[0]?.[0] === price ? known : [[price, modified] as const, ...known];
   return pastPrices === 'all' ? all : all.slice(0, 1);
 }
 

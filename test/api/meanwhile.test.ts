@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { makeLoader } from '../../src/ops/loader';
 import { type Response, TestApp } from '../support/app';
 import { type HeldCall, holdCall } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';
@@ -179,4 +181,29 @@ it('a price that the history does not have yet is told by the offer (decisions P
     { price: { value: '7.00' }, date: before },
   ];
   expect(products[0]?.offers).toMatchObject([{ price: 8, priceHistory }]);
+});
+
+it('a price is told that was stored by a clock ahead of that by which the next one was (decisions P10)', async () => {
+  await post(german, [product('ahead', { price: 7 })]);
+  const first = now;
+  const late = () => new Date(first - 60_000);
+  const loader = makeLoader(app.engines.log, app.follower, join(app.folder, 'late'), { now: late });
+  const other = await app.again({ loader, now: late });
+  await other.inject({
+    method: 'POST',
+    url: `/1.0/products;fid=${german}?token=${TOKENS.nord}`,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    payload: { products: [product('ahead', { price: 8 })] },
+  });
+  await app.settled();
+  const priceHistory = [
+    { price: { value: '8.00' }, date: late().getTime() },
+    { price: { value: '7.00' }, date: first },
+  ];
+  const { products } = await search(`;fid=${german};spId=ahead;priceHistory=true`);
+  const download = (await get(';priceHistory=true')).json<Download>();
+  for (const found of [products, download.products.filter((one) => idOf(one) === 'ahead')])
+    expect(found[0]?.offers).toMatchObject([{ price: 8, priceHistory }]);
+  await other.close();
+  await loader.close();
 });

@@ -98,9 +98,9 @@ describe('events of feeds as they have been stored (test/golden)', () => {
     expect(offer).toBeUndefined();
     expect(history).toEqual({
       prices: [
-        [12990, Date.parse('2026-01-05T08:00:00Z')],
-        [11990, Date.parse('2026-01-06T08:00:00Z')],
-        [9990, Date.parse('2026-01-07T08:00:00Z')],
+        [12990, Date.parse('2026-01-05T08:00:00Z'), START],
+        [11990, Date.parse('2026-01-06T08:00:00Z'), START],
+        [9990, Date.parse('2026-01-07T08:00:00Z'), START],
       ],
     });
   });

@@ -46,6 +46,15 @@ describe('the history of a price (decisions P10)', () => {
     ],
   ] as const)('%s', (_, events, prices) => {
     const described = project(priceHistory, events as readonly OfferEvent[]);
-    expect(described?.document.prices).toEqual(prices.map(([price, at]) => [price, Date.parse(at)]));
+    const told = described?.document.prices.map(([price, since]) => [price, since]);
+    expect(told).toEqual(prices.map(([price, at]) => [price, Date.parse(at)]));
+  });
+
+  test('tells of each price which event said it', () => {
+    const events = [listed('a', 100), revised('a', 100, { name: 'New' }), repriced('a', 90)];
+    const positions = project(priceHistory, events)?.document.prices.map(([, , position]) =>
+      Number(position),
+    );
+    expect(positions).toEqual([1, 3]);
   });
 });
