@@ -1,4 +1,5 @@
-import { type Filter, type ReadStore } from '../src/kernel/read-store';
+import { type Filter, type Found, type ReadStore } from '../src/kernel/read-store';
+import { type Offer } from '../src/products/offer';
 import { type FeedSource } from '../src/products/download/feed-source';
 import { type Remapping } from '../src/products/remapped';
 import { priceHistory, pricesOf } from './price-history';
@@ -7,34 +8,20 @@ import { waitForPosition } from './wait';
 
 const TARGET = { collection: products.collection.name };
 
-/** Sets of names of custom fields read at once: each comes with a whole product. */
-const SETS_AT_ONCE = 1_000;
-
 /** Milliseconds that prices may be behind the products they are of. */
 const PATIENCE = 2_000;
 
 /** What downloads ask of the read models (Document 1, Bulk download of a feed). */
 export function feedSource(store: ReadStore): FeedSource {
   return {
-    async *snapshot(feedId, which) {
-      for await (const { found, ...facts } of store.snapshot(TARGET, shown(feedId, which)))
-        yield { offers: found.map(toOffer), ...facts };
-    },
-    async customFields(feedId, which) {
-      await store.refresh(TARGET);
-      const names = new Set<string>();
-      const wanted = {
-        filter: shown(feedId, which),
-        groupBy: 'fieldNames' satisfies ProductField,
-        size: SETS_AT_ONCE,
-      };
-      for (let next: { readonly after?: string } | undefined = {}; next !== undefined;) {
-        const answer = await store.countGroups(TARGET, { ...wanted, ...next });
-        for (const { one } of answer.groups)
-          for (const { name } of toOffer(one).product.fields ?? []) names.add(name);
-        next = answer.next === undefined ? undefined : { after: answer.next };
+    async *snapshot(feedId, which, isFlat = false) {
+      const customFields = new Set<string>();
+      const samplesOf = isFlat ? ('fieldNames' satisfies ProductField) : undefined;
+      const batches = store.snapshot(TARGET, shown(feedId, which), samplesOf);
+      for await (const { found, samples, ...facts } of batches) {
+        if (samples === undefined) yield { offers: found.map(toOffer), ...facts, customFields };
+        else for (const { name } of samples.flatMap(fieldsOf)) customFields.add(name);
       }
-      return [...names].sort();
     },
     async offers(ids) {
       return (await store.get(TARGET, ids)).map(toOffer);
@@ -69,4 +56,8 @@ function visibility(visible: 0 | 1): Filter {
 function concerned({ changes, categoryIds }: Remapping): Filter {
   const mapped = { field: 'tdCategoryId' satisfies ProductField, in: categoryIds };
   return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.concerned(changes)])] };
+}
+
+function fieldsOf(sample: Found): NonNullable<Offer['product']['fields']> {
+  return toOffer(sample).product.fields ?? [];
 }

@@ -56,6 +56,8 @@ export type Filter =
 /** Some documents of a snapshot, and what they are some of. */
 export interface SnapshotBatch {
   readonly found: readonly Found[];
+  /** Some of the documents that were asked for before all others. */
+  readonly samples?: readonly Found[];
   /** How many documents match in all. */
   readonly total: number;
   /** The snapshot surely has everything that was written with a checkpoint up to this one; it may have more. */
@@ -224,9 +226,10 @@ export abstract class ReadStore {
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
   /**
    * Every matching document from one snapshot, by id ascending, in batches. The first batch is empty and comes before
-   * any document is read; the snapshot is held until the iteration ends.
+   * any document is read; the snapshot is held until the iteration ends. Where `samplesOf` names a `column` field, one
+   * matching document of each of its values comes before that empty batch, as `samples` of others.
    */
-  abstract snapshot(target: Target, filter: Filter): AsyncIterable<SnapshotBatch>;
+  abstract snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncIterable<SnapshotBatch>;
 
   /** The documents of such a snapshot alone. */
   async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {

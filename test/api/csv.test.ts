@@ -273,14 +273,19 @@ it('a bulk download has the custom fields that the feed shows its caller, as the
   expect(await fieldsFor(TOKENS.preisblickAll)).toEqual(['A', 'B', 'Ä']);
 });
 
-it('columns are known when a download begins: a custom field that comes meanwhile has none (decisions P16)', async () => {
-  const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
-  const before = (await get(target)).body;
-  const held = holdCall(app.exporter, 'more', 2);
-  const sent = get(target);
-  await held.reached;
-  await post(german, [product('plain', { fields: [{ name: 'New', value: 'x' }] })]);
-  held.release();
-  expect((await sent).body).toBe(before);
-  expect((await get(target)).body).toContain('"(field)New"');
-});
+it.each(['begin', 'more'] as const)(
+  'the columns of a download are of the moment its products are of, whatever custom fields come and go before it can %s (decisions P16)',
+  async (step) => {
+    const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
+    const before = (await get(target)).body;
+    expect(before).toContain('"(field)Size"');
+    const held = holdCall(app.exporter, step, step === 'more' ? 2 : 1);
+    const sent = get(target);
+    await held.reached;
+    await post(german, [product('plain', { fields: [{ name: `New before ${step}`, value: 'x' }] })]);
+    held.release();
+    expect((await sent).body).toBe(before);
+    expect((await get(target)).body).toContain(`"(field)New before ${step}"`);
+    await post(german, [product('plain', { fields: [{ name: 'Size', value: 'L' }] })]);
+  },
+);

@@ -104,6 +104,37 @@ describe('while a load is under way', () => {
     ]);
   });
 
+  it('nor is anything of a load that is stored as a whole and shown in part (decisions X62)', async () => {
+    const started = now;
+    await post(german, [product('a', { price: 11 })], { keys: ';mode=replace' });
+    expect(outcome(await get())).toBe('200');
+    now += HOUR;
+    // So many that the answer does not wait until they are shown (decisions X8).
+    const many = Array.from({ length: 1_001 }, (_, at) => `m${String(at).padStart(4, '0')}`);
+    const held = holdCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
+    const posting = post(
+      german,
+      many.map((id) => product(id)),
+      { keys: ';mode=replace' },
+    );
+    await held.reached;
+    await app.settled();
+    const shown = holdCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'products');
+    now += HOUR;
+    held.release();
+    expect(outcome(await posting)).toBe('200');
+    const half = await get();
+    expect([idsIn(half).includes('a'), idsIn(half).length]).toEqual([true, 500]);
+    expect(await updated()).toEqual(timesOf(started));
+    expect([outcome(await get()), outcome(await get())]).toEqual(['200', '429 429']);
+    shown.release();
+    await app.settled();
+    expect(await updated()).toEqual(timesOf(now));
+    const since = await get(`;since=${String(half.headers['x-next-since'])}`);
+    expect([idsIn(since).length, removedIn(since)]).toEqual([502, ['a']]);
+    expect(idsIn(await get())).toEqual(many);
+  });
+
   it('it may be broken off: what it has stored is shown, and published when the same is posted again (decisions A12, X62)', async () => {
     await post(german, [product('a')], { keys: ';mode=replace' });
     const whole = now;

@@ -103,7 +103,7 @@ export class ElasticsearchStore extends ReadStore {
     return await this.at(target, (place) => countGroups(place, wanted));
   }
 
-  async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {
+  async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     // In this order, so that the snapshot has what the checkpoint promises.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
@@ -112,7 +112,7 @@ export class ElasticsearchStore extends ReadStore {
       layout,
     }));
     try {
-      yield* scan(snapshot, filter, layout, checkpoint);
+      yield* scan(snapshot, filter, layout, checkpoint, samplesOf);
     } finally {
       await snapshot.close();
     }

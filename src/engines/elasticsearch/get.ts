@@ -1,8 +1,7 @@
 import { type Position } from '../../kernel/event';
 import { type Found } from '../../kernel/read-store';
 import { failureOf } from './failure';
-import { type Kept } from './layout';
-import { foundOf } from './scan';
+import { foundOf, type Kept } from './layout';
 import { type Place } from './search';
 import { nameOf } from './tokens';
 import { CHECKPOINT } from './writer';

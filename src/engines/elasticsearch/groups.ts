@@ -1,8 +1,7 @@
 import { type Found, type GroupOrder, type GroupSearch, type Paged } from '../../kernel/read-store';
-import { type Kept, property } from './layout';
+import { foundOf, type Kept, property } from './layout';
 import { queryOf } from './query';
 import { compareRanks, PageOf, type Rank, type Ranked, Ranks } from './ranks';
-import { foundOf } from './scan';
 import { type Place } from './search';
 import { Snapshot } from './snapshot';
 

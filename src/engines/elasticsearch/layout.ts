@@ -4,6 +4,7 @@ import {
   type Document,
   type FieldType,
   type FieldValue,
+  type Found,
   UndeclaredField,
 } from '../../kernel/read-store';
 import { type Position } from '../../kernel/event';
@@ -15,6 +16,11 @@ export interface Kept {
   readonly id: string;
   readonly version: Position;
   readonly body: string;
+}
+
+/** A document as it was kept. */
+export function foundOf(kept: Kept | undefined): Found[] {
+  return kept === undefined ? [] : [{ id: kept.id, version: kept.version, body: kept.body }];
 }
 
 /** Bytes of an id that documents can be sorted by. */

@@ -8,10 +8,9 @@ import {
   type Standing,
 } from '../../kernel/read-store';
 import { type Connection } from './connection';
-import { ID, type Kept, type Layout, property } from './layout';
+import { foundOf, ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';
 import { compareRanks, PageOf, type Ranked, Ranks } from './ranks';
-import { foundOf } from './scan';
 import { type Matches, Score } from './score';
 import { Snapshot } from './snapshot';
 import { nameOf } from './tokens';

@@ -62,13 +62,14 @@ export class Snapshot {
     return hits.hits;
   }
 
-  private async search<Source>(
+  /** One search of it. */
+  async search<Source, Aggregations = unknown>(
     request: Omit<estypes.SearchRequest, 'index' | 'pit'>,
-  ): Promise<estypes.SearchResponse<Source>> {
+  ): Promise<estypes.SearchResponse<Source, Aggregations>> {
     try {
       const answer = await this.connection.ask(
         (client, options) =>
-          client.search<Source>(
+          client.search<Source, Aggregations>(
             { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP } },
             options,
           ),

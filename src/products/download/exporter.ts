@@ -8,7 +8,7 @@ import { type Block, blocksOf } from './blocks';
 import { contentSince, type FeedContent, type ShownFeed } from './feed-content';
 import { type FeedFacts, feedFacts } from './feed-facts';
 import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
-import { onlyWith, outputOf, type OutputOptions } from './feed-output';
+import { outputOf, type OutputOptions } from './feed-output';
 import { type FeedBatch, type FeedSource } from './feed-source';
 import { nextSince, type Since } from './since';
 
@@ -64,6 +64,8 @@ interface Export {
   readonly feed: ShownFeed;
   readonly facts: FeedFacts;
   readonly content: FeedContent;
+  /** In CSV, the custom fields that have columns of their own. */
+  readonly columns: readonly string[] | undefined;
   readonly snapshot: AsyncGenerator<FeedBatch>;
   blocks?: AsyncGenerator<Block>;
   file?: FileHandle;
@@ -93,9 +95,11 @@ export class Exporter {
     const { feedId, caller, pastPrices, since } = request;
     await this.reached(request.directoryPosition);
     const visibleOnly = caller.kind === 'publisher';
-    const snapshot = iterate(source.snapshot(feedId, visibleOnly ? 'visible' : 'all'));
+    const which = visibleOnly ? 'visible' : 'all';
+    const isFlat = request.format === 'csv' && request.flatten;
+    const snapshot = iterate(source.snapshot(feedId, which, isFlat));
     try {
-      const { total, checkpoint } = await headOf(snapshot);
+      const { total, checkpoint, customFields } = await headOf(snapshot);
       await this.reached(checkpoint);
       const state = await versions.at(feedId, checkpoint);
       if (pastPrices !== 'none' && !(await source.pricesUpTo(checkpoint)))
@@ -106,8 +110,9 @@ export class Exporter {
       const feed = { feedId, caller, visibleOnly, total, checkpoint, facts: joined, offers };
       const content =
         since === undefined ? { offers, isEmpty: false } : await contentSince(this.options, feed, since);
+      const columns = isFlat ? [...customFields].sort() : undefined;
       const id = randomUUID();
-      this.exports.set(id, { request, feed, facts, content, snapshot, bytes: 0 });
+      this.exports.set(id, { request, feed, facts, content, columns, snapshot, bytes: 0 });
       const key = digest([state?.content, categoriesAt(directory, checkpoint), joined, keysOf(request)]);
       const next = nextSince({ position: checkpoint, facts: joined });
       const version = state?.version?.position ?? START;
@@ -122,10 +127,8 @@ export class Exporter {
   async begin(id: string, path: string): Promise<ExportFrame> {
     const one = this.exportOf(id);
     const { content, facts, request } = one;
-    const customFields = await this.customFields(one);
-    const offers = customFields === undefined ? content.offers() : onlyWith(customFields, content.offers());
-    const products = outputOf(offers, request, facts.directory, this.options.source);
-    const format: FeedFormat = feedFormat(request, one.feed.total, customFields);
+    const products = outputOf(content.offers(), request, facts.directory, this.options.source);
+    const format: FeedFormat = feedFormat(request, one.feed.total, one.columns);
     one.blocks = blocksOf(products, format, content.removed?.bind(content));
     one.file = await open(path, 'wx', 0o600);
     return { head: format.head, gap: format.gap, foot: format.foot() };
@@ -158,12 +161,6 @@ export class Exporter {
   /** Lets go of all. */
   async end(): Promise<void> {
     for (const id of [...this.exports.keys()]) await this.close(id);
-  }
-
-  /** The columns have to be known before the first line. */
-  private async customFields({ request, feed }: Export): Promise<readonly string[] | undefined> {
-    if (request.format !== 'csv' || !request.flatten) return undefined;
-    return await this.options.source.customFields(feed.feedId, feed.visibleOnly ? 'visible' : 'all');
   }
 
   private async reached(position: Position): Promise<void> {

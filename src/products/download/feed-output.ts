@@ -1,4 +1,3 @@
-import { EngineUnavailable } from '../../kernel/event-log';
 import { type Offer } from '../offer';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
 import { type FeedSource } from './feed-source';
@@ -26,17 +25,4 @@ export async function* outputOf(
 /** One by one as they are written, so that none outlives its writing. */
 function* joined(offers: readonly Offer[], view: OutputView): Generator<OutputProduct> {
   for (const offer of offers) yield toOutput([offer], view);
-}
-
-/** The same offers; one that has a custom field without a column, since its names were asked for in another moment, ends it. */
-export async function* onlyWith(
-  names: readonly string[],
-  batches: AsyncIterable<readonly Offer[]>,
-): AsyncGenerator<readonly Offer[]> {
-  const known = new Set(names);
-  for await (const offers of batches) {
-    const isNew = offers.some(({ product: { fields = [] } }) => fields.some(({ name }) => !known.has(name)));
-    if (isNew) throw new EngineUnavailable('the feed has changed while its custom fields were looked for');
-    yield offers;
-  }
 }

@@ -10,14 +10,14 @@ export interface FeedBatch {
   readonly total: number;
   /** They are surely as the log had them up to here. */
   readonly checkpoint: Position;
+  /** The names of their custom fields, all there are; none unless these were asked for. */
+  readonly customFields: ReadonlySet<string>;
 }
 
 /** The read models, as downloads ask them. */
 export interface FeedSource {
-  /** A feed from one snapshot; the first batch is empty and comes at once. */
-  snapshot(feedId: number, which: 'all' | 'visible' | 'hidden'): AsyncIterable<FeedBatch>;
-  /** The names of the custom fields that a feed's products have now, in the order of columns. */
-  customFields(feedId: number, which: 'all' | 'visible'): Promise<readonly string[]>;
+  /** A feed from one snapshot; the first batch is empty and comes at once. `isFlat` asks for custom fields. */
+  snapshot(feedId: number, which: 'all' | 'visible' | 'hidden', isFlat?: boolean): AsyncIterable<FeedBatch>;
   /** Those of these offers that there are, as they are now. */
   offers(ids: readonly string[]): Promise<readonly Offer[]>;
   /** Offers of a feed that a change of categories may concern. */

@@ -35,6 +35,42 @@ export function scanning(subject: Subject): void {
     expect(await store.count(target, EVERYTHING)).toBe(documents.length + 4);
   });
 
+  it('a document of each value of a column before all others, of the same snapshot', async () => {
+    const store = subject.store();
+    await live(store, OFFERS);
+    const grouped = Array.from({ length: 2_500 }, (_, n) => ({
+      id: `d${String(n).padStart(5, '0')}`,
+      fields: { feedId: 1 + (n % 2), price: n % 3, ...(n < 2_400 ? { groupId: `g${n % 1_200}` } : {}) },
+      body: `g${n % 1_200}`,
+    }));
+    await put(store, target, grouped);
+    const filter = {
+      all: [
+        { field: 'feedId', in: [2] },
+        { field: 'price', min: 1, max: 2 },
+      ],
+    };
+    const matching = grouped.filter(({ fields: { feedId, price } }) => feedId === 2 && price > 0);
+    const snapshot = store.snapshot(target, filter, 'groupId');
+    const sampled: string[] = [];
+    const found: string[] = [];
+    let heads = 0;
+    for await (const batch of snapshot) {
+      expect(batch.total).toBe(matching.length);
+      if (batch.samples !== undefined) expect([heads, batch.found]).toEqual([0, []]);
+      else if (batch.found.length === 0) heads += 1;
+      if (sampled.length === 0) await store.write(target, [{ remove: 'd00001', version: at(2) }]);
+      sampled.push(...(batch.samples ?? []).map(({ body }) => body));
+      found.push(...batch.found.map(({ id }) => id));
+    }
+    expect(heads).toBe(1);
+    const values = matching.flatMap(({ fields: { groupId } }) => groupId ?? []);
+    expect(sampled.toSorted()).toEqual([...new Set(values)].toSorted());
+    expect(found).toEqual(matching.map(({ id }) => id));
+    const none = store.snapshot(target, { field: 'feedId', in: [3] }, 'groupId');
+    for await (const batch of none) expect(batch).toMatchObject({ found: [], total: 0 });
+  });
+
   it('as far as it is wanted', async () => {
     const store = subject.store();
     await live(store, OFFERS);

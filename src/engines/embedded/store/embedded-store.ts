@@ -118,10 +118,10 @@ export class EmbeddedStore extends ReadStore {
     return this.at(target, (generation) => countGroups(requireFinished(generation), wanted));
   }
 
-  async *snapshot(target: Target, filter: Filter): AsyncGenerator<SnapshotBatch> {
+  async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     const own = this.at(target, (generation) => requireFinished(generation).again());
     try {
-      for (const batch of snapshot(own, filter)) {
+      for (const batch of snapshot(own, filter, samplesOf)) {
         yield batch;
         await setImmediate();
       }
