@@ -43,9 +43,16 @@ export class Bench {
 export type Side = (round: number) => Promise<number> | number;
 
 const ROUNDS = 3;
+/** A round for each so many products: a small run is a trial. */
+const A_ROUND = 1000;
+
+/** How many rounds are measured with so many products. */
+export function roundsOf(count: number): number {
+  return Math.min(ROUNDS, Math.ceil(count / A_ROUND));
+}
 
 /**
- * Products per second of both sides, each the median of three rounds that took turns: whatever else the machine
+ * Products per second of both sides, each the median of up to three rounds that took turns: whatever else the machine
  * does meanwhile falls on both.
  */
 export async function compareRates(
@@ -54,7 +61,8 @@ export async function compareRates(
   bare: Side,
 ): Promise<Figure> {
   const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
-  for (let round = 0; round < ROUNDS; round += 1) {
+  const rounds = roundsOf(count);
+  for (let round = 0; round < rounds; round += 1) {
     times.ours.push(await ours(round));
     times.bare.push(await bare(round));
   }

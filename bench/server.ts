@@ -29,10 +29,12 @@ export class Server {
    * `projector` the read models stand still.
    */
   static async start(dataDir: string, roles: string): Promise<Server> {
-    await mkdir(dataDir, { recursive: true });
-    const network = join(dataDir, 'network.json');
-    await writeFile(network, networkFile());
-    await ended(launch(dataDir, ['network', 'import', network]));
+    const made = await mkdir(dataDir, { recursive: true });
+    if (made !== undefined) {
+      const network = join(dataDir, 'network.json');
+      await writeFile(network, networkFile());
+      await ended(launch(dataDir, ['network', 'import', network]));
+    }
     const child = launch(dataDir, ['serve', '--roles', roles]);
     return new Server(child, await originOf(child), dataDir);
   }

@@ -1,13 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Bench, type Figure, quantile, timed } from './harness';
+import { type Bench, type Figure, quantile, roundsOf, timed } from './harness';
 import { Server } from './server';
 
 /** Most milliseconds until the server says that it listens. */
 const GOALS = { first: 10_000, later: 2_000 } as const;
-const ROUNDS = 3;
-/** A round for each so many products: a small run is a trial. */
-const A_ROUND = 1000;
 
 /**
  * Starts of the built program with the demonstration, until it says that it listens: on an empty folder, where it makes
@@ -15,7 +12,7 @@ const A_ROUND = 1000;
  */
 export async function start(bench: Bench): Promise<readonly Figure[]> {
   const times: { first: number[]; later: number[] } = { first: [], later: [] };
-  for (let round = 0; round < Math.min(ROUNDS, Math.ceil(bench.count / A_ROUND)); round += 1) {
+  for (let round = 0; round < roundsOf(bench.count); round += 1) {
     const dataDir = join(bench.folder, `start-${round}`);
     for (const which of ['first', 'later'] as const) {
       let server: Server | undefined;

@@ -16,7 +16,7 @@ interface Line {
 
 describe('the benchmark', () => {
   it('prints every figure that is aimed at as a line of JSON, whatever was measured', async () => {
-    const args = [BENCH, 'all', '--count', '500', '--json'];
+    const args = [BENCH, 'all', '--count', '200', '--json'];
     const env = { ...process.env, TEST_READ_STORE: '' };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
     const lines = stdout
@@ -83,7 +83,7 @@ describe('the benchmark', () => {
   }, 300_000);
 
   it('prints a table for people', async () => {
-    const args = [BENCH, 'reload-unchanged', '--count', '2000'];
+    const args = [BENCH, 'reload-unchanged', '--count', '200'];
     const env = { ...process.env, TEST_READ_STORE: '' };
     const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     const [heading, line, ...others] = stdout.trimEnd().split('\n');

@@ -17,7 +17,8 @@ const over = (displayName, roots, engines) => ({
 module.exports = {
   rootDir: ROOT,
   testTimeout: 3 * testTimeout,
-  maxWorkers,
+  // One more than otherwise: each waits for a server for much of its time.
+  maxWorkers: maxWorkers + 1,
   workerIdleMemoryLimit,
   projects: [
     over('Elasticsearch', ['test/servers'], { log: 'sqlite', store: 'sqlite' }),

@@ -81,7 +81,7 @@ export function generations(subject: Subject): void {
   it('that nobody sees half of: built, swapped in and dropped under 100 concurrent reads', async () => {
     const store = subject.store();
     let current = await live(store, OFFERS);
-    const documents = generatedDocuments(200);
+    const documents = generatedDocuments(40);
     const labelled = (label: string) => documents.map((document) => ({ ...document, body: label }));
     await put(store, target, labelled('round 0'));
     let swapping = true;
