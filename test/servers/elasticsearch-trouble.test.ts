@@ -275,3 +275,11 @@ test('closing ends a write that waits', async () => {
   await ended;
   await expect(other.count(target, EVERYTHING)).rejects.toThrow(EngineUnavailable);
 });
+
+test('checkpoints that are asked for at the same time are one request', async () => {
+  await live(store, OFFERS);
+  await store.checkpoint(target);
+  const before = proxy.asked.length;
+  await Promise.all([1, 2, 3].map(() => store.checkpoint(target)));
+  expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
+});

@@ -161,8 +161,6 @@ function onlyAllowed(text: string): string {
   return text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
 }
 
-const anyUrl = fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] });
-
 const anyEan = fc
   .bigInt({ min: 1n, max: 999_999_999_999n })
   .map((number) => ean13(String(number).padStart(12, '0')));
@@ -178,6 +176,7 @@ export const anyPrice: fc.Arbitrary<number> = fc.nat({ max: 10_000_000 }).map((c
 
 /** A product that is taken, with any of the fields there are, the same in JSON and in XML. */
 export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<PostedProduct> {
+  const anyUrl = fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] });
   return fc.record(
     {
       sourceProductId: ids,

@@ -16,10 +16,11 @@ import {
   type Write,
 } from '../../kernel/read-store';
 import { type Catalogue } from './catalogue';
+import { Checkpoints } from './checkpoints';
 import { type Connection } from './connection';
 import { type Control } from './control';
 import { countGroups } from './count-groups';
-import { get, positionOf } from './get';
+import { get } from './get';
 import { searchGroups } from './groups';
 import { type Names } from './names';
 import { queryOf } from './query';
@@ -30,6 +31,8 @@ import { writeBatch } from './writer';
 
 /** The read store in an Elasticsearch, each generation an index. */
 export class ElasticsearchStore extends ReadStore {
+  private readonly checkpoints: Checkpoints;
+
   constructor(
     private readonly connection: Connection,
     private readonly names: Names,
@@ -37,6 +40,7 @@ export class ElasticsearchStore extends ReadStore {
     private readonly catalogue: Catalogue,
   ) {
     super();
+    this.checkpoints = new Checkpoints(connection);
   }
 
   async create(spec: CollectionSpec): Promise<Generation> {
@@ -64,7 +68,7 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async checkpoint(target: Target): Promise<Position> {
-    return await this.at(target, async (place) => (await positionOf(place)) ?? START);
+    return await this.at(target, async (place) => (await this.checkpoints.of(place)) ?? START);
   }
 
   async refresh(target: Target): Promise<void> {

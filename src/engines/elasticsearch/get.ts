@@ -1,10 +1,8 @@
-import { type Position } from '../../kernel/event';
 import { type Found } from '../../kernel/read-store';
 import { failureOf } from './failure';
 import { foundOf, type Kept } from './layout';
 import { type Place } from './search';
 import { nameOf } from './tokens';
-import { CHECKPOINT } from './writer';
 
 /** Documents asked for in one request. */
 const AT_ONCE = 1_000;
@@ -18,12 +16,6 @@ export async function get(place: Place, ids: readonly string[]): Promise<readonl
     found.push(...kept.filter((entry) => 'id' in entry).flatMap(foundOf));
   }
   return found;
-}
-
-/** How far the log has been folded; undefined if not at all. */
-export async function positionOf(place: Place): Promise<Position | undefined> {
-  const [entry] = await entries(place, [CHECKPOINT]);
-  return entry?.version;
 }
 
 /** What is kept by these names: documents, and of what was removed the version alone. */

@@ -1,6 +1,7 @@
-import { EVERYTHING, type Filter } from '../../../src/kernel/read-store';
-import { freshForEach, live, put, type Subject } from './subject';
-import { generatedDocuments, OFFERS } from './documents';
+import { START } from '../../../src/kernel/event';
+import { EVERYTHING, type Filter, type Generation, type Target } from '../../../src/kernel/read-store';
+import { at, freshForEach, live, put, type Subject } from './subject';
+import { generatedDocuments, LOOSE, OFFERS } from './documents';
 
 const target = { collection: OFFERS.name };
 
@@ -46,6 +47,20 @@ export function reading(subject: Subject): void {
     });
   });
 
+  it('tells checkpoints that are asked for at the same time, and of which there is none', async () => {
+    const store = subject.store();
+    const [filled, empty] = [await live(store, OFFERS), await live(store, LOOSE)].map(targetOf);
+    await store.write(filled!, [], at(3));
+    const asked = [filled!, { ...target, generation: 999 }, empty!, filled!];
+    const told = await Promise.allSettled(asked.map((one) => store.checkpoint(one)));
+    expect(told).toMatchObject([
+      { value: at(3) },
+      { reason: { name: 'NoGeneration' } },
+      { value: START },
+      { value: at(3) },
+    ]);
+  });
+
   it.each<[string, Filter]>([
     ['an undeclared field', { field: 'colour', in: ['red'] }],
     ['bounds of a keyword', { field: 'brand', min: 1 }],
@@ -58,4 +73,8 @@ export function reading(subject: Subject): void {
     });
     await expect(subject.store().count(target, filter)).rejects.toMatchObject({ name: 'UndeclaredField' });
   });
+}
+
+function targetOf({ collection, number }: Generation): Target {
+  return { collection, generation: number };
 }
