@@ -37,7 +37,7 @@ export class DeleteProducts extends Command<{ readonly position: Position; reado
 
 /** Counts a download that is about to begin (Document 1, Limits). Raises 429. */
 export class CountDownload extends Command<void> {
-  constructor(readonly download: Omit<CountedDownload, 'at'>) {
+  constructor(readonly download: Omit<CountedDownload, 'at' | 'head'>) {
     super();
   }
 }
@@ -121,8 +121,9 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
-    await this.turns.take(id, () =>
-      execute(this.log, quota, id, { ...download, at: this.now().toISOString() }),
-    );
+    await this.turns.take(id, async () => {
+      const head = await this.log.head();
+      return await execute(this.log, quota, id, { ...download, at: this.now().toISOString(), head });
+    });
   }
 }

@@ -8,7 +8,8 @@ import { type CsvStyle } from './output-csv';
 const USABLE = '[^\\r\\n\\ud800-\\udfff]';
 
 const SEPARATORS: KeyType<CsvSeparators> = {
-  accepts: 'three different characters, none of them a line end or beyond U+FFFF',
+  accepts:
+    'three different characters, none of them a line end or beyond U+FFFF; a semicolon is written %3B in an address',
   problem: 'unusable',
   read: (text) => {
     const [, column = '', value = '', part = ''] = THREE.exec(text) ?? [];

@@ -38,6 +38,8 @@ export interface CountedDownload {
   readonly version: Position;
   readonly page?: number;
   readonly at: string;
+  /** Where the log ends. */
+  readonly head: Position;
 }
 
 const HOUR_MS = 3_600_000;
@@ -54,9 +56,10 @@ export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
   category: 'download',
   readsEndsOnly: true,
   initial: {},
-  decide({ page, ...download }, { first, last }) {
-    // A process that is behind counts for the version that another has sent already.
-    const version = last !== undefined && last.version > download.version ? last.version : download.version;
+  decide({ page, head, ...download }, { first, last }) {
+    // A process that is behind counts for the version that another has sent already; a moved log has other positions.
+    const isBehind = last !== undefined && last.version > download.version && last.version <= head;
+    const version = isBehind ? last.version : download.version;
     const present = last?.version === version ? last : undefined;
     const further = present && page !== undefined ? withPage(present.pages, page) : undefined;
     if (present !== undefined && further !== undefined)

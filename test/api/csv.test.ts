@@ -155,6 +155,11 @@ describe('separators and embrace (Document 1, CSV export)', () => {
     ['csvSeparators', '%2C%2C%3A', ',,:: accepted is three different characters'],
     ['csvSeparators', '%2C%3B', ',;: accepted is three different characters'],
     ['csvSeparators', '%2C%3B%3A%7C', ',;:|: accepted is three different characters'],
+    [
+      'csvSeparators',
+      '|,;',
+      '|,: accepted is three different characters, none of them a line end or beyond U+FFFF; a semicolon is written %3B in an address',
+    ],
     ['csvSeparators', '%2C%0A%3A', ',\n:: accepted is three different characters'],
     ['csvSeparators', '%2C%0D%3A', ',\r:: accepted is three different characters'],
     ['csvSeparators', '%2C%3B%F0%9F%98%80', ',;😀: accepted is three different characters'],

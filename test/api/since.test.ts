@@ -116,6 +116,14 @@ describe('what has changed since (decisions P28, X51)', () => {
     },
   );
 
+  it('is everything since a position of another log that this one was copied from (decisions X51)', async () => {
+    await post(german, [product('a'), product('b')]);
+    await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
+    const [, facts = ''] = nextOf(await get()).split('-');
+    const there = `${'9'.repeat(19)}-${facts}`;
+    expect(changesOf(await get(`;since=${there}`))).toEqual({ sent: ['a'], removed: ['b'] });
+  });
+
   it('is told in lines with pretty=true, and means the same', async () => {
     await post(german, [product('a'), product('b')]);
     const next = nextOf(await get());

@@ -37,10 +37,10 @@ const timeOf = (after: number) => new Date(START + after).toISOString();
 
 /** What was stored of a download that began so many hours after the start. */
 function of(hour: number, begun: readonly number[]): FeedDownloaded {
-  const { version, ...rest } = download(hour * HOUR, 0);
+  const { feedId, organisationId, version, at } = download(hour * HOUR, 0);
   return {
     type: 'FeedDownloaded',
-    data: { ...rest, version, begun: begun.map((one) => timeOf(one * HOUR)), pages: [] },
+    data: { feedId, organisationId, version, at, begun: begun.map((one) => timeOf(one * HOUR)), pages: [] },
   };
 }
 
@@ -50,6 +50,7 @@ function download(after: number, version: 0 | 1 | 2, page?: number): CountedDown
     organisationId: 7,
     version: VERSIONS[version],
     at: timeOf(after),
+    head: VERSIONS[2],
     ...(page === undefined ? {} : { page }),
   };
 }
@@ -87,6 +88,17 @@ describe('the quota of downloads (decisions P18)', () => {
     expect(
       downloads([0], [late], [late], [late], [late], [late, 1], [late, 1], [late, 1], [late, 1], [late, 2]),
     ).toEqual(['ok', 'ok', 'ok', 'ok', 24 * 3600, 'ok', 'ok', 'ok', 24 * 3600, 'ok']);
+  });
+
+  it('begins anew in a log that was moved, where what was sent before has a position beyond the end', () => {
+    const begun = [18, 19, 20].map((hour) => timeOf(6 * DAY + hour * HOUR));
+    const { data } = of(6 * 24 + 20, []);
+    const moved = { ...data, version: '0000000000000000009', begun };
+    const state = { first: timeOf(0), last: moved };
+    expect(quota.decide(download(7 * DAY, 0), state)).toMatchObject([
+      { data: { version: VERSIONS[0], begun: [timeOf(7 * DAY)] } },
+    ]);
+    expect(() => quota.decide({ ...download(7 * DAY, 0), head: moved.version }, state)).toThrow(Fault);
   });
 
   it('counts a version that is older than one sent already, by a process that is behind, as that one', () => {
@@ -172,7 +184,7 @@ describe('a long stream of downloads', () => {
     expect(state.first).toBe('2026-01-05T08:00:00.000Z');
     const at = '2026-01-05T09:00:00.000Z';
     const { version, feedId, organisationId } = stored.data;
-    expect(quota.decide({ feedId, organisationId, version, page: 4, at }, state)).toEqual([
+    expect(quota.decide({ feedId, organisationId, version, page: 4, at, head: version }, state)).toEqual([
       { type: 'FeedDownloaded', data: { ...stored.data, at, pages: [[1, 4]] } },
     ]);
   });

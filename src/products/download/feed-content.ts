@@ -45,9 +45,10 @@ const READ_AT_ONCE = 500;
  * What has changed since a copy was made (`docs/decisions.md#p28`): everything, if what is joined to every product has
  * changed or so much has happened that to tell it apart would take as long.
  */
-export async function contentSince(sources: Sources, feed: ShownFeed, since: Since): Promise<FeedContent> {
+export async function contentSince(sources: Sources, feed: ShownFeed, asked: Since): Promise<FeedContent> {
   const { log, source, directory } = sources;
   const { feedId, total, checkpoint, facts, caller } = feed;
+  const since = (await isOfAnotherLog(log, checkpoint, asked)) ? { date: 0 } : asked;
   const { events, remapping } = await changesSince(log, directory, feedId, since, checkpoint);
   const isJoinedAnew =
     'facts' in since
@@ -64,6 +65,11 @@ export async function contentSince(sources: Sources, feed: ShownFeed, since: Sin
     ...changedContent(source, feed, touched, isRemapped ? remapping : undefined),
     isEmpty: touched.size === 0 && !isRemapped,
   };
+}
+
+/** A log that was moved has other positions: one that there is not yet tells nothing. */
+async function isOfAnotherLog(log: EventLog, checkpoint: Position, since: Since): Promise<boolean> {
+  return 'position' in since && since.position > checkpoint && since.position > (await log.head());
 }
 
 /** The products that were touched or mapped anew, as they are now. */
