@@ -60,7 +60,7 @@ test('an append that is never answered is made again over another connection', a
 
   expect((await appending).revision).toBe(2);
   expect((await Promise.all(others)).map(({ revision }) => revision)).toEqual(others.map(() => 1));
-  await proxy.open(2);
+  await proxy.until(({ open }) => open === 2);
   expect(await streamOf(direct, stream)).toHaveLength(3);
 });
 
@@ -68,16 +68,16 @@ test('a read that is never answered is made again over another connection', asyn
   const events = newEvents(3);
   await log.append(stream, NO_STREAM, events);
   proxy.faults.mute = true;
-  const holding = proxy.holding();
+  const { held } = proxy.seen;
   const reading = streamOf(log, stream);
-  await holding;
+  await proxy.until((seen) => seen.held > held);
   // What was held back stays so: the old connection is there, and silent for ever.
   proxy.faults.mute = false;
 
   expect(idsOf(await reading)).toEqual(idsOf(events));
   expect(await log.head()).toBe(await direct.head());
   // Of reads and of appends: that which was left is closed.
-  await proxy.open(2);
+  await proxy.until(({ open }) => open === 2);
 });
 
 test('a server killed and started again in the middle: each append once, each event told once and in order', async () => {
@@ -181,7 +181,7 @@ test('a log that is closed leaves nothing under way', async () => {
   expect(await appending).toBeInstanceOf(EngineUnavailable);
   expect(await waiting).toBeInstanceOf(EngineUnavailable);
   await expect(following).resolves.toBeDefined();
-  await proxy.open(0);
+  await proxy.until(({ open }) => open === 0);
 });
 
 describe('a password in the URL is told to nobody', () => {
