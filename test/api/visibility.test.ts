@@ -1,3 +1,5 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { importNetwork } from '../../src/ops/import-network';
 import { TestApp } from '../support/app';
 import { type Client, CLIENTS, FEEDS, NETWORK, TOKENS, VISIBLE } from './network';
 import { clientOf, outcome, product } from './posted';
@@ -187,5 +189,15 @@ describe('a change of the network (decisions P22, P26)', () => {
       '400 PF_392',
     );
     expect((await search(`;fid=${italian}`, 'casa')).totalHits).toBe(1);
+  });
+
+  it('is known within a second where another process makes it: a site connected', async () => {
+    const find = async () => outcome(await app.get(`/1.0/products;fid=${german}`, { token: TOKENS.lonely }));
+    expect(await find()).toBe('400 PF_392');
+    const connections = [{ siteId: 1301, programId: 101 }];
+    await importNetwork(app.engines.log, { connections }, { at: new Date().toISOString() });
+    const second = AbortSignal.timeout(1_000);
+    // A request that is refused from memory lets nothing else happen.
+    for (; (await find()) !== '200'; await turn()) second.throwIfAborted();
   });
 });

@@ -1,3 +1,4 @@
+import { EventStoreDBClient, START } from '@eventstore/db-client';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
@@ -6,6 +7,7 @@ import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { generateProducts } from '../../src/demo/generate';
 import { readFeed } from '../e2e/feed-log';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { collected, happened } from '../support/esdb-events';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
 import { ownStore } from './server';
 
@@ -42,7 +44,8 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
   async function started(role: 'api' | 'projector', name: string): Promise<Server> {
     const dataDir = join(folder, `${role}-${name}`);
     await mkdir(dataDir, { recursive: true });
-    return Server.start(dataDir, { args: ['--roles', role], environment });
+    const offering = role === 'api' ? ['--esdb-port', '0'] : [];
+    return Server.start(dataDir, { args: ['--roles', role, ...offering], environment });
   }
 
   async function post(at: number, products: readonly Posted[], keys = ''): Promise<string> {
@@ -75,6 +78,22 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
   it('find by one what was posted to the other', async () => {
     const position = await post(0, PRODUCTS.slice(0, 100));
     expect(await found(1, position)).toBe(100);
+  });
+
+  it('offer their log to analysts as the server itself would, but for writes (decisions P23)', async () => {
+    const urls = [
+      esdb.url,
+      /^the log can be read at (esdb:\S+)$/m.exec(apis[0]?.said.join('\n') ?? '')?.[1] ?? '',
+    ];
+    const clients = urls.map((url) => EventStoreDBClient.connectionString(url));
+    const [own = [], offered = []] = await Promise.all(
+      clients.map((client) => collected(client.readAll({ fromPosition: START, maxCount: 50 }))),
+    );
+    expect(offered).toHaveLength(50);
+    expect(offered).toEqual(own);
+    const written = clients[1]?.appendToStream('feed-22', happened());
+    await expect(written).rejects.toMatchObject({ type: 'access-denied' });
+    await Promise.all(clients.map((client) => client.dispose()));
   });
 
   it('load one feed at the same time without loss and without an event twice', async () => {

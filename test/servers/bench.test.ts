@@ -1,0 +1,17 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DIST } from '../support/built';
+import { serverUrl } from './server';
+
+it('The benchmark measures projecting into and searching in an Elasticsearch against its bare client', async () => {
+  const args = [join(DIST, 'bench/main.js'), 'es-project', 'es-search', '--count', '200', '--json'];
+  const env = { ...process.env, TEST_READ_STORE: serverUrl() };
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  const lines = stdout.trim().split('\n');
+  const [project, ...searches] = lines.map((line) => JSON.parse(line) as { figure: string; ratio: number });
+  expect(project).toMatchObject({ figure: 'es-project', goal: 0.8 });
+  // Ten kinds of search, each its median and its 99th percentile.
+  expect(searches.filter(({ figure }) => figure.startsWith('es-search '))).toHaveLength(20);
+  for (const { ratio } of [project!, ...searches]) expect(ratio).toBeGreaterThan(0);
+});
