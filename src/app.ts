@@ -103,12 +103,12 @@ class AppModule {
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
   const { config, follower, store, log, now = () => new Date() } = parts;
   const wait = new PositionWait(store, PROJECTIONS);
-  const waitFor = (position: Position, milliseconds: number): Promise<boolean> =>
-    answerInTime('the read store', wait.until(position, milliseconds), milliseconds + LOOK_MS);
+  const waitFor = (position: Position, milliseconds: number, look = LOOK_MS): Promise<boolean> =>
+    answerInTime('the read store', wait.until(position, milliseconds), milliseconds + look);
   const shown: Shown = async ({ changes, position }) => {
     // Without a change there is nothing to wait for.
     if (changes === 0 || changes > SMALL.changes) return;
-    await waitFor(position, SMALL.milliseconds).catch((error: unknown) => {
+    await waitFor(position, SMALL.milliseconds, 0).catch((error: unknown) => {
       // What has been written stays so, whether it can be read by now or not.
       if (!(error instanceof EngineUnavailable)) throw error;
     });

@@ -197,7 +197,10 @@ describe('a change of the network (decisions P22, P26)', () => {
     const connections = [{ siteId: 1301, programId: 101 }];
     await importNetwork(app.engines.log, { connections }, { at: new Date().toISOString() });
     const second = AbortSignal.timeout(1_000);
-    // A request that is refused from memory lets nothing else happen.
-    for (; (await find()) !== '200'; await turn()) second.throwIfAborted();
+    while ((await find()) !== '200') {
+      second.throwIfAborted();
+      // A request that is refused from memory lets nothing else happen.
+      await turn();
+    }
   });
 });
