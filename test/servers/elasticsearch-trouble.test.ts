@@ -258,6 +258,18 @@ test('what fills a generation waits twice as long as a minute of 429, which live
   await scaled.close();
 });
 
+test('a page beyond the end of a random order is known to be empty without sorting what there is', async () => {
+  await live(store, OFFERS);
+  await put(store, target, documents);
+  const order = [{ shuffled: 'price', seed: 7 }];
+  const page = { filter: EVERYTHING, order, offset: documents.length, size: 10 };
+  expect(await store.search(target, page)).toEqual({ total: documents.length, found: [] });
+  expect((await store.search(target, { ...page, offset: documents.length - 1 })).found).toHaveLength(1);
+  const sorted = proxy.asked.filter(({ body }) => body.includes('_shard_doc'));
+  // The last page is: its keys, then its documents.
+  expect(sorted).toHaveLength(2);
+});
+
 test('closing ends a write that waits', async () => {
   await live(store, OFFERS);
   const other = openElasticsearch(url, { patience: { write: 600_000 } });

@@ -127,11 +127,16 @@ async function searchAll(
   { connection, alias, layout, patience }: Place,
   wanted: Search,
 ): Promise<Paged & { readonly found: readonly Found[] }> {
-  const { filter, order } = wanted;
+  const { filter, order, offset, after } = wanted;
   const snapshot = await Snapshot.open(connection, alias, patience);
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);
+    if (after === undefined && offset > 0) {
+      // Beyond the end there is nothing to be sorted.
+      const total = await snapshot.count(query);
+      if (offset >= total) return { total, found: [] };
+    }
     const inOrder = new PageOf<Ranked<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
     let total = 0;
     for await (const ranked of ranks.keys(snapshot, query)) {
