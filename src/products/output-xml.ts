@@ -42,62 +42,61 @@ function elementsOf<Name extends string>(names: readonly Name[], prefix = ''): E
   return names.map((name) => [name, `${prefix}${name}`]);
 }
 
+/** What is being put together: millions are, and spreading many small objects into one takes longer than all the rest. */
+type Draft = Record<string, XmlElement[string]>;
+
 /** A product as an element `product` of such a result. */
 export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
-  return {
-    $: { ...(language === undefined ? {} : { language }), groupingId: product.groupingId },
+  const element: Draft = {
+    $: { language, groupingId: product.groupingId },
     'ns2:name': name,
     'ns2:description': description,
-    'ns2:productImage': { $: { ...sizeOf(productImage) }, _: productImage.url },
-    'ns2:categories': { 'ns2:category': categories.map((category) => ({ $: { ...category } })) },
-    ...(fields.length === 0
-      ? {}
-      : {
-          'ns2:fields': { 'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })) },
-        }),
-    ...chosen(COMMON_ELEMENTS, product),
-    ...chosen(IDENTIFIER_ELEMENTS, identifiers),
-    offers: { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) },
+    'ns2:productImage': {
+      $: { width: productImage.width, height: productImage.height },
+      _: productImage.url,
+    },
+    'ns2:categories': {
+      'ns2:category': categories.map(({ id, name, tdCategoryName }) => ({ $: { id, name, tdCategoryName } })),
+    },
   };
+  if (fields.length > 0)
+    element['ns2:fields'] = {
+      'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })),
+    };
+  choose(COMMON_ELEMENTS, product, element);
+  choose(IDENTIFIER_ELEMENTS, identifiers, element);
+  element['offers'] = { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) };
+  return element;
 }
 
 function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Dates): XmlElement {
   const { minor, currency } = offer.price;
-  return {
+  const element: Draft = {
     $: { id: offer.id, sourceProductId: offer.sourceProductId, dateFormat, modifiedDate: offer.modified },
     feedId: offer.feedId,
     productUrl: offer.productUrl,
-    ...present('programName', offer.programName),
-    ...present('sourceProductUrl', offer.sourceProductUrl),
+    programName: offer.programName,
+    sourceProductUrl: offer.sourceProductUrl,
     price: { $: { currency }, _: formatPrice(minor) },
-    ...(offer.priceHistory === undefined
-      ? {}
-      : { priceHistory: { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) } }),
-    ...chosen(OFFER_ELEMENTS, offer),
-    ...chosen(ON_OFFER_TOO_ELEMENTS, product),
   };
+  if (offer.priceHistory !== undefined)
+    element['priceHistory'] = { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) };
+  choose(OFFER_ELEMENTS, offer, element);
+  choose(ON_OFFER_TOO_ELEMENTS, product, element);
+  return element;
 }
 
 function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
   return { $: { dateFormat, date, currency: price.currency }, _: price.value };
 }
 
-function sizeOf({ width, height }: OutputProduct['productImage']): XmlElement {
-  return { ...present('width', width), ...present('height', height) };
-}
-
 type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
 
-function chosen<Name extends string>(elements: Elements<Name>, from: Values<Name>): XmlElement {
-  const chosen: Record<string, string | number> = {};
+/** Adds the elements of those fields that are there. */
+function choose<Name extends string>(elements: Elements<Name>, from: Values<Name>, into: Draft): void {
   for (const [field, element] of elements) {
     const value = from[field];
-    if (value !== undefined) chosen[element] = value;
+    if (value !== undefined) into[element] = value;
   }
-  return chosen;
-}
-
-function present(name: string, value: string | number | undefined): XmlElement {
-  return value === undefined ? {} : { [name]: value };
 }

@@ -60,8 +60,10 @@ function hasElements(content: XmlElement): boolean {
 }
 
 function write(name: string, content: XmlContent, line: string): string {
+  if (typeof content !== 'object')
+    return content === '' ? `<${name}/>` : `<${name}>${escapedText(content)}</${name}>`;
+  const body = inside(content, line);
   const head = `<${name}${attributesOf(content)}`;
-  const body = typeof content === 'object' ? inside(content, line) : escapedText(content);
   return body === '' ? `${head}/>` : `${head}>${body}</${name}>`;
 }
 
