@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type FieldType, type FieldValue, type Found } from '../src/kernel/read-store';
+import { type CategoryChange } from '../src/directory/categories';
+import { type FieldType, type FieldValue, type Filter, type Found } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';
@@ -77,17 +78,22 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     return { document, fields: fieldsOf(document, id) };
   },
   fanOut: {
+    // A category that was changed often is asked for once.
     concerned: (changes) => ({
-      any: changes.map((change) => {
-        const hangsOnIt = { field: 'mapping', in: [changeKey(change)] };
-        return change.posted === 'name'
-          ? { all: [{ field: 'feedId', in: [change.feedId] }, hangsOnIt] }
-          : hangsOnIt;
-      }),
+      any: [...new Map(changes.map(conditionOf)).values()],
     }),
     streamOf: ({ feedId }) => `${FEED_STREAMS[0]}${feedId}`,
   },
 };
+
+/** What products bear that a change concerns, and what this condition is known by among others. */
+function conditionOf(change: CategoryChange): readonly [key: string, condition: Filter] {
+  const key = changeKey(change);
+  const hangsOnIt = { field: 'mapping', in: [key] };
+  return change.posted === 'name'
+    ? [`${change.feedId} ${key}`, { all: [{ field: 'feedId', in: [change.feedId] }, hangsOnIt] }]
+    : [key, hangsOnIt];
+}
 
 /** An offer as a query finds it. */
 export function toOffer({ id, version, body }: Found): Offer {

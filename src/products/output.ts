@@ -9,8 +9,11 @@ import { type Offer } from './offer';
 import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
 
-/** Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. */
-export type Prices = readonly (readonly [price: number, since: number, position: Position])[];
+/**
+ * Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. That is not told by a read
+ * model of an earlier version, which is searched until the one that tells it has been built.
+ */
+export type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
 
 type PriceSince = readonly [price: number, since: number, ...unknown[]];
 
@@ -161,7 +164,9 @@ function pricesOf(
   { pastPrices, prices }: OutputView,
 ): readonly PriceSince[] | undefined {
   if (pastPrices === 'none') return undefined;
-  const known: readonly PriceSince[] = (prices?.get(id) ?? []).filter(([, , at]) => at <= position);
+  const known: readonly PriceSince[] = (prices?.get(id) ?? []).filter(([, since, at]) =>
+    at === undefined ? since <= modified : at <= position,
+  );
   const all = known[0]?.[0] === price ? known : [[price, modified] as const, ...known];
   return pastPrices === 'all' ? all : all.slice(0, 1);
 }

@@ -194,4 +194,15 @@ describe('a posted category is mapped (decisions P13)', () => {
     const categories = [{ name: 'x' }, { id: '11' }, { id: '11', name: 'y' }];
     expect(fieldsOf({ categories }, headphones)).toMatchObject({ visible: 1, tdCategoryId: ['11'] });
   });
+
+  test('what changes often is asked for once', () => {
+    const changes = [
+      { posted: 'id', value: '11' },
+      { posted: 'name', feedId: FEED_ID, value: 'Audio' },
+      { posted: 'name', feedId: 7, value: 'Audio' },
+    ] as const;
+    const concerned = products.fanOut?.concerned([...changes, ...changes]);
+    expect(concerned).toEqual(products.fanOut?.concerned(changes));
+    expect(concerned).toHaveProperty('any.length', 3);
+  });
 });
