@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import { subscribe } from '../../src/engines/eventstoredb/calls';
-import { ReadingClient } from '../../src/engines/eventstoredb/connection';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { Readers } from '../../src/engines/eventstoredb/readers';
+import { followRequest } from '../../src/engines/eventstoredb/requests';
 import { NO_STREAM } from '../../src/kernel/event';
 import { gather, idsOf, newEvents, streamOf } from '../contracts/event-log/events';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
@@ -93,27 +93,23 @@ test('a cluster that cannot be found for a while is found again', async () => {
   await log.close();
 });
 
-test('a connection that reads have left serves what goes on over it; of calls that fail together one leaves it', async () => {
+test('a connection that reads have left serves the calls that are under way over it', async () => {
   const log = await openEventStoreDb(server.url, HASTY);
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
-  const reading = new ReadingClient(server.url, HASTY.silence);
+  const readers = new Readers(server.url, HASTY.silence);
   const ending = new AbortController();
-  const going = subscribe(reading, position, undefined, ending.signal);
-  expect(await going.next()).toBe('more');
-  const begun = performance.now();
-  reading.renew(begun);
-  const renewed = reading.current;
-  reading.renew(begun);
-  expect(reading.current).toBe(renewed);
+  const underWay = readers.read(followRequest(position, [stream]), ending.signal);
+  expect(await underWay.next()).toBe('more');
+  readers.renew(performance.now());
 
   const [event] = newEvents(1);
   await log.append(stream, 0, [event!]);
   for (let id = ''; id !== event!.id;) {
-    expect(await going.next()).toBe('more');
-    id = going.take()?.getEvent()?.getEvent()?.getId()?.getString() ?? '';
+    expect(await underWay.next()).toBe('more');
+    id = underWay.take()?.getEvent()?.getEvent()?.getId()?.getString() ?? '';
   }
   ending.abort();
-  await reading.close();
+  readers.close();
   await log.close();
 });
 

@@ -1,102 +1,185 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
-import { UnusableUrl } from '../unusable-url';
-import { closeConnection, watchConnections } from './channel';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { checkServerIdentity, connect as connectTls } from 'node:tls';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
+import {
+  type BatchAppendReq,
+  type BatchAppendResp,
+  type ReadReq,
+  type ReadResp,
+} from '@eventstore/db-client/generated/streams_pb';
+import {
+  type CallOptions,
+  Channel,
+  type ChannelCredentials,
+  type ChannelOptions,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  credentials,
+  type Metadata,
+  status,
+} from '@grpc/grpc-js';
+import { marksOf, Refused } from './trouble';
+import { type EsdbUrl, parseEsdbUrl } from './url';
 
-/** Up to the hosts, as the client library finds them. */
-const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
+/** The largest message a server may send (bytes): one with its largest event. */
+const MESSAGE_BYTES = 17 * 1024 * 1024;
 
-/** What may follow the `?` of an `esdb://` URL. */
-const OPTIONS = new Set(
-  [
-    'connectionName',
-    'defaultDeadline',
-    'discoveryInterval',
-    'gossipTimeout',
-    'keepAliveInterval',
-    'keepAliveTimeout',
-    'maxDiscoverAttempts',
-    'nodePreference',
-    'tls',
-    'tlsCAFile',
-    'userCertFile',
-    'userKeyFile',
-  ].map((name) => name.toLowerCase()),
-);
+/** How much a server may send ahead of what has been taken (bytes, HTTP/2 flow control). */
+const WINDOW_BYTES = 1024 * 1024;
 
-/**
- * A client for `esdb://` and `esdb+discover://` URLs; connects when it is first used. Raises `UnusableUrl`: the
- * client library itself would print the whole URL where it does not know an option.
- */
-export function clientFor(url: string): EventStoreDBClient {
-  if (!/^esdb(?:\+discover)?:\/\//.test(url))
-    throw new UnusableUrl('the URL has to begin with esdb:// or esdb+discover://');
-  const options = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
-  for (const option of options.split('&').filter(Boolean)) {
-    const name = option.split('=', 1)[0] ?? '';
-    if (!OPTIONS.has(name.toLowerCase().replace(/[_-]/g, '')))
-      throw new UnusableUrl(
-        `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
-      );
-  }
-  return watchConnections(parsed(url));
-}
+/** How long a server that is asked whether it speaks TLS may take (ms). */
+const TLS_MS = 2_000;
 
-function parsed(url: string): EventStoreDBClient {
-  try {
-    return EventStoreDBClient.connectionString(url);
-  } catch {
-    throw new UnusableUrl('the URL is not esdb://[user:password@]host[:port][,host…][?option=value&…]');
-  }
+/** What the client library knows to do by itself: make a connection, find the leader, say who is calling. */
+type Client = EsdbUrl['client'];
+
+/** Private members of the client that its types leave out. */
+interface Internals {
+  getGRPCClient(kind: typeof StreamsClient, name: string): Promise<StreamsClient>;
+  createChannel(): Promise<Channel>;
 }
 
 /**
- * A client over a connection of its own, however many there are: gRPC shares one between all clients whose
- * options are the same, so that the `n`th has a longer keep-alive time-out (ms). Raises `UnusableUrl`.
+ * A connection to an EventStoreDB for calls of the streams protocol as they are on the wire.
+ *
+ * The official client finds the server and says who is calling. Its own reads parse the data of every event, which
+ * cannot give a text back to the letter, and its appends share one map per process and never time out; so calls are
+ * made here. Its private members are those of version 6.2.1, to which package.json binds us (ADR 9).
  */
-export function anotherClientFor(url: string, n: number): EventStoreDBClient {
-  const separator = url.replace(CREDENTIALS, '').includes('?') ? '&' : '?';
-  return clientFor(`${url}${separator}keepAliveTimeout=${KEEP_ALIVE + n}`);
+export class Connection {
+  readonly #client: Client;
+  readonly #internals: Internals;
+  readonly #isPlain: boolean;
+  #streams: StreamsClient | undefined;
+  #explained = false;
+
+  /** Connects when it is first used. Raises `UnusableUrl`. */
+  constructor(url: string) {
+    const parsed = parseEsdbUrl(url);
+    this.#client = parsed.client;
+    this.#internals = internalsOf(this.#client);
+    this.#isPlain = parsed.option('tls')?.toLowerCase() === 'false';
+    replaceChannel(this.#internals, parsed, this.#isPlain);
+  }
+
+  /** Starts a read or a subscription. */
+  async read(request: ReadReq): Promise<ClientReadableStream<ReadResp>> {
+    const [streams, metadata, options] = await this.#call();
+    const reading = streams.read(request, metadata, options);
+    return reading.on('error', (error: Error) => this.#failed(streams, error));
+  }
+
+  /** Opens a call that any number of appends go over. */
+  async batchAppend(): Promise<ClientDuplexStream<BatchAppendReq, BatchAppendResp>> {
+    const [streams, metadata, options] = await this.#call();
+    const appending = streams.batchAppend(metadata, options);
+    return appending.on('error', (error: Error) => this.#failed(streams, error));
+  }
+
+  /** The server's version, such as `24.6.0`; `unknown` of one that is too old to say. */
+  async version(): Promise<string> {
+    return (await this.#client['capabilities']).serverVersion;
+  }
+
+  /** The error, or what explains it better: a server that speaks TLS closes a plain connection without a word. */
+  async explained(error: unknown): Promise<unknown> {
+    const isSilent = marksOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
+    if (!this.#isPlain || !isSilent || this.#explained) return error;
+    this.#explained = true;
+    const [host, port] = hostAndPort(this.#streams?.getChannel().getTarget() ?? '');
+    if (!(await speaksTls(host, port))) return error;
+    return new Refused('it uses TLS: remove tls=false from the URL');
+  }
+
+  /** Takes no more calls; the connection ends with those under way. */
+  close(): void {
+    this.#streams?.close();
+  }
+
+  async #call(): Promise<[StreamsClient, Metadata, CallOptions]> {
+    const streams = await this.#internals.getGRPCClient(StreamsClient, 'streams');
+    this.#streams = streams;
+    // A follower may not have yet what has been appended: its end of the log would be in the past.
+    const [metadata, options] = this.#client['callArguments'](
+      { requiresLeader: true },
+      { deadline: Infinity },
+    );
+    return [streams, metadata, options];
+  }
+
+  /** Lets the client connect anew, to the leader where the error names it. */
+  #failed(streams: StreamsClient, error: Error): void {
+    if (!isOwnCancellation(error)) void this.#client['handleError'](streams, error);
+  }
 }
 
-/** What the client takes where the URL says nothing else. */
-const KEEP_ALIVE = 10_000;
+function internalsOf(client: object): Internals {
+  if (isInternals(client)) return client;
+  throw new TypeError('expected @eventstore/db-client 6.2.1');
+}
+
+function isInternals(client: object): client is Internals {
+  return ['getGRPCClient', 'createChannel'].every((name) => typeof Reflect.get(client, name) === 'function');
+}
+
+function isOwnCancellation(error: Error): boolean {
+  return marksOf(error).code === status.CANCELLED && /cancelled on client/i.test(error.message);
+}
 
 /**
- * The client for reads. They have one of their own: what breaks a read off makes the client connect anew, which
- * must not touch appends.
+ * Makes the client's channels here: connections are not shared with other clients of the process, a certificate may go
+ * unverified, and an IP address is verified without being sent as a server name, which Node.js warns about.
  */
-export class ReadingClient {
-  #current: EventStoreDBClient;
-  #renewals = 0;
-  #renewed = -Infinity;
+function replaceChannel(client: Internals, url: EsdbUrl, isPlain: boolean): void {
+  const connect = client.createChannel.bind(client);
+  const files = (name: string): Buffer | null => {
+    const path = url.option(name);
+    return path === undefined ? null : readFileSync(path);
+  };
+  const [root, key, certificate] = [files('tlsCAFile'), files('userKeyFile'), files('userCertFile')];
+  client.createChannel = async () => {
+    const made = await connect();
+    const target = made.getTarget();
+    made.close();
+    const [host] = hostAndPort(target);
+    const secure = (): ChannelCredentials =>
+      credentials.createSsl(root, key, certificate, {
+        rejectUnauthorized: url.option('tlsVerifyCert')?.toLowerCase() !== 'false',
+        ...(isIP(host) !== 0 && { checkServerIdentity: (_, cert) => checkServerIdentity(host, cert) }),
+      });
+    const options: ChannelOptions = {
+      'grpc.keepalive_time_ms': milliseconds(url.option('keepAliveInterval')),
+      'grpc.keepalive_timeout_ms': milliseconds(url.option('keepAliveTimeout')),
+      'grpc.max_receive_message_length': MESSAGE_BYTES,
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc-node.flow_control_window': WINDOW_BYTES,
+      ...(isIP(host) !== 0 && !isPlain && { 'grpc.ssl_target_name_override': 'localhost' }),
+    };
+    return new Channel(target, isPlain ? credentials.createInsecure() : secure(), options);
+  };
+}
 
-  /** `silence`: how long a connection is given until it is thought broken (ms). */
-  constructor(
-    private readonly url: string,
-    readonly silence: number,
-  ) {
-    this.#current = clientFor(url);
-  }
+/** Keep-alive times of a URL: 10 s by default, never where negative. */
+function milliseconds(value: string | undefined): number {
+  const given = Number(value ?? 10_000);
+  return given < 0 ? 2 ** 31 - 1 : given;
+}
 
-  get current(): EventStoreDBClient {
-    return this.#current;
-  }
+/** Of `dns:host:port`, `ipv4:1.2.3.4:2113` or `host:port`. */
+function hostAndPort(target: string): [string, number] {
+  const [, host = '', port = '2113'] = /^(?:[a-z0-9]+:)??(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(target) ?? [];
+  return [host.replace(/^\[|\]$/g, ''), Number(port)];
+}
 
-  /**
-   * Further calls go over a new connection, unless they do since a call that has failed began (`since`, of
-   * `performance.now`). The others find out by themselves: a client that is disposed of would tell them that they have
-   * come to their end. When they have, the connection that was left is closed.
-   */
-  renew(since: number): void {
-    if (this.#renewed >= since) return;
-    this.#renewed = performance.now();
-    this.#renewals += 1;
-    closeConnection(this.#current);
-    this.#current = anotherClientFor(this.url, this.#renewals);
-  }
-
-  async close(): Promise<void> {
-    await this.#current.dispose();
-    closeConnection(this.#current);
-  }
+async function speaksTls(host: string, port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    // Only whether there is TLS is of interest: nothing is sent, nothing that comes is believed.
+    const socket = connectTls({ host, port, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+    const end = (speaks: boolean) => (): void => {
+      socket.destroy();
+      resolve(speaks);
+    };
+    socket.setTimeout(TLS_MS, end(false)).once('secureConnect', end(true)).once('error', end(false));
+  });
 }

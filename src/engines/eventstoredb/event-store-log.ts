@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type NewEvent, type Position, type RecordedEvent } from '../../kernel/event';
 import {
   type Appended,
   type EventBatch,
@@ -12,30 +12,36 @@ import {
 } from '../../kernel/event-log';
 import { checkAppend } from '../acceptable';
 import { type Appender } from './appender';
-import { readBackwards, readStream, subscribe } from './calls';
-import { type ReadingClient } from './connection';
-import { Following } from './following';
+import { Gathered } from './batches';
+import { type Followed, Past } from './following';
+import { type End, type Head } from './head';
 import { Patience } from './patience';
-import { eventsIn, lastEventIn } from './reading';
-import { later } from './records';
-import { marksOf, NoAnswer } from './trouble';
+import { type Readers } from './readers';
+import { eventsIn, lastRevision, streamParts } from './reading';
+import { backwardsRequest, streamRequest } from './requests';
+import { type Tail } from './tail';
+import { NoAnswer, Refused, unavailable } from './trouble';
 
 const BATCH = 1_000;
 
-/** Events looked at in one go for the last one that is none of the server's own. */
-const PAGE = 500;
+/** How often a follower learns that the log has grown by events of other streams alone (ms). */
+const ADVANCE_MS = 100;
 
-/** The log in an EventStoreDB. Events of the server itself (`$…`) are none of it. */
+/** What all logs of a thread at one URL share. */
+export interface Shared {
+  readonly readers: Readers;
+  readonly appender: Appender;
+  readonly head: Head;
+  readonly tail: Tail;
+}
+
+/** The log in an EventStoreDB. Events of the server itself (`$…`), and what is no JSON object, are none of it. */
 export class EventStoreLog extends EventLog {
   readonly #closing = new AbortController();
-  /** The last event that `head` has found, and how far the log was looked at for it: no further back again. */
-  #head = START;
-  #looked = START;
 
-  /** `patience`: for how long a server that fails is tried (ms). `release` gives the others back. */
+  /** `patience`: for how long a server that fails is tried (ms). `release` gives back what is shared. */
   constructor(
-    private readonly reading: ReadingClient,
-    private readonly appender: Appender,
+    private readonly shared: Shared,
     private readonly patience: number,
     private readonly release: () => Promise<void>,
   ) {
@@ -44,15 +50,20 @@ export class EventStoreLog extends EventLog {
     setMaxListeners(0, this.#closing.signal);
   }
 
+  /** Raises `EngineUnavailable` for a server that does not answer, or is too old. */
+  async checkServer(): Promise<void> {
+    await this.#look();
+    checkVersion(await this.#once(() => this.shared.readers.version()));
+  }
+
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
     checkAppend(stream, expected, events);
-    if (events.length > 0) return this.appender.append(stream, expected, events);
-    // Not every version of the server says of nothing where it would be.
-    let actual = NO_STREAM;
-    for await (const [last] of this.readStream(stream, { backwards: true, limit: 1 }))
-      actual = last?.revision ?? NO_STREAM;
-    if (actual !== expected) throw new RevisionConflict(stream, expected, actual);
-    return { revision: actual, position: await this.head() };
+    const made = await (events.length > 0
+      ? this.shared.appender.append({ stream, expected, events })
+      : this.#check(stream, expected));
+    const position = made.position ?? (await this.#positionOf(stream, made.revision));
+    this.shared.head.reached(position);
+    return { revision: made.revision, position };
   }
 
   override async *readStream(
@@ -60,74 +71,75 @@ export class EventStoreLog extends EventLog {
     options: ReadStreamOptions = {},
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { backwards = false, batchSize = BATCH } = options;
+    const { readers } = this.shared;
+    const { signal } = this.#closing;
     let { from, limit = Infinity } = options;
-    const signal = this.#closing.signal;
-    const batches = this.#persist(signal, () =>
-      eventsIn(readStream(this.reading, stream, { from, backwards, limit }, signal), batchSize),
-    );
-    try {
-      for await (const events of batches) {
-        from = (events.at(-1)?.revision ?? 0) + (backwards ? -1 : 1);
-        limit -= events.length;
-        yield events;
-        if (limit <= 0 || from < 0) return;
+    const isDone = (): boolean => stream === '' || limit <= 0 || (from ?? 0) < 0;
+    yield* this.#persist(signal, async function* () {
+      for (let asked = 0, looked = 0; looked === asked && !isDone();) {
+        [asked, looked] = [limit, 0];
+        const messages = readers.read(streamRequest(stream, { from, backwards, limit }), signal);
+        for await (const part of streamParts(messages, batchSize)) {
+          from = part.last + (backwards ? -1 : 1);
+          looked += part.looked;
+          limit -= part.events.length;
+          if (part.events.length > 0) yield part.events;
+        }
       }
-    } catch (error) {
-      // A stream that has been ended for ever has no events either.
-      if (!(error instanceof Error) || marksOf(error.cause).type !== 'stream-deleted') throw error;
-    }
+    });
+    this.#checkOpen();
   }
 
   override async *readAll(options: ReadAllOptions): AsyncGenerator<EventBatch> {
-    const end = await this.head();
-    if (options.after >= end) {
+    const { signal } = this.#closing;
+    const { head } = await this.#look();
+    if (options.after >= head) {
       yield { events: [], position: options.after, caughtUp: true };
       return;
     }
-    for await (const { events, position } of this.#follow(options, this.#closing.signal)) {
-      const caughtUp = position >= end;
-      if (caughtUp)
-        yield { events: events.filter((event) => event.position <= end), position: end, caughtUp };
-      else yield { events, position, caughtUp };
-      if (caughtUp) return;
-    }
+    const past = new Past(this.shared.readers, options.after, followed(options));
+    yield* this.#persist(signal, () => past.upTo(head, signal, () => true));
+    this.#checkOpen();
   }
 
   override async *readAllBackwards(
     options: ReadBackwardsOptions = {},
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { batchSize = BATCH } = options;
+    const { signal } = this.#closing;
+    const { readers } = this.shared;
     let { before } = options;
-    const signal = this.#closing.signal;
-    const batches = this.#persist(signal, () =>
-      eventsIn(readBackwards(this.reading, before, Infinity, signal), batchSize),
-    );
-    for await (const events of batches) {
-      before = events.at(-1)?.position;
-      yield events;
-    }
+    yield* this.#persist(signal, async function* () {
+      const gathered = new Gathered(batchSize);
+      for await (const sent of eventsIn(readers.read(backwardsRequest(before, Infinity), signal))) {
+        const event = sent.recorded();
+        if (event !== undefined) gathered.add(event);
+        if (!gathered.isFull) continue;
+        before = gathered.last;
+        yield gathered.take();
+      }
+      if (!gathered.isEmpty) yield gathered.take();
+    });
+    this.#checkOpen();
   }
 
   override async *subscribe(options: SubscribeOptions): AsyncGenerator<EventBatch> {
     const closing = this.#closing.signal;
     const signal = options.signal === undefined ? closing : AbortSignal.any([options.signal, closing]);
-    for await (const batch of this.#follow(options, signal)) {
-      yield batch;
-      if (signal.aborted) return;
+    const past = new Past(this.shared.readers, options.after, followed(options));
+    const isOver = (): boolean => signal.aborted;
+    while (!isOver()) {
+      for await (const batch of this.#persist(signal, (patience) =>
+        this.#follow(past, options, signal, patience),
+      )) {
+        yield batch;
+        if (isOver()) return;
+      }
     }
   }
 
   override async head(): Promise<Position> {
-    const signal = this.#closing.signal;
-    const patience = new Patience(this.patience);
-    for (;;) {
-      const since = performance.now();
-      try {
-        return await this.#findHead(signal);
-      } catch (error) {
-        await this.#afterFailure(error, since, patience, signal);
-      }
-    }
+    return (await this.#look()).head;
   }
 
   override async close(): Promise<void> {
@@ -136,41 +148,84 @@ export class EventStoreLog extends EventLog {
     await this.release();
   }
 
-  #follow(options: ReadAllOptions, signal: AbortSignal): AsyncGenerator<EventBatch> {
-    const { after, prefixes, batchSize = BATCH } = options;
-    const following = new Following(
-      {
-        head: () => this.#findHead(signal),
-        subscribe: (from) => subscribe(this.reading, from, prefixes, signal),
-      },
-      { after, prefixes, batchSize },
-    );
-    return this.#persist(signal, async function* (patience) {
-      while (!signal.aborted) yield* following.batches(patience);
-    });
+  /** Follows until its feed overflows: then it has to be taken up again, from the past. */
+  async *#follow(
+    past: Past,
+    options: ReadAllOptions,
+    signal: AbortSignal,
+    patience: Patience,
+  ): AsyncGenerator<EventBatch> {
+    const { batchSize } = followed(options);
+    const end = await this.shared.head.look();
+    const feed = this.shared.tail.join(end, options.prefixes);
+    const isCaughtUp = (): boolean => feed.isDrained && feed.position >= end.head;
+    let told: EventBatch | undefined;
+    let advanced = -Infinity;
+    try {
+      for await (const batch of past.upTo(feed.from, signal, isCaughtUp)) yield (told = batch);
+      while (!feed.hasOverflowed && !signal.aborted) {
+        const events = feed.take(batchSize).filter(({ position }) => position > past.position);
+        if (feed.isDrained) past.passed(feed.position);
+        else past.passed(events.at(-1)?.position ?? past.position);
+        const batch = { events, position: past.position, caughtUp: isCaughtUp() };
+        const isNews = batch.caughtUp && !(told?.caughtUp === true && told.position === batch.position);
+        const wait =
+          events.length > 0 || told?.caughtUp !== true ? 0 : advanced + ADVANCE_MS - performance.now();
+        if (events.length === 0 && (!isNews || wait > 0)) {
+          if (feed.isDrained) await feed.more(signal, isNews ? wait : undefined);
+          continue;
+        }
+        advanced = performance.now();
+        yield (told = batch);
+      }
+    } finally {
+      if (feed.isHeard) patience.renew();
+      feed.close();
+    }
   }
 
-  /** The position of the last event that is none of the server's own, or `START`. */
-  async #findHead(signal: AbortSignal): Promise<Position> {
-    let before: Position | undefined;
-    let newest = START;
-    for (let limit = 1; ; limit = PAGE) {
-      const { event, seen } = await lastEventIn(readBackwards(this.reading, before, limit, signal));
-      newest = later(newest, seen?.last ?? START);
-      if (event === undefined && seen !== undefined && seen.first > this.#looked) {
-        before = seen.first;
-        continue;
-      }
-      this.#head = later(this.#head, event ?? START);
-      this.#looked = later(this.#looked, newest);
-      return this.#head;
+  /** An empty append: what it would have met. */
+  async #check(stream: string, expected: number): Promise<{ revision: number; position: Position }> {
+    const { signal } = this.#closing;
+    const actual = await this.#once(() =>
+      lastRevision(
+        this.shared.readers.read(
+          streamRequest(stream, { from: undefined, backwards: true, limit: 1 }),
+          signal,
+        ),
+      ),
+    );
+    if (actual !== expected) throw new RevisionConflict(stream, expected, actual);
+    return { revision: actual, position: await this.head() };
+  }
+
+  /** The position of an event, or where it can be read no more, of one after it. */
+  async #positionOf(stream: string, revision: number): Promise<Position> {
+    for await (const [event] of this.readStream(stream, { from: revision, limit: 1 }))
+      if (event?.revision === revision) return event.position;
+    return await this.head();
+  }
+
+  async #look(): Promise<End> {
+    return await this.#once(() => this.shared.head.look());
+  }
+
+  /** Makes a call that answers once over again until it does. */
+  async #once<T>(call: () => Promise<T>): Promise<T> {
+    const { signal } = this.#closing;
+    for await (const answer of this.#persist(signal, async function* () {
+      yield await call();
+    })) {
+      this.#checkOpen();
+      return answer;
     }
+    throw closed();
   }
 
   /** Makes a call over again until it ends well; each time it has to take up where the last one broke off. */
   async *#persist<T>(signal: AbortSignal, call: (patience: Patience) => AsyncIterable<T>): AsyncGenerator<T> {
     const patience = new Patience(this.patience);
-    for (;;) {
+    while (!signal.aborted) {
       const since = performance.now();
       try {
         for await (const part of call(patience)) {
@@ -180,14 +235,32 @@ export class EventStoreLog extends EventLog {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        await this.#afterFailure(error, since, patience, signal);
+        if (error instanceof NoAnswer) this.shared.readers.renew(since);
+        await patience.afterFailure(await this.shared.readers.explained(error), signal);
       }
     }
   }
 
-  /** `since`: when the call began that has failed (ms, of `performance.now`). */
-  async #afterFailure(error: unknown, since: number, patience: Patience, signal: AbortSignal): Promise<void> {
-    if (error instanceof NoAnswer) this.reading.renew(since);
-    await patience.afterFailure(error, signal);
+  /** What closing has cut short must not look as if it had come to its end. */
+  #checkOpen(): void {
+    if (this.#closing.signal.aborted) throw closed();
   }
+}
+
+/** Versions from before this one (and `unknown`, older still) read streams without positions. */
+const OLDEST = '22.10';
+
+function checkVersion(version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  // 0.0.0 is a build of the server's developers.
+  if (version.startsWith('0.') || major * 100 + minor >= 2210) return;
+  throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
+}
+
+function closed(): Error {
+  return unavailable(new NoAnswer('it was closed'));
+}
+
+function followed({ prefixes, batchSize = BATCH }: ReadAllOptions): Followed {
+  return { prefixes, batchSize: Math.max(1, batchSize) };
 }

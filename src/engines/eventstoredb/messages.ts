@@ -1,51 +1,38 @@
-import { Transform } from 'node:stream';
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
+import { type ClientReadableStream } from '@grpc/grpc-js';
+import { asError } from './trouble';
 
-/**
- * The messages of a read or a subscription, as the server sent them and in its order.
- *
- * The client's own streams parse the data of every event, which cannot give a text back to the letter, and tell
- * checkpoints and `caughtUp` aside, ahead of events that have come before them. So their last step, the one that
- * Node.js documents for such streams (`_transform`), is replaced by one that passes every message on.
- */
+/** The messages of a read or a subscription, as the server sent them and in its order. */
 export class Messages {
-  readonly #stream: Transform;
+  #stream: ClientReadableStream<ReadResp> | undefined;
   #error: Error | undefined;
   #ended = false;
   #wake: () => void = () => undefined;
 
-  /**
-   * `cancel` ends the call: a stream that is only left alone would go on for ever. So does `signal`. `silence`: how
-   * long the next message may take (ms).
-   */
+  /** `signal` ends the call. `silence`: how long the next message may take (ms). `ended` is called once, at its end. */
   constructor(
-    stream: unknown,
-    private readonly cancel: () => Promise<void>,
+    opening: Promise<ClientReadableStream<ReadResp>>,
     private readonly signal: AbortSignal,
     private readonly silence: number,
+    private readonly ended: () => void,
   ) {
-    if (!(stream instanceof Transform)) throw new TypeError('the client reads otherwise than version 6.2.1');
-    this.#stream = stream;
-    stream._transform = (message: unknown, _encoding, done) => done(null, message);
-    stream.on('readable', () => this.#wake());
-    stream.on('error', (error) => {
-      this.#error ??= error;
-      this.#wake();
-    });
-    stream.on('end', this.#finish);
-    signal.addEventListener('abort', this.#abort);
-    if (signal.aborted) this.#abort();
+    signal.addEventListener('abort', this.#close);
+    if (signal.aborted) this.#finish();
+    opening.then(
+      (stream) => this.#listen(stream),
+      (error: unknown) => this.#fail(error),
+    );
   }
 
   /** How many have come that are not taken yet. */
   get waiting(): number {
-    return this.#ended ? 0 : this.#stream.readableLength;
+    return this.#ended ? 0 : (this.#stream?.readableLength ?? 0);
   }
 
   /** A message that has come; undefined while there is none. */
   take(): ReadResp | undefined {
     if (this.#ended) return undefined;
-    const message: unknown = this.#stream.read();
+    const message: unknown = this.#stream?.read();
     return message instanceof ReadResp ? message : undefined;
   }
 
@@ -64,8 +51,20 @@ export class Messages {
   /** Wakes whoever waits, and ends the call. */
   close(): void {
     this.#finish();
-    // It may never have been made, or not yet.
-    void this.cancel().catch(() => undefined);
+    this.#stream?.cancel();
+  }
+
+  #listen(stream: ClientReadableStream<ReadResp>): void {
+    this.#stream = stream;
+    stream.on('readable', () => this.#wake());
+    stream.on('error', (error) => this.#fail(error));
+    stream.on('end', this.#finish);
+    if (this.#ended) stream.cancel();
+  }
+
+  #fail(error: unknown): void {
+    this.#error ??= asError(error);
+    this.#wake();
   }
 
   /** False when nothing has happened for so long. */
@@ -79,11 +78,13 @@ export class Messages {
     });
   }
 
-  readonly #abort = (): void => this.close();
+  readonly #close = (): void => this.close();
 
   readonly #finish = (): void => {
+    if (this.#ended) return;
     this.#ended = true;
-    this.signal.removeEventListener('abort', this.#abort);
+    this.signal.removeEventListener('abort', this.#close);
     this.#wake();
+    this.ended();
   };
 }

@@ -1,7 +1,10 @@
+import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
 import { Appender } from './appender';
-import { anotherClientFor, clientFor, ReadingClient } from './connection';
-import { EventStoreLog } from './event-store-log';
+import { EventStoreLog, type Shared } from './event-store-log';
+import { Head } from './head';
+import { Readers } from './readers';
+import { Tail } from './tail';
 
 interface Timing {
   /** For how long nothing may come of what is asked for, until the connection is thought broken (ms). */
@@ -10,51 +13,49 @@ interface Timing {
   readonly patience: number;
 }
 
-/** Patience is longer than it takes the client to find out that a connection is dead. */
+/** Patience is longer than it takes gRPC to find out that a connection is dead. */
 const TIMING: Timing = { silence: 10_000, patience: 30_000 };
 
-/** What all logs of this thread at one URL share. */
-interface Shared {
-  readonly reading: ReadingClient;
-  readonly appender: Appender;
+interface Opened extends Shared {
+  readonly closing: AbortController;
   users: number;
 }
 
-const shared = new Map<string, Shared>();
+const opened = new Map<string, Opened>();
 
 /**
  * The log in an EventStoreDB, at an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`, and
- * `EngineUnavailable` when the server does not answer. Each thread opens its own.
+ * `EngineUnavailable` when the server does not answer or is too old. Each thread opens its own.
  */
 export async function openEventStoreDb(url: string, timing = TIMING): Promise<EventLog> {
-  const { reading, appender } = share(url, timing);
-  const log = new EventStoreLog(reading, appender, timing.patience, () => release(url));
+  const shared = opened.get(url) ?? open(url, timing);
+  opened.set(url, shared);
+  shared.users += 1;
+  const log = new EventStoreLog(shared, timing.patience, () => release(url, shared));
   try {
-    await log.head();
+    await log.checkServer();
+    return log;
   } catch (error) {
     await log.close();
     throw error;
   }
-  return log;
 }
 
-function share(url: string, timing: Timing): Shared {
-  const opened = shared.get(url) ?? {
-    reading: new ReadingClient(url, timing.silence),
-    appender: new Appender((n) => (n === 0 ? clientFor(url) : anotherClientFor(url, n)), timing),
-    users: 0,
-  };
-  opened.users += 1;
-  shared.set(url, opened);
-  return opened;
+function open(url: string, timing: Timing): Opened {
+  const closing = new AbortController();
+  const { signal } = closing;
+  setMaxListeners(0, signal);
+  const readers = new Readers(url, timing.silence);
+  const head = new Head(readers, signal);
+  const tail = new Tail(readers, head, signal);
+  return { readers, appender: new Appender(url, timing), head, tail, closing, users: 0 };
 }
 
-async function release(url: string): Promise<void> {
-  const opened = shared.get(url);
-  if (opened === undefined) return;
-  opened.users -= 1;
-  if (opened.users > 0) return;
-  shared.delete(url);
-  await opened.appender.close();
-  await opened.reading.close();
+async function release(url: string, shared: Opened): Promise<void> {
+  shared.users -= 1;
+  if (shared.users > 0) return;
+  if (opened.get(url) === shared) opened.delete(url);
+  shared.closing.abort();
+  await shared.appender.close();
+  shared.readers.close();
 }

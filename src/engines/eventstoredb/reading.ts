@@ -1,55 +1,68 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { type Position, type RecordedEvent } from '../../kernel/event';
+import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { Gathered } from './batches';
 import { type Messages } from './messages';
-import { recordOf, toPosition } from './records';
-import { NoAnswer } from './trouble';
+import { SentEvent } from './records';
+import { marksOf, NoAnswer } from './trouble';
 
-/** Bytes after which a batch is cut: it is over them by less than one event. */
-export const BATCH_BYTES = 4 * 1024 * 1024;
+/** A part of a stream that was read. */
+export interface StreamPart {
+  readonly events: readonly RecordedEvent[];
+  /** How many events were looked at, those of the log and others, and the revision of the last one. */
+  readonly looked: number;
+  readonly last: number;
+}
 
-/** The events of a call that ends by itself, in batches. Raises what breaks it off, after what has come until then. */
-export async function* eventsIn(
-  messages: Messages,
-  batchSize: number,
-): AsyncGenerator<readonly RecordedEvent[]> {
-  let events: RecordedEvent[] = [];
-  let bytes = 0;
+/**
+ * The events of a stream in the messages of a read, in batches. Raises what breaks the read off, after what has come
+ * until then.
+ */
+export async function* streamParts(messages: Messages, batchSize: number): AsyncGenerator<StreamPart> {
+  const gathered = new Gathered(batchSize);
+  let looked = 0;
+  let last = NO_STREAM;
+  const part = (): StreamPart => {
+    const taken = { events: gathered.take(), looked, last };
+    looked = 0;
+    return taken;
+  };
   try {
-    for await (const message of messagesIn(messages)) {
-      const event = recordOf(message);
-      if (event === undefined) continue;
-      events.push(event);
-      bytes += event.data.length + event.meta.length;
-      if (events.length < batchSize && bytes < BATCH_BYTES) continue;
-      yield events;
-      events = [];
-      bytes = 0;
+    for await (const sent of eventsIn(messages)) {
+      looked += 1;
+      last = sent.revision;
+      const event = sent.recorded();
+      if (event !== undefined) gathered.add(event);
+      if (gathered.isFull) yield part();
     }
   } catch (error) {
-    if (events.length > 0) yield events;
-    throw error;
+    if (looked > 0) yield part();
+    // A stream that was ended for ever has no events either.
+    if (marksOf(error).type !== 'stream-deleted') throw error;
   }
-  if (events.length > 0) yield events;
+  if (looked > 0) yield part();
 }
 
-/** What a call backwards has found. */
-export interface Found {
-  /** Position of the last event that is none of the server's own. */
-  readonly event: Position | undefined;
-  /** Positions of the last and the first event that were looked at; undefined if there were none. */
-  readonly seen: { readonly last: Position; readonly first: Position } | undefined;
+/** The revision of a stream's last event, one of the log or not: the messages are those of a read back from its end. */
+export async function lastRevision(messages: Messages): Promise<number> {
+  let last = NO_STREAM;
+  try {
+    for await (const message of messagesIn(messages)) {
+      const sent = SentEvent.in(message);
+      if (sent !== undefined) return sent.revision;
+      if (message.hasLastStreamPosition()) last = Number(message.getLastStreamPosition());
+    }
+  } catch (error) {
+    if (marksOf(error).type !== 'stream-deleted') throw error;
+  }
+  return last;
 }
 
-export async function lastEventIn(messages: Messages): Promise<Found> {
-  let seen: Found['seen'];
+/** The events in the messages of a call that ends by itself. */
+export async function* eventsIn(messages: Messages): AsyncGenerator<SentEvent> {
   for await (const message of messagesIn(messages)) {
-    const offset = message.getEvent()?.getEvent()?.getCommitPosition();
-    if (offset === undefined) continue;
-    const first = toPosition(offset);
-    seen = { last: seen?.last ?? first, first };
-    if (recordOf(message) !== undefined) return { event: first, seen };
+    const sent = SentEvent.in(message);
+    if (sent !== undefined) yield sent;
   }
-  return { event: undefined, seen };
 }
 
 async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
@@ -61,7 +74,7 @@ async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
         continue;
       }
       const next = await messages.next();
-      if (next === 'silence') throw new NoAnswer('nothing has come of a read');
+      if (next === 'silence') throw new NoAnswer('it did not answer a read');
       if (next === 'end') return;
     }
   } finally {
