@@ -104,8 +104,15 @@ module.exports = {
       name: 'tests-are-not-shipped',
       severity: 'error',
       comment: 'nothing shipped needs a test file',
-      from: { path: '^(src|projections|bench)/' },
+      from: { path: '^(src|projections)/' },
       to: { path: '^test/' },
+    },
+    {
+      name: 'benches-use-the-writable-eventstoredb',
+      severity: 'error',
+      comment: 'the only part of the tests that benchmarks need: it is compiled for them',
+      from: { path: '^bench/' },
+      to: { path: '^test/', pathNot: '^test/support/esdb-writing/' },
     },
   ],
   options: {

@@ -9,6 +9,7 @@ COPY nest-cli.json tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY projections projections
 COPY bench bench
+COPY test/support/esdb-writing test/support/esdb-writing
 RUN npm run build && npm prune --omit=dev
 
 FROM node:${NODE}-slim

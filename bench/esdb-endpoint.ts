@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { openLog } from '../src/engines/embedded/log/open-log';
-import { serveEsdb } from '../src/engines/esdb-endpoint/serve-esdb';
+import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 
 /** A log served as EventStoreDB by a thread of its own, which shares no classes with the clients. */
 export interface Endpoint {
@@ -18,7 +18,7 @@ export async function startEndpoint(file: string): Promise<Endpoint> {
 
 async function serve(file: string): Promise<void> {
   const { log } = await openLog(file, false);
-  const { url } = await serveEsdb(log, { host: '127.0.0.1', port: 0, readOnly: false });
+  const { url } = await serveWritable(log, { host: '127.0.0.1', port: 0 });
   parentPort?.postMessage(url);
 }
 

@@ -13,7 +13,7 @@ async function main({ ticket, tcpPort, port }: LogEndpointData): Promise<void> {
     async open() {
       const report = (error: unknown): void =>
         port.postMessage({ report: error instanceof Error ? error.stack : String(error) });
-      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, readOnly: true, report });
+      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, report });
       return endpoint.url;
     },
     async close() {

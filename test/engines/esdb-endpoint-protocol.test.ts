@@ -4,7 +4,7 @@ import { Empty, type UUID } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { serveEsdb } from '../../src/engines/esdb-endpoint/serve-esdb';
+import { serveWritable } from '../support/esdb-writing/serve-writable';
 import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { collected, happened } from '../support/esdb-events';
@@ -141,7 +141,7 @@ describe('over a log in trouble', () => {
       readStream: (...args) => (readStream ?? log.readStream.bind(log))(...args),
     });
     const report = (error: unknown): unknown => reported.push(error);
-    const endpoint = await serveEsdb(troubled, { host: '127.0.0.1', port: 0, readOnly: false, report });
+    const endpoint = await serveWritable(troubled, { host: '127.0.0.1', port: 0, report });
     client = EventStoreDBClient.connectionString(endpoint.url);
     opened.push(
       remove,

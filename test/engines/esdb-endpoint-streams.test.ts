@@ -26,9 +26,18 @@ describe('a stream', () => {
     ['backwards from a revision', { direction: BACKWARDS, fromRevision: 2n }, [2, 1, 0]],
     ['backwards from beyond its end', { direction: BACKWARDS, fromRevision: 70n, maxCount: 1 }, [9]],
     ['backwards from its start', { direction: BACKWARDS, fromRevision: START }, [0]],
-    ['forwards from its end', { direction: FORWARDS, fromRevision: END }, []],
   ])('%s', async (_, options, revisions) => {
     expect(await revisionsOf(tried.client.readStream(tried.stream, options))).toEqual(revisions);
+  });
+
+  test.each<[string, Parameters<EventStoreDBClient['readStream']>[1]]>([
+    ['forwards from its end', { direction: FORWARDS, fromRevision: END }],
+    ['at most 0 events', { maxCount: 0 }],
+    ['at most 0 events backwards', { maxCount: 0, direction: BACKWARDS, fromRevision: END }],
+  ])('is not read %s', async (_, options) => {
+    await expect(collected(tried.client.readStream(tried.stream, options))).rejects.toMatchObject({
+      type: 'unknown',
+    });
   });
 
   test.each([
@@ -79,7 +88,7 @@ describe('a stream', () => {
     })();
 
     await expect(ended).rejects.toMatchObject({ type: 'stream-deleted' });
-    expect(revisions).toEqual([7n, 8n, 9n, 10n]);
+    expect(revisions).toEqual([7n, 8n, 9n, 10n, 2n ** 63n - 1n]);
     expect(caughtUp).toBe(1);
   });
 

@@ -58,9 +58,9 @@ async function servedStore(): Promise<{ url: string; remove: () => Promise<void>
 
 async function servedLog(file: string): Promise<{ url: string; close: () => Promise<void> }> {
   const { openLog } = await import('../../src/engines/embedded/log/open-log.js');
-  const { serveEsdb } = await import('../../src/engines/esdb-endpoint/serve-esdb.js');
+  const { serveWritable } = await import('./esdb-writing/serve-writable.js');
   const { log } = await openLog(file, false);
-  const endpoint = await serveEsdb(log, { host: '127.0.0.1', port: 0, readOnly: false });
+  const endpoint = await serveWritable(log, { host: '127.0.0.1', port: 0 });
   return {
     url: endpoint.url,
     close: async () => {

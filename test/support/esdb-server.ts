@@ -18,12 +18,15 @@ export interface EsdbServer {
   stop: () => Promise<void>;
 }
 
+/** The endpoint as it is shipped, with writes, or with all that makes a real EventStoreDB awkward. */
+export type EsdbMode = 'read-only' | 'writable' | 'awkward';
+
 /**
  * The client and the endpoint share global state of their message classes, and the client that of its appends:
  * so each has a process of its own.
  */
-export async function startEsdbServer(mode: 'writable' | 'read-only' = 'writable'): Promise<EsdbServer> {
-  built('src/engines/esdb-endpoint/serve-esdb');
+export async function startEsdbServer(mode: EsdbMode = 'writable'): Promise<EsdbServer> {
+  built('test/support/esdb-awkward/serve-awkward');
   const { file, remove } = await logFolder();
   let served = await serve(file, 0, mode);
   const { port } = served;
@@ -47,7 +50,7 @@ interface Served {
   readonly port: number;
 }
 
-async function serve(file: string, port: number, mode: string): Promise<Served> {
+async function serve(file: string, port: number, mode: EsdbMode): Promise<Served> {
   const script = join(__dirname, 'serving-esdb.cjs');
   const child = spawn(process.execPath, [script, DIST, file, String(port), mode], {
     stdio: ['pipe', 'pipe', 'inherit'],

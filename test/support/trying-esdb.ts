@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { type EsdbServer, startEsdbServer } from './esdb-server';
+import { type EsdbMode, type EsdbServer, startEsdbServer } from './esdb-server';
 
 /** An endpoint with the official client connected to it, for some tests. */
 export interface TriedEsdb {
@@ -13,7 +13,7 @@ export interface TriedEsdb {
 }
 
 /** To be called where tests are declared: what it gives is there once they run. */
-export function triedEsdb(mode: 'writable' | 'read-only' = 'writable'): TriedEsdb {
+export function triedEsdb(mode: EsdbMode = 'writable'): TriedEsdb {
   let server: EsdbServer;
   let client: EventStoreDBClient;
   let category: string;

@@ -1,59 +1,55 @@
 import { type Context, createContext, Script } from 'node:vm';
+import { type RecordedEvent } from '../../kernel/event';
+import { refused } from './expression';
 import { storedPrefixes } from './names';
-import { Refusal } from './refusal';
-import { type ShownEvent } from './stored-event';
 
-/** Which events of the log a client wants to be shown. */
+import { shownStream, shownType } from './stored-event';
+
+/** The events of the log that a client wants. */
 export interface Filter {
-  /** By the name of their stream or by their type. */
+  /** By the name of their stream, or by their type. */
   readonly on: 'stream' | 'type';
   /** The name begins with one of these, or something in it matches this. */
   readonly by: readonly string[] | RegExp;
 }
 
-/** What an expression may be: longer ones, and those that JavaScript does not know, are refused. */
-const LONGEST = 1_000;
-/** How long a batch of names may be looked at (ms), which bounds what an expression can do to this process. */
-const PATIENCE = 100;
-/** How many names are remembered to match or not. */
+/** How long an expression may take for a batch of names (ms): a bad one must not block the process. */
+const PATIENCE = 1_000;
+/** For how many names the result is cached. */
 const REMEMBERED = 10_000;
 
-/** A regular expression as a client gives it. Raises `Refusal`. */
-export function expressionOf(source: string): RegExp {
-  if (source.length > LONGEST) throw invalid(`is longer than ${LONGEST} characters`);
-  try {
-    return new RegExp(source);
-  } catch {
-    throw invalid('is none that is understood here');
-  }
-}
-
 /**
- * Applies a filter to batch after batch. An expression that takes too long is given up with a `Refusal`: it
- * runs in a context that can be interrupted, over each name once.
+ * Applies a filter to batch after batch. A regular expression runs in a context that can be interrupted, once per
+ * name; it is refused when it takes too long.
  */
 export class Sieve {
   readonly #names = new Map<string, boolean>();
-  /** Made for the first names that an expression is tried on: most reads have none. */
+  /** Created for the first names that an expression is tried on: most reads need none. */
   #context: Context | undefined;
 
   constructor(private readonly filter: Filter | undefined) {}
 
-  /** Prefixes of stored names outside of which nothing can pass; undefined if there are none such. */
+  /** Prefixes of stored names outside of which nothing can pass; undefined for no such limit. */
   get prefixes(): readonly string[] | undefined {
     const { filter } = this;
     return filter?.on === 'stream' && !(filter.by instanceof RegExp) ? storedPrefixes(filter.by) : undefined;
   }
 
-  passing(events: readonly ShownEvent[]): readonly ShownEvent[] {
+  /** Those of the events that pass. */
+  passing(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+    const passes = this.marks(events);
+    return passes === undefined ? events : events.filter((_, index) => passes[index]);
+  }
+
+  /** Whether each of the events passes; undefined if all do. */
+  marks(events: readonly RecordedEvent[]): readonly boolean[] | undefined {
     const { filter } = this;
-    if (filter === undefined) return events;
+    if (filter === undefined) return undefined;
     const { by } = filter;
-    const nameOf = filter.on === 'stream' ? streamOf : typeOf;
-    if (!(by instanceof RegExp))
-      return events.filter((event) => by.some((prefix) => nameOf(event).startsWith(prefix)));
-    this.#match(by, new Set(events.map(nameOf)));
-    return events.filter((event) => this.#names.get(nameOf(event)) === true);
+    const names = events.map(filter.on === 'stream' ? shownStream : shownType);
+    if (!(by instanceof RegExp)) return names.map((name) => by.some((prefix) => name.startsWith(prefix)));
+    this.#match(by, new Set(names));
+    return names.map((name) => this.#names.get(name) === true);
   }
 
   #match(expression: RegExp, names: ReadonlySet<string>): void {
@@ -69,21 +65,9 @@ export class Sieve {
       const matches = MATCH.runInContext(this.#context, { timeout: PATIENCE }) as readonly boolean[];
       for (const [index, name] of fresh.entries()) this.#names.set(name, matches[index] === true);
     } catch {
-      throw invalid(`takes too long: more than ${PATIENCE} ms`);
+      throw refused(`takes too long: more than ${PATIENCE} ms`);
     }
   }
 }
 
 const MATCH = new Script('names.map((name) => expression.test(name))');
-
-function streamOf({ stream }: ShownEvent): string {
-  return stream;
-}
-
-function typeOf({ type }: ShownEvent): string {
-  return type;
-}
-
-function invalid(why: string): Refusal {
-  return new Refusal({ kind: 'invalid', message: `The regular expression ${why}` });
-}

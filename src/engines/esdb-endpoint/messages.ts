@@ -12,6 +12,12 @@ export interface ReadEvent {
   readonly link: ShownEvent | undefined;
 }
 
+/** How far a filtered subscription has come: a prepare position before the commit position excludes its event. */
+export interface Checkpoint {
+  readonly commit: Position;
+  readonly prepare: Position;
+}
+
 /** Messages of the answer to a `Read` call. */
 export function eventMessage({ event, link }: ReadEvent, ids: IdEncoding): ReadResp {
   const read = new ReadResp.ReadEvent();
@@ -23,9 +29,10 @@ export function eventMessage({ event, link }: ReadEvent, ids: IdEncoding): ReadR
   return new ReadResp().setEvent(read);
 }
 
-export function checkpointMessage(position: Position): ReadResp {
-  const offset = toOffset(position);
-  const checkpoint = new ReadResp.Checkpoint().setCommitPosition(offset).setPreparePosition(offset);
+export function checkpointMessage({ commit, prepare }: Checkpoint): ReadResp {
+  const checkpoint = new ReadResp.Checkpoint()
+    .setCommitPosition(toOffset(commit))
+    .setPreparePosition(toOffset(prepare));
   return new ReadResp().setCheckpoint(checkpoint);
 }
 
@@ -35,6 +42,14 @@ export function confirmationMessage(id: string): ReadResp {
 
 export function caughtUpMessage(): ReadResp {
   return new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+}
+
+export function firstRevisionMessage(revision: number): ReadResp {
+  return new ReadResp().setFirstStreamPosition(String(revision));
+}
+
+export function lastRevisionMessage(revision: number): ReadResp {
+  return new ReadResp().setLastStreamPosition(String(revision));
 }
 
 export function notFoundMessage(stream: string): ReadResp {

@@ -3,22 +3,26 @@ import { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/str
 import { type ServerWritableStream } from '@grpc/grpc-js';
 import { type EventLog } from '../../kernel/event-log';
 import { Sieve } from './filter';
-import { type Followed, followAll, followStream } from './follow-events';
+import { type Followed } from './all-subscription';
+import { followAll } from './follow-all';
+import { followStream } from './follow-stream';
 import {
   caughtUpMessage,
   checkpointMessage,
   confirmationMessage,
   eventMessage,
+  firstRevisionMessage,
+  lastRevisionMessage,
   notFoundMessage,
 } from './messages';
 import { Outgoing } from './outgoing';
 import { atMost, BATCH, readAllBackwards, readAllForwards, readStream, resolved } from './read-events';
-import { type ReadOptions, readOptions } from './read-options';
+import { PAGE, type ReadOptions, readOptions } from './read-options';
+import { failing } from './refusal';
 import { type ShownEvent } from './stored-event';
 
 /**
- * Answers a `Read` call: sends what is asked for at the pace the client takes it, until the client goes or
- * `signal` ends it. Raises `Refusal`, `EngineUnavailable`.
+ * Answers a `Read` call at the pace of the client, until the client goes or `signal` ends it. Raises `Refusal`, `EngineUnavailable`.
  */
 export async function answerRead(
   log: EventLog,
@@ -37,8 +41,45 @@ async function sendRead(
   options: ReadOptions,
   count: number,
 ): Promise<void> {
-  const batches = await read(log, options, count);
-  if (batches === undefined) return outgoing.send(notFoundMessage(options.from.stream ?? ''));
+  const { from, backwards, filter } = options;
+  if (from.stream !== undefined) {
+    await sendStream(log, outgoing, options, { ...from, count });
+    return;
+  }
+  const readAll = backwards ? readAllBackwards : readAllForwards;
+  const batchSize = filter === undefined ? Math.min(BATCH, Math.max(1, count)) : BATCH;
+  const batches = atMost(count, readAll(log, from.position, new Sieve(filter), batchSize));
+  await sendBatches(log, outgoing, batches, options);
+}
+
+async function sendStream(
+  log: EventLog,
+  outgoing: Outgoing<ReadResp>,
+  options: ReadOptions,
+  { stream, revision, count }: { stream: string; revision: number | undefined; count: number },
+): Promise<void> {
+  const { backwards, compatibility } = options;
+  // EventStoreDB fails here, though it allows the same of all streams.
+  if (revision === undefined && !backwards) throw failing('A stream cannot be read forwards from its end');
+  const read = await readStream(log, stream, { from: revision, backwards, count });
+  if (read === undefined) return outgoing.send(notFoundMessage(stream));
+  const { first, last } = read;
+  const from = revision ?? last;
+  // In a page before the first event or after the last one there is nothing to read.
+  const next = from + Math.min(PAGE, count) <= first ? first : last + 1;
+  const empty = next === first || Math.max(from, first) > last;
+  if (compatibility >= 1 && !backwards && empty && from !== next)
+    await outgoing.send(firstRevisionMessage(next));
+  await sendBatches(log, outgoing, read.events, options);
+  if (compatibility >= 1) await outgoing.send(lastRevisionMessage(last));
+}
+
+async function sendBatches(
+  log: EventLog,
+  outgoing: Outgoing<ReadResp>,
+  batches: AsyncIterable<readonly ShownEvent[]>,
+  options: ReadOptions,
+): Promise<void> {
   for await (const events of batches) {
     await sendEvents(log, outgoing, events, options);
     if (outgoing.signal.aborted) return;
@@ -54,7 +95,7 @@ async function sendFollowed(
   for await (const { events, checkpoint, caughtUp } of follow(log, options, outgoing.signal)) {
     await sendEvents(log, outgoing, events, options);
     if (checkpoint !== undefined) await outgoing.send(checkpointMessage(checkpoint));
-    if (caughtUp) await outgoing.send(caughtUpMessage());
+    if (caughtUp === true) await outgoing.send(caughtUpMessage());
   }
 }
 
@@ -67,31 +108,18 @@ async function sendEvents(
   for (const event of events) {
     if (outgoing.signal.aborted) return;
     const found = resolveLinks ? await resolved(log, event) : { event, link: undefined };
-    // Only what has to be waited for is: a turn of the loop for each event costs speed.
+    // A promise per event would cost half of the speed.
     const sent = outgoing.send(eventMessage(found, ids));
     if (sent !== undefined) await sent;
   }
 }
 
-/** What is there now; undefined for a stream that is not. */
-async function read(
-  log: EventLog,
-  { from, backwards, filter }: ReadOptions,
-  count: number,
-): Promise<AsyncIterable<readonly ShownEvent[]> | undefined> {
-  if (from.stream !== undefined)
-    return readStream(log, from.stream, { from: from.revision, backwards, count });
-  const readAll = backwards ? readAllBackwards : readAllForwards;
-  const batchSize = filter === undefined ? Math.min(BATCH, Math.max(1, count)) : BATCH;
-  return atMost(count, readAll(log, from.position, new Sieve(filter), batchSize));
-}
-
-/** What is there, then what comes. */
+/** The past, then what is appended later. */
 function follow(
   log: EventLog,
-  { from, filter, interval }: ReadOptions,
+  { from, filter, pace }: ReadOptions,
   signal: AbortSignal,
 ): AsyncIterable<Followed> {
   if (from.stream !== undefined) return followStream(log, from.stream, from.revision, signal);
-  return followAll(log, from.position, new Sieve(filter), filter && interval, signal);
+  return followAll(log, from, new Sieve(filter), filter && pace, signal);
 }

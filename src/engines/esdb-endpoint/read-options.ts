@@ -2,10 +2,19 @@ import { isUtf8 } from 'node:buffer';
 import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
-import { expressionOf, type Filter } from './filter';
-import { toPosition } from './position';
-import { Refusal } from './refusal';
+import { expressionOf } from './expression';
+import { type Filter } from './filter';
+import { toPosition, toRevision } from './position';
+import { failing, invalid } from './refusal';
 import { type IdEncoding } from './uuid';
+
+/** Where in the log to begin. */
+export interface Start {
+  /** Position of an event; `START` for before all events, undefined for the log's end. */
+  readonly position: Position | undefined;
+  /** The event at the position belongs to what a subscription sends. */
+  readonly inclusive: boolean;
+}
 
 /** Where to begin. */
 type From =
@@ -14,11 +23,7 @@ type From =
       /** Revision of the first event wanted; undefined for the stream's end. */
       readonly revision: number | undefined;
     }
-  | {
-      readonly stream: undefined;
-      /** A position of the log, which is what the event there is called by; undefined for the log's end. */
-      readonly position: Position | undefined;
-    };
+  | ({ readonly stream: undefined } & Start);
 
 /** What a `Read` call asks for. */
 export interface ReadOptions {
@@ -28,10 +33,19 @@ export interface ReadOptions {
   /** Most events to be read; undefined for a subscription. */
   readonly count: number | undefined;
   readonly filter: Filter | undefined;
-  /** Events that a filtered subscription looks through until it tells how far it has come. */
-  readonly interval: number;
+  readonly pace: Pace;
   readonly resolveLinks: boolean;
   readonly ids: IdEncoding;
+  /** What the client understands: from 1 on it is sent the first and the last revision of a stream. */
+  readonly compatibility: number;
+}
+
+/** How a filtered subscription goes through the log. */
+export interface Pace {
+  /** Most events considered for one page. */
+  readonly window: number;
+  /** Events considered between two checkpoints. */
+  readonly interval: number;
 }
 
 /** Raises `Refusal` where the request says something that cannot be. */
@@ -46,22 +60,26 @@ export function readOptions(request: ReadReq): ReadOptions {
   const from = fromOf(options, subscription);
   if (from.stream !== undefined && filter !== undefined) throw invalid('a filter is for all streams only');
   if (subscription && backwards) throw invalid('a subscription goes forwards only');
+  if (subscription && options.getFilter()?.getCheckpointintervalmultiplier() === 0)
+    throw failing('checkpointIntervalMultiplier 0: expected at least 1');
+  const count = subscription ? undefined : Number(options.getCount());
+  if (from.stream !== undefined && count === 0) throw failing('count 0: expected at least 1 for a stream');
   return {
     from,
     backwards,
-    count: subscription ? undefined : Number(options.getCount()),
+    count,
     filter,
-    interval: intervalOf(options.getFilter()),
+    pace: paceOf(options.getFilter()),
     resolveLinks: options.getResolveLinks(),
     ids: uuids.hasString() ? 'text' : 'numbers',
+    compatibility: options.getControlOption()?.getCompatibility() ?? 0,
   };
 }
 
-/** The name of a stream that is not nothing. Raises `Refusal`. */
+/** The name of a stream; empty if there is none. Raises `Refusal`. */
 export function streamName(identifier: StreamIdentifier | undefined): string {
   const name = Buffer.from(identifier?.getStreamName_asU8() ?? []);
-  if (name.length === 0) throw invalid('the name of the stream is missing');
-  // Read all the same, names that differ could be one.
+  // Decoded all the same, different names could become one.
   if (!isUtf8(name)) throw invalid('the name of the stream is not in UTF-8');
   return name.toString('utf8');
 }
@@ -70,17 +88,20 @@ function fromOf(options: ReadReq.Options, subscription: boolean): From {
   const of = options.getStream();
   if (of !== undefined) {
     const stream = streamName(of.getStreamIdentifier());
+    if (stream === '') throw failing('The name of the stream is missing');
     if (of.hasEnd()) return { stream, revision: undefined };
-    if (!of.hasRevision()) return { stream, revision: 0 };
-    // A subscription begins after what it names. What is beyond all revisions is as far away when it is rounded.
-    const revision = Number(of.getRevision()) + (subscription ? 1 : 0);
-    return { stream, revision: Math.min(revision, Number.MAX_SAFE_INTEGER) };
+    const revision = of.hasRevision() ? toRevision(of.getRevision()) : 0;
+    // A subscription begins after the revision that it names.
+    const first = revision !== undefined && subscription && of.hasRevision() ? revision + 1 : revision;
+    return { stream, revision: first };
   }
   const all = options.getAll();
   if (all === undefined) throw invalid('neither a stream nor all of them');
-  const offset = all.getPosition()?.getCommitPosition();
-  if (offset !== undefined) return { stream: undefined, position: toPosition(offset) };
-  return { stream: undefined, position: all.hasEnd() ? undefined : START };
+  const at = all.getPosition();
+  if (at === undefined)
+    return { stream: undefined, position: all.hasEnd() ? undefined : START, inclusive: true };
+  const [commit, prepare] = [at.getCommitPosition(), at.getPreparePosition()];
+  return { stream: undefined, position: toPosition(commit, prepare), inclusive: prepare !== commit };
 }
 
 function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | undefined {
@@ -95,15 +116,11 @@ function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | u
   };
 }
 
-/** Told in two numbers of which one may be left to the server. */
-function intervalOf(filter: ReadReq.Options.FilterOptions | undefined): number {
-  const window = filter?.hasMax() === true ? filter.getMax() : WINDOW;
-  return Math.max(1, window * (filter?.getCheckpointintervalmultiplier() ?? 1));
+/** The client sends both, but may leave the window to the server. */
+function paceOf(filter: ReadReq.Options.FilterOptions | undefined): Pace {
+  const window = Math.max(1, filter?.hasMax() === true ? filter.getMax() : PAGE);
+  return { window, interval: window * (filter?.getCheckpointintervalmultiplier() ?? 1) };
 }
 
-/** Events that the official server looks through at a time. */
-const WINDOW = 32;
-
-function invalid(message: string): Refusal {
-  return new Refusal({ kind: 'invalid', message });
-}
+/** Most events in a page. */
+export const PAGE = 32;

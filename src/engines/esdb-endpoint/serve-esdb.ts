@@ -2,21 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
-import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
+import { type IStreamsServer, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { clusterOf, supportedMethods } from './features';
 import { type Report } from './refusal';
-import { asking, streamCalls } from './stream-calls';
-import { Writer } from './writer';
+import { Answers, asking, readOnlyStreams } from './stream-calls';
 
 export interface EsdbOptions {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** Refuse every write as one that the client is not allowed to make. */
-  readonly readOnly: boolean;
-  /** Told of faults of the program; by default nobody is. */
+  /** Receives bugs of the program; by default they are dropped. */
   readonly report?: Report;
 }
 
@@ -29,29 +26,37 @@ export interface EsdbEndpoint {
   close(): Promise<void>;
 }
 
-/** More than an append may hold, so that one that is too large is told so in its own words. */
-const MESSAGE_BYTES = 17 * 1024 * 1024;
+const LIMITS = {
+  /** More than an append may hold, so that a larger one is refused by name. */
+  'grpc.max_receive_message_length': 17 * 1024 * 1024,
+  /** Calls on one connection, as EventStoreDB has it: clients queue the others. */
+  'grpc.max_concurrent_streams': 100,
+} as const;
 
 /** How long calls may take to end when the endpoint is closed (ms). */
 const GRACE = 1_000;
 
 /**
- * Serves a log to official clients of EventStoreDB, in any language, without TLS or users: meant for loopback.
- * Raises `EngineUnavailable` when it cannot listen.
+ * Serves a log, read-only, to official clients of EventStoreDB, in any language, without TLS or users: meant for
+ * loopback. Raises `EngineUnavailable` when it cannot listen.
  */
-export async function serveEsdb(
-  log: EventLog,
-  { host, port, readOnly, report = () => undefined }: EsdbOptions,
+export async function serveEsdb(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+  return await serveStreams((answers) => readOnlyStreams(log, answers), options);
+}
+
+/** Serves an implementation of the service `Streams`. Raises `EngineUnavailable` when it cannot listen. */
+export async function serveStreams(
+  streams: (answers: Answers) => IStreamsServer,
+  { host, port, report = () => undefined }: EsdbOptions,
 ): Promise<EsdbEndpoint> {
-  const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES });
+  const server = new Server(LIMITS);
   const closing = new AbortController();
   // Each call listens to it.
   setMaxListeners(0, closing.signal);
-  const writer = readOnly ? undefined : new Writer(log, Date.now);
   const address = host.includes(':') ? `[${host}]` : host;
   const id = randomUUID();
   let bound = port;
-  server.addService(StreamsService, streamCalls(log, writer, closing.signal, report));
+  server.addService(StreamsService, streams(new Answers(closing.signal, report)));
   server.addService(ServerFeaturesService, { getSupportedMethods: asking(supportedMethods) });
   server.addService(GossipService, { read: asking(() => clusterOf(id, host, bound)) });
   bound = await bind(server, `${address}:${port}`);

@@ -1,4 +1,4 @@
-import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { metastreamOf, originalOf, storedName } from './names';
 import { TOMBSTONE } from './stored-event';
@@ -13,17 +13,15 @@ interface Retention {
   readonly maxAge: number;
 }
 
-/** What is known of a stream beside its events. */
+/** A stream, apart from its events. */
 export interface StreamState {
   /** Deleted for ever: nothing can be read or appended. */
   readonly tombstoned: boolean;
-  /** Deleted, but to be revived by an append. */
+  /** Deleted; an append revives it. */
   readonly deleted: boolean;
   readonly retention: Retention;
-  /** The metadata as they were set, undefined where there are none. */
+  /** The metadata as set; undefined if there are none. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
-  /** Revision of the last event of the metadata stream, -1 if it has none. */
-  readonly metaRevision: number;
 }
 
 /** The greatest revision: where EventStoreDB truncates a deleted stream. */
@@ -31,22 +29,20 @@ export const DELETED = '9223372036854775807';
 
 /** What the metadata stream says about a stream, by its shown name. */
 export async function stateOf(log: EventLog, stream: string): Promise<StreamState> {
-  const original = originalOf(stream);
-  const last = await lastOf(log, metastreamOf(original ?? stream));
-  const tombstoned = last?.type === storedName(TOMBSTONE);
-  const metaRevision = last?.revision ?? NO_STREAM;
-  // Of a metadata stream only the last event counts.
-  if (original !== undefined)
-    return {
-      tombstoned,
-      deleted: false,
-      retention: { ...ALL, maxCount: 1 },
-      metadata: undefined,
-      metaRevision,
-    };
+  const last = await lastOf(log, metastreamOf(stream));
+  const tombstoned = isTombstone(last);
+  // The metadata of a metadata stream say nothing: only its last event counts, until its stream is tombstoned.
+  if (originalOf(stream) !== undefined) {
+    const gone = tombstoned || isTombstone(await lastOf(log, stream));
+    return { tombstoned: gone, deleted: false, retention: { ...ALL, maxCount: 1 }, metadata: undefined };
+  }
   const metadata = last === undefined || tombstoned ? undefined : objectOf(last.data);
   const retention = retentionOf(metadata ?? {});
-  return { tombstoned, deleted: retention.truncateBefore === Infinity, retention, metadata, metaRevision };
+  return { tombstoned, deleted: retention.truncateBefore === Infinity, retention, metadata };
+}
+
+function isTombstone(event: RecordedEvent | undefined): boolean {
+  return event?.type === storedName(TOMBSTONE);
 }
 
 /** The last event of a stream, by its shown name. */
@@ -72,7 +68,7 @@ function numberIn(metadata: Readonly<Record<string, unknown>>, key: string): num
   return typeof value === 'number' && value >= 0 ? value : undefined;
 }
 
-/** Metadata that are no JSON object say nothing. */
+/** Metadata that are not a JSON object have no effect. */
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(text);
   return typeof value === 'object' && value !== null ? { ...value } : {};

@@ -1,11 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { NO_STREAM, type Position } from '../../kernel/event';
-import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { metastreamOf, storedName } from './names';
-import { RecentIds, type Written } from './recent-ids';
-import { type Expectation, Refusal } from './refusal';
-import { type ProposedEvent, TOMBSTONE, toStored } from './stored-event';
-import { DELETED, lastOf, stateOf, type StreamState } from './stream-state';
+import { metastreamOf, originalOf, storedName } from '../../../src/engines/esdb-endpoint/names';
+import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoint/stored-event';
+import { DELETED, lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
+import { NO_STREAM, type Position } from '../../../src/kernel/event';
+import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
+import { RecentIds } from './recent-ids';
+import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
+import { inAppends, toStored } from './to-stored';
+
+/** Where an append ended. */
+export interface Written {
+  /** Revision of the last event now in the stream, -1 if it has none. */
+  readonly revision: number;
+  /** Position of the last event appended; undefined if there was none, or if it is not known any more. */
+  readonly position: Position | undefined;
+}
 
 /**
  * Writes as EventStoreDB decides it, over a log that only knows exact revisions. Deletions and tombstones are
@@ -26,12 +35,13 @@ export class Writer {
       const state = await this.#living(stream);
       await this.#checkExists(stream, expected, state);
       const again = isLoose(expected) ? this.#recent.find(stream, events) : undefined;
-      if (again === 'other') throw wrongVersion(stream, expected, await this.#revisionOf(stream));
-      if (again !== undefined) return again;
-      const before = state.deleted ? await this.#revisionOf(stream) : NO_STREAM;
+      if (again === 'other') throw new WrongVersion(stream, expected, await this.#revisionOf(stream));
+      if (again !== undefined) return this.#found(stream, again, state);
+      const before = state.metadata === undefined ? NO_STREAM : await this.#revisionOf(stream);
       const written = await this.#place(stream, expected, events, state);
-      if (state.deleted && written.revision > before) await this.#revive(stream, before + 1, state);
-      this.#recent.remember(stream, events, written);
+      if (written.revision <= before) return this.#found(stream, written.revision, state);
+      if (state.deleted) await this.#revive(stream, before + 1, state);
+      this.#recent.remember(stream, events, written.revision);
       return written;
     });
   }
@@ -41,16 +51,16 @@ export class Writer {
     return this.#inTurn(stream, async () => {
       const state = await this.#checkDeletion(stream, expected);
       if (state.metadata === undefined && (await this.#revisionOf(stream)) === NO_STREAM)
-        throw wrongVersion(stream, expected, NO_STREAM);
-      return this.#appendMeta(stream, '$metadata', `{"$tb":${DELETED}}`, state);
+        throw new WrongVersion(stream, expected, NO_STREAM);
+      return this.#appendMeta(stream, '$metadata', `{"$tb":${DELETED}}`);
     });
   }
 
   /** Ends a stream for ever. */
   async tombstone(stream: string, expected: Expectation): Promise<Position> {
     return this.#inTurn(stream, async () => {
-      const state = await this.#checkDeletion(stream, expected);
-      return this.#appendMeta(stream, TOMBSTONE, '{}', state);
+      await this.#checkDeletion(stream, expected);
+      return this.#appendMeta(stream, TOMBSTONE, '{}');
     });
   }
 
@@ -61,10 +71,12 @@ export class Writer {
     events: readonly ProposedEvent[],
     state: StreamState,
   ): Promise<Written> {
-    const stored = toStored(events, this.now());
+    const appends = inAppends(toStored(events, this.now()));
     const append = async (revision: number): Promise<Written> => {
-      const appended = await this.log.append(storedName(stream), revision, stored);
-      return { ...appended, position: events.length === 0 ? undefined : appended.position };
+      let appended: Appended | undefined;
+      for (const stored of appends)
+        appended = await this.log.append(storedName(stream), appended?.revision ?? revision, stored);
+      return { revision, ...appended, position: events.length === 0 ? undefined : appended?.position };
     };
     for (;;) {
       try {
@@ -73,24 +85,33 @@ export class Writer {
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         if (expected === 'none' && state.deleted) return append(error.actual);
-        if (!isLoose(expected)) throw wrongVersion(stream, expected, error.actual);
+        if (!isLoose(expected)) throw new WrongVersion(stream, expected, error.actual);
       }
     }
   }
 
+  /** Where a repeated append was made: its position is not known once the stream was truncated. */
+  async #found(stream: string, revision: number, { retention }: StreamState): Promise<Written> {
+    const first = (await this.#revisionOf(stream)) - retention.maxCount + 1;
+    if (revision < Math.max(first, retention.truncateBefore)) return { revision, position: undefined };
+    for await (const [event] of this.log.readStream(storedName(stream), { from: revision, limit: 1 }))
+      return { revision, position: event?.position };
+    return { revision, position: undefined };
+  }
+
   async #living(stream: string): Promise<StreamState> {
     if (stream === '' || !stream.isWellFormed() || stream.includes('\0'))
-      throw new Refusal({ kind: 'invalid', message: 'This cannot be the name of a stream' });
+      throw notAccepted(`"${stream}" cannot be the name of a stream`);
     const state = await stateOf(this.log, stream);
-    if (state.tombstoned) throw new Refusal({ kind: 'stream-deleted', stream });
+    if (state.tombstoned) throw streamDeleted(stream);
     return state;
   }
 
   async #checkExists(stream: string, expected: Expectation, state: StreamState): Promise<void> {
     if (expected !== 'exists') return;
-    if (state.deleted) throw new Refusal({ kind: 'stream-deleted', stream });
+    if (state.deleted) throw streamDeleted(stream);
     if (state.metadata === undefined && (await this.#revisionOf(stream)) === NO_STREAM)
-      throw wrongVersion(stream, expected, NO_STREAM);
+      throw new WrongVersion(stream, expected, NO_STREAM);
   }
 
   async #checkDeletion(stream: string, expected: Expectation): Promise<StreamState> {
@@ -100,22 +121,17 @@ export class Writer {
     const fits =
       isLoose(expected) ||
       (expected === 'none' ? current === NO_STREAM || state.deleted : expected === current);
-    if (!fits) throw wrongVersion(stream, expected, current);
+    if (!fits) throw new WrongVersion(stream, expected, current);
     return state;
   }
 
   /** What was deleted stays so; what comes from a revision on is shown. */
   async #revive(stream: string, from: number, state: StreamState): Promise<void> {
     const metadata = { ...state.metadata, $tb: from };
-    await this.#appendMeta(stream, '$metadata', JSON.stringify(metadata), state);
+    await this.#appendMeta(stream, '$metadata', JSON.stringify(metadata));
   }
 
-  async #appendMeta(
-    stream: string,
-    type: string,
-    data: string,
-    { metaRevision }: StreamState,
-  ): Promise<Position> {
+  async #appendMeta(stream: string, type: string, data: string): Promise<Position> {
     const event = {
       id: randomUUID(),
       type,
@@ -123,9 +139,10 @@ export class Writer {
       data: Buffer.from(data),
       metadata: Buffer.from('{}'),
     };
+    const metastream = metastreamOf(stream);
+    const revision = await this.#revisionOf(metastream);
     const stored = toStored([event], this.now());
-    const { position } = await this.log.append(storedName(metastreamOf(stream)), metaRevision, stored);
-    return position;
+    return (await this.log.append(storedName(metastream), revision, stored)).position;
   }
 
   async #revisionOf(stream: string): Promise<number> {
@@ -134,7 +151,8 @@ export class Writer {
 
   /** One write to a stream, or to its metadata, after the other. */
   async #inTurn<T>(stream: string, write: () => Promise<T>): Promise<T> {
-    const key = stream.startsWith('$$') ? stream.slice(2) : stream;
+    let key = stream;
+    for (let original = originalOf(key); original !== undefined; original = originalOf(key)) key = original;
     const before = this.#turns.get(key);
     const turn = (async () => {
       await before?.catch(() => undefined);
@@ -151,8 +169,4 @@ export class Writer {
 
 function isLoose(expected: Expectation): expected is 'any' | 'exists' {
   return expected === 'any' || expected === 'exists';
-}
-
-function wrongVersion(stream: string, expected: Expectation, actual: number): Refusal {
-  return new Refusal({ kind: 'wrong-expected-version', stream, expected, actual });
 }

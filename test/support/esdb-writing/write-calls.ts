@@ -7,12 +7,12 @@ import {
   type TombstoneReq,
   TombstoneResp,
 } from '@eventstore/db-client/generated/streams_pb';
-import { toOffset } from './position';
+import { toOffset } from '../../../src/engines/esdb-endpoint/position';
+import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
+import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
 import { expectationOf, Proposal } from './proposal';
-import { type Written } from './recent-ids';
-import { streamName } from './read-options';
-import { type Expectation, Refusal } from './refusal';
-import { type Writer } from './writer';
+import { type Expectation, WrongVersion } from './refused-write';
+import { type Writer, type Written } from './writer';
 
 /** Answers an `Append` call: first where to, then the events. Raises `Refusal`, `EngineUnavailable`. */
 export async function answerAppend(writer: Writer, requests: AsyncIterable<AppendReq>): Promise<AppendResp> {
@@ -24,13 +24,12 @@ export async function answerAppend(writer: Writer, requests: AsyncIterable<Appen
     if (options !== undefined) target = targetOf(options);
     if (message !== undefined) proposal.add(message);
   }
-  if (target === undefined) throw new Refusal({ kind: 'invalid', message: 'options are missing' });
+  if (target === undefined) throw invalid('options are missing');
   try {
     return appended(await writer.append(target.stream, target.expected, proposal.events));
   } catch (error) {
-    // The one failure that is told in the answer.
-    if (error instanceof Refusal && error.reason.kind === 'wrong-expected-version')
-      return wrongVersion(error.reason.expected, error.reason.actual);
+    // The only failure that is an answer.
+    if (error instanceof WrongVersion) return wrongVersion(error);
     throw error;
   }
 }
@@ -57,7 +56,7 @@ function targetOf(options: WriteOptions | undefined): {
   readonly stream: string;
   readonly expected: Expectation;
 } {
-  if (options === undefined) throw new Refusal({ kind: 'invalid', message: 'options are missing' });
+  if (options === undefined) throw invalid('options are missing');
   return {
     stream: streamName(options.getStreamIdentifier()),
     expected: expectationOf({
@@ -79,7 +78,7 @@ function appended({ revision, position }: Written): AppendResp {
   return new AppendResp().setSuccess(success);
 }
 
-function wrongVersion(expected: Expectation, actual: number): AppendResp {
+function wrongVersion({ expected, actual }: WrongVersion): AppendResp {
   const wrong = new AppendResp.WrongExpectedVersion();
   if (actual < 0) wrong.setCurrentNoStream(new Empty());
   else wrong.setCurrentRevision(String(actual));

@@ -2,27 +2,27 @@ import { AllStreamPosition, type UUID } from '@eventstore/db-client/generated/sh
 import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
-import { EngineUnavailable } from '../../kernel/event-log';
-import { inTime } from '../../kernel/in-time';
-import { Outgoing } from './outgoing';
-import { toOffset } from './position';
+import { Outgoing } from '../../../src/engines/esdb-endpoint/outgoing';
+import { toOffset } from '../../../src/engines/esdb-endpoint/position';
+import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
+import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
+import { readUuid } from '../../../src/engines/esdb-endpoint/uuid';
+import { EngineUnavailable } from '../../../src/kernel/event-log';
+import { inTime } from '../../../src/kernel/in-time';
 import { expectationOf, Proposal } from './proposal';
-import { streamName } from './read-options';
-import { type Written } from './recent-ids';
-import { type Expectation, Refusal, type Report, toIdentifier, toStatus } from './refusal';
-import { readUuid } from './uuid';
-import { type Writer } from './writer';
+import { type Expectation, timedOut, toStatus } from './refused-write';
+import { type Writer, type Written } from './writer';
 
-/** An append that is coming in, in one message or several. */
+/** An append that is being received, in one message or several. */
 interface Incoming {
   readonly stream: string;
   readonly expected: Expectation;
   readonly proposal: Proposal;
-  /** Until when the client waits for it (epoch ms). */
+  /** When the client stops waiting for it (epoch ms). */
   readonly deadline: number;
 }
 
-/** Most appends coming in, and being made, at a time for one client. */
+/** Most appends being received, and being made, at a time for one client. */
 const MOST = 64;
 
 /** How long an append may take at most, whatever its deadline says (ms). */
@@ -38,9 +38,9 @@ export class BatchAppend {
   readonly #outgoing: Outgoing<BatchAppendResp>;
   #fail: (error: unknown) => void = () => undefined;
 
-  /** Without a writer every append is refused. `signal` ends the call. */
+  /** `signal` ends the call. */
   constructor(
-    private readonly writer: Writer | undefined,
+    private readonly writer: Writer,
     private readonly call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>,
     signal: AbortSignal,
     private readonly report: Report,
@@ -49,8 +49,8 @@ export class BatchAppend {
   }
 
   /**
-   * Ends when the client has said its last and has got all answers. Raises `EngineUnavailable`: of one append alone
-   * clients could not be told in a word of its own.
+   * Ends when the client has ended its side and has all answers. Raises `EngineUnavailable`: the protocol has no
+   * status for it that belongs to a single append.
    */
   async answer(): Promise<void> {
     const failure = new Promise<never>((_, reject) => (this.#fail = reject));
@@ -78,14 +78,14 @@ export class BatchAppend {
         this.#incoming.set(id, this.#begun(stream, options));
       }
       const incoming = this.#incoming.get(id);
-      // Of an append that has been refused the rest may still be on its way.
-      if (this.writer === undefined || incoming === undefined) return;
+      // The rest of an append that was refused may still arrive.
+      if (incoming === undefined) return;
       for (const message of request.getProposedMessagesList()) incoming.proposal.add(message);
       if (!request.getIsFinal()) return;
       this.#incoming.delete(id);
       const append = this.writer.append(stream, incoming.expected, incoming.proposal.events);
       const left = Math.min(incoming.deadline - Date.now(), LONGEST);
-      this.#make(correlation, stream, inTime(append, left, tooLate));
+      this.#make(correlation, stream, inTime(append, left, timedOut));
     } catch (error) {
       this.#incoming.delete(id);
       void this.#refuse(correlation, stream, error);
@@ -93,11 +93,9 @@ export class BatchAppend {
   }
 
   #begun(stream: string, options: BatchAppendReq.Options): Incoming {
-    if (this.writer === undefined) throw new Refusal({ kind: 'access-denied' });
-    if (this.#incoming.size >= MOST)
-      throw new Refusal({ kind: 'invalid', message: `More than ${MOST} appends are incomplete` });
+    if (this.#incoming.size >= MOST) throw invalid(`More than ${MOST} appends are incomplete`);
     const deadline = options.getDeadline()?.toDate().getTime() ?? Infinity;
-    if (deadline < Date.now()) throw tooLate();
+    if (deadline < Date.now()) throw timedOut();
     const expected = expectationOf({
       none: options.hasNoStream(),
       any: options.hasAny(),
@@ -125,10 +123,6 @@ export class BatchAppend {
     if (!(error instanceof Refusal)) this.report(error);
     return this.#outgoing.send(responseTo(correlation, stream).setError(toStatus(error)));
   }
-}
-
-function tooLate(): Refusal {
-  return new Refusal({ kind: 'timeout' });
 }
 
 function succeeded(

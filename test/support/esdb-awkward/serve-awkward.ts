@@ -1,0 +1,55 @@
+import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
+import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
+import {
+  type EsdbEndpoint,
+  type EsdbOptions,
+  serveStreams,
+} from '../../../src/engines/esdb-endpoint/serve-esdb';
+import { type Answers } from '../../../src/engines/esdb-endpoint/stream-calls';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { writableStreams } from '../esdb-writing/serve-writable';
+import { BusyLog } from './busy-log';
+import { InFlightWriter } from './in-flight-writer';
+import { likeDotNet } from './prefixes';
+
+/** How often the server itself appends an event (ms). */
+const TICK = 250;
+
+/**
+ * Serves a log as an EventStoreDB 24.6 at its most awkward: positions have gaps, the server itself and other programs
+ * append too, filters by prefix follow the rules of a language, a repeated append times out while the first
+ * is in flight, and a read of at most 0 of all events never ends.
+ */
+export async function serveAwkward(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+  const busy = new BusyLog(log);
+  await busy.begin();
+  const endpoint = await serveStreams((answers) => awkwardStreams(busy, answers), options);
+  const ticking = setInterval(() => void busy.tick().catch(options.report), TICK);
+  return {
+    ...endpoint,
+    async close() {
+      clearInterval(ticking);
+      await endpoint.close();
+    },
+  };
+}
+
+function awkwardStreams(log: BusyLog, answers: Answers): IStreamsServer {
+  const streams = writableStreams(log, new InFlightWriter(log, Date.now), answers);
+  return {
+    ...streams,
+    read(call) {
+      const options = call.request.getOptions();
+      const filter = options?.getFilter();
+      likeDotNet(filter?.getStreamIdentifier());
+      likeDotNet(filter?.getEventType());
+      if (options === undefined || !isEndless(options)) streams.read(call);
+    },
+  };
+}
+
+/** EventStoreDB reads page after page of no events. */
+function isEndless(options: ReadReq.Options): boolean {
+  const { COUNT } = ReadReq.Options.CountOptionCase;
+  return options.hasAll() && options.getCountOptionCase() === COUNT && options.getCount() === '0';
+}

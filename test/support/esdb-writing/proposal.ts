@@ -1,0 +1,65 @@
+import { type UUID } from '@eventstore/db-client/generated/shared_pb';
+import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
+import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
+import { readUuid } from '../../../src/engines/esdb-endpoint/uuid';
+import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
+
+/** An event as both kinds of append contain it. */
+interface ProposedMessage {
+  getId(): UUID | undefined;
+  getMetadataMap(): { get(key: string): string | undefined };
+  getData_asU8(): Uint8Array;
+  getCustomMetadata_asU8(): Uint8Array;
+}
+
+/** What an append, a deletion or a tombstone expects of its stream; not each of them knows all kinds. */
+interface ExpectedRevision {
+  readonly none: boolean;
+  readonly any: boolean;
+  readonly exists?: boolean;
+  readonly revision: string | undefined;
+}
+
+/** Forms of a UUID that .NET reads: with dashes or without, alone or in braces or parentheses. */
+const UUID_TEXT =
+  /^(?:(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})|\{[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}|\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\))$/;
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+/** The events of an append, taken as they arrive. */
+export class Proposal {
+  readonly events: ProposedEvent[] = [];
+  #bytes = 0;
+
+  /** Raises `Refusal` for what cannot be appended, as soon as it is too much. */
+  add(message: ProposedMessage): void {
+    const type = message.getMetadataMap().get('type');
+    const content = message.getMetadataMap().get('content-type');
+    if (type === undefined || content === undefined) throw propertyMissing();
+    if (type === '' || type.includes('\0')) throw notAccepted(`"${type}" cannot be the type of an event`);
+    const id = eventId(message.getId());
+    const data = message.getData_asU8();
+    const metadata = message.getCustomMetadata_asU8();
+    this.#bytes += data.length;
+    if (this.#bytes > APPEND_BYTES) throw sizeExceeded();
+    this.events.push({ id, type, json: content === 'application/json', data, metadata });
+  }
+}
+
+/** The id of an event, in lower case. Raises `Refusal`. */
+function eventId(uuid: UUID | undefined): string {
+  const text = readUuid(uuid).trim();
+  const digits = UUID_TEXT.test(text) ? text.replace(/[^0-9a-f]/g, '') : '';
+  const id = digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  if (id === '' || id === NIL) throw notAccepted(`"${text}" cannot be the id of an event`);
+  return id;
+}
+
+/** Raises `Refusal` where nothing is expected. */
+export function expectationOf({ none, any, exists = false, revision }: ExpectedRevision): Expectation {
+  if (none) return 'none';
+  if (any) return 'any';
+  if (exists) return 'exists';
+  if (revision === undefined) throw invalid('The expected revision is missing');
+  // Far beyond any stream, where rounding does not matter.
+  return Math.min(Number(revision), Number.MAX_SAFE_INTEGER);
+}

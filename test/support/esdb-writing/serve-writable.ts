@@ -1,0 +1,30 @@
+import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
+import { answerRead } from '../../../src/engines/esdb-endpoint/read-call';
+import {
+  type EsdbEndpoint,
+  type EsdbOptions,
+  serveStreams,
+} from '../../../src/engines/esdb-endpoint/serve-esdb';
+import { type Answers } from '../../../src/engines/esdb-endpoint/stream-calls';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { BatchAppend } from './batch-append';
+import { answerAppend, answerDelete, answerTombstone } from './write-calls';
+import { Writer } from './writer';
+
+/** Serves a log as EventStoreDB to clients that also write. Raises `EngineUnavailable` when it cannot listen. */
+export async function serveWritable(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+  return await serveStreams((answers) => writableStreams(log, new Writer(log, Date.now), answers), options);
+}
+
+/** The service `Streams` over a log, with its writes. */
+export function writableStreams(log: EventLog, writer: Writer, answers: Answers): IStreamsServer {
+  return {
+    read: (call) => answers.stream(call, answerRead(log, call, answers.closing)),
+    batchAppend: (call) =>
+      answers.stream(call, new BatchAppend(writer, call, answers.closing, answers.report).answer()),
+    append: (call, send) =>
+      answers.single(call, send, answerAppend(writer, call.iterator({ destroyOnReturn: false }))),
+    delete: (call, send) => answers.single(call, send, answerDelete(writer, call.request)),
+    tombstone: (call, send) => answers.single(call, send, answerTombstone(writer, call.request)),
+  };
+}

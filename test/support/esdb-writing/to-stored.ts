@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import {
+  KEPT_BYTES,
+  type ProposedEvent,
+  STAMP,
+  timeIn,
+} from '../../../src/engines/esdb-endpoint/stored-event';
+import { storedName } from '../../../src/engines/esdb-endpoint/names';
+import { type NewEvent } from '../../../src/kernel/event';
+import { APPEND_LIMITS } from '../../../src/kernel/event-log';
+import { sizeExceeded } from './refused-write';
+
+/**
+ * Events as the log stores them: the JSON text of an object to the letter, anything else in base64. The log has no
+ * time of its own: where the data have none (`at`, as the program's own events do), `now` is added to the metadata.
+ */
+export function toStored(events: readonly ProposedEvent[], now: number): readonly NewEvent[] {
+  return events.map(({ id, type, json, data, metadata }) => {
+    const event = { id, type: storedName(type), data: dataText(data, json), meta: metaText(metadata) };
+    return timeIn(event.data) === undefined ? withStamp(event, now) : event;
+  });
+}
+
+/**
+ * The events in as many appends as the log needs: EventStoreDB allows more in one. Raises `RefusedWrite` for an
+ * event that is too large for any.
+ */
+export function inAppends(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
+  const appends: NewEvent[][] = [];
+  let bytes = Infinity;
+  for (const event of events) {
+    const size = bytesOf(event);
+    if (size > APPEND_LIMITS.bytes) throw sizeExceeded();
+    if (bytes + size > APPEND_LIMITS.bytes || appends.at(-1)?.length === APPEND_LIMITS.events) {
+      appends.push([]);
+      bytes = 0;
+    }
+    appends.at(-1)?.push(event);
+    bytes += size;
+  }
+  return appends.length === 0 ? [[]] : appends;
+}
+
+function dataText(data: Uint8Array, json: boolean): string {
+  const text = json ? objectText(data) : undefined;
+  return text ?? keptBytes(data, json ? 'json' : 'octets');
+}
+
+function metaText(metadata: Uint8Array): string {
+  const text = objectText(metadata);
+  const clear = text !== undefined && !STAMP.test(text) && !/^\{\s+\}$/.test(text);
+  return clear ? text : keptBytes(metadata, 'octets');
+}
+
+function keptBytes(bytes: Uint8Array, kind: 'json' | 'octets'): string {
+  return `{"$${kind}":"${bufferOf(bytes).toString('base64')}"}`;
+}
+
+/** The bytes as text if that is the JSON text of an object, which is not mistaken for kept bytes. */
+function objectText(bytes: Uint8Array): string | undefined {
+  const buffer = bufferOf(bytes);
+  if (buffer.at(0) !== 0x7b || buffer.at(-1) !== 0x7d || !isUtf8(buffer)) return undefined;
+  const text = buffer.toString('utf8');
+  return isJson(text) && !KEPT_BYTES.test(text) ? text : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function withStamp(event: NewEvent, now: number): NewEvent {
+  const rest = event.meta === '{}' ? '}' : `,${event.meta.slice(1)}`;
+  return { ...event, meta: `{"$at":${now}${rest}` };
+}
+
+function bytesOf({ type, data, meta }: NewEvent): number {
+  return Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta);
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
