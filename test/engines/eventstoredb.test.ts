@@ -14,6 +14,11 @@ eventLogContract('EventStoreDB over its client', async () => {
   return tried(server.url, server.stop);
 });
 
+eventLogContract('EventStoreDB at its most awkward', async () => {
+  const server = await startEsdbServer('awkward');
+  return tried(server.url, server.stop);
+});
+
 eventLogContract(
   'EventStoreDB over connections that are cut, fall silent and are slow, killed and started again in the middle',
   async () => {

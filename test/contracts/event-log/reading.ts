@@ -18,6 +18,34 @@ export function reading({ log, reopen }: Subject): void {
     expect(await streamOf(log(), `${category}-1`, { backwards: true })).toEqual([]);
   });
 
+  test('none of a stream when none are asked for', async () => {
+    await log().append(`${category}-1`, NO_STREAM, newEvents(2));
+
+    expect(await streamOf(log(), `${category}-1`, { limit: 0 })).toEqual([]);
+    expect(await streamOf(log(), `${category}-1`, { limit: 0, backwards: true })).toEqual([]);
+  });
+
+  test('no streams that there cannot be', async () => {
+    for (const name of ['', '$all', '$$feed-1']) expect(await streamOf(log(), name)).toEqual([]);
+  });
+
+  test('to the end or to an error: closing the log does not end a read as if that were all', async () => {
+    const cutShort = { name: 'EngineUnavailable' };
+    await fill(log(), `${category}-1`, 1_000);
+    const stream = log().readStream(`${category}-1`, { batchSize: 1 })[Symbol.asyncIterator]();
+    const all = log().readAll({ after: START, batchSize: 1 })[Symbol.asyncIterator]();
+    const backwards = log().readAllBackwards({ batchSize: 1 })[Symbol.asyncIterator]();
+    for (const read of [stream, all, backwards]) await read.next();
+    const closed = log();
+    await reopen();
+
+    for (const read of [stream, all, backwards]) await expect(drained(read)).rejects.toMatchObject(cutShort);
+    await expect(streamOf(closed, `${category}-1`)).rejects.toMatchObject(cutShort);
+    await expect(closed.head()).rejects.toMatchObject(cutShort);
+    await expect(closed.append(`${category}-1`, 999, newEvents(1))).rejects.toMatchObject(cutShort);
+    expect((await gather(closed.subscribe({ after: START }))).events).toEqual([]);
+  });
+
   test('what was appended, to the letter', async () => {
     const texts = fc.json({ maxDepth: 2, stringUnit: anyCharacter }).map((json) => `{"b":${json}, "a" : 1}`);
     let revision = NO_STREAM;
@@ -157,6 +185,10 @@ export function reading({ log, reopen }: Subject): void {
     expect(await log().head()).toBe(position);
     expect(await (await reopen()).head()).toBe(position);
   });
+}
+
+async function drained(read: AsyncIterator<unknown>): Promise<void> {
+  for (let next = await read.next(); next.done !== true;) next = await read.next();
 }
 
 function positionsOf(events: readonly RecordedEvent[]): readonly string[] {

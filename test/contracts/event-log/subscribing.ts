@@ -1,5 +1,6 @@
+import { EventEmitter, once } from 'node:events';
 import fc from 'fast-check';
-import { NO_STREAM, START } from '../../../src/kernel/event';
+import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { type EventBatch, type EventLog } from '../../../src/kernel/event-log';
 import {
   appendAtEnd,
@@ -99,6 +100,89 @@ export function subscribing({ log }: Subject): void {
     expect(idsOf(found.events)).toEqual(idsOf(events));
   });
 
+  test('whose every position is that of an event, and that of the last one when it has caught up', async () => {
+    const prefixes = [`${category}-`];
+    const start = await log().head();
+    const batches: EventBatch[] = [];
+    const follower = gather(log().subscribe({ after: start, prefixes, batchSize: 100 }), (events, batch) => {
+      batches.push(batch);
+      return events.length >= 1_200 && batch.caughtUp;
+    });
+    for (let n = 0; n < 3; n += 1) {
+      await log().append(`${category}other-1`, n * 10 - 1, newEvents(10));
+      await log().append(`${category}-1`, n * 400 - 1, newEvents(400));
+    }
+    await follower;
+    const all = await gather(log().readAll({ after: start }));
+    const positions = new Set([start, ...all.events.map(({ position }) => position)]);
+
+    expect(batches.filter(({ position }) => !positions.has(position))).toEqual([]);
+    expect(batches.at(-1)!.position).toBe(await log().head());
+  });
+
+  test('by many, who all come to the head of the log, whatever each of them follows', async () => {
+    const start = await log().head();
+    const filler = 'x'.repeat(1_000);
+    const ending = new AbortController();
+    const followers = ['-', 'other-', 'none-', ''].map((rest) =>
+      positionsOf(log().subscribe({ after: start, prefixes: [category + rest], signal: ending.signal })),
+    );
+    for (let n = 0; n < 3; n += 1)
+      await log().append(
+        `${category}${n % 2 === 0 ? '-' : 'other-'}${n}`,
+        NO_STREAM,
+        Array.from({ length: 400 }, () => newEvent({ filler })),
+      );
+    const head = await log().head();
+
+    await Promise.all(followers.map((follower) => follower.reached(head)));
+    ending.abort();
+    for (const { ended, last } of followers) {
+      await ended;
+      expect(last()).toBe(head);
+    }
+  });
+
+  test.each([
+    ['U+0301', '\u0301'],
+    ['U+0338', '\u0338'],
+    ['U+20DD', '\u20dd'],
+    ['U+3099', '\u3099'],
+  ])('by a prefix as it is written, also where the combining mark %s follows', async (_, mark) => {
+    const prefixes = [`${category}-`];
+    const after = await log().head();
+    await log().append(`${category}-${mark}x`, NO_STREAM, newEvents(1));
+    await log().append(`${category}${mark}-x`, NO_STREAM, newEvents(1));
+    const live = gather(log().subscribe({ after, prefixes }), ({ length }) => length >= 2);
+    await log().append(`${category}-${mark}y`, NO_STREAM, newEvents(1));
+
+    const streams = (await live).events.map(({ stream }) => stream);
+    expect(streams).toEqual([`${category}-${mark}x`, `${category}-${mark}y`]);
+    expect((await gather(log().readAll({ after, prefixes }))).events).toHaveLength(2);
+  });
+
+  test.each([
+    'a.b-',
+    'a+b-',
+    'a(b-',
+    'a[b-',
+    'a\\b-',
+    'a|b-',
+    'a{2}-',
+    'a*-',
+    'a^$-',
+    'a?b-',
+    'a#b -',
+    'ä😀-',
+  ])('by the prefix %s, to the letter', async (word) => {
+    const after = await log().head();
+    await log().append(`${category}aab2-1`, NO_STREAM, newEvents(1));
+    await log().append(`${category}${word}1`, NO_STREAM, newEvents(1));
+
+    const found = await gather(log().readAll({ after, prefixes: [category + word] }));
+    expect(found.events.map(({ stream }) => stream)).toEqual([`${category}${word}1`]);
+  });
+
   test('and says when it has caught up: at once, or after the past when there is one', async () => {
     const after = await log().head();
     const [nothing] = await take(log().subscribe({ after }), 1);
@@ -115,14 +199,14 @@ export function subscribing({ log }: Subject): void {
 
   test('live: an append is told of without being asked for', async () => {
     const live = log()
-      .subscribe({ after: await log().head() })
+      .subscribe({ after: await log().head(), prefixes: [category] })
       [Symbol.asyncIterator]();
     await live.next();
     for (let n = 0; n < 20; n += 1) {
-      const next = live.next();
+      const next = nextWithEvents(live);
       const event = newEvent();
       await log().append(`${category}-1`, n - 1, [event]);
-      const batch = (await next).value as EventBatch;
+      const batch = await next;
       expect(idsOf(batch.events)).toEqual([event.id]);
       expect(batch.caughtUp).toBe(true);
     }
@@ -164,12 +248,43 @@ export function subscribing({ log }: Subject): void {
   });
 }
 
+/** Follows until it is ended; knows the last position. */
+function positionsOf(batches: AsyncIterable<EventBatch>): {
+  readonly ended: Promise<void>;
+  last(): Position | undefined;
+  reached(position: Position): Promise<void>;
+} {
+  const positions: Position[] = [];
+  const news = new EventEmitter();
+  const ended = (async () => {
+    for await (const { position } of batches) {
+      positions.push(position);
+      news.emit('batch');
+    }
+  })();
+  return {
+    ended,
+    last: () => positions.at(-1),
+    reached: async (position) => {
+      while ((positions.at(-1) ?? START) < position) await once(news, 'batch');
+    },
+  };
+}
+
 /** So many events by eight writers at once, some of them after the same streams. */
 async function writeAll(log: EventLog, category: string, count: number): Promise<void> {
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let n = writer; n < count; n += 8) await appendAtEnd(log, `${category}-${n % 5}`, newEvent({ n }));
   });
   await Promise.all(writers);
+}
+
+/** The log may also grow by events of others, of which only the position comes. */
+async function nextWithEvents(batches: AsyncIterator<EventBatch>): Promise<EventBatch> {
+  for (;;) {
+    const batch = (await batches.next()).value as EventBatch;
+    if (batch.events.length > 0) return batch;
+  }
 }
 
 async function take(batches: AsyncIterable<EventBatch>, count: number): Promise<readonly EventBatch[]> {

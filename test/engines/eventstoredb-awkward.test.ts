@@ -1,0 +1,244 @@
+import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { NO_STREAM, type Position, START } from '../../src/kernel/event';
+import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
+import { fill, gather, idsOf, newCategory, newEvents, streamOf } from '../contracts/event-log/events';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { startFaultyProxy } from '../support/faulty-proxy';
+
+/** What a server refuses is refused long before patience with it is over. */
+const PATIENT = { silence: 5_000, patience: 600_000 };
+
+let server: EsdbServer;
+let log: EventLog;
+/** The official client, as another program uses it. */
+let client: EventStoreDBClient;
+let category: string;
+let stream: string;
+
+beforeAll(async () => {
+  server = await startEsdbServer('awkward');
+  log = await openEventStoreDb(server.url, PATIENT);
+  client = EventStoreDBClient.connectionString(server.url);
+});
+afterAll(async () => {
+  await Promise.all([log.close(), client.dispose()]);
+  await server.stop();
+});
+beforeEach(() => {
+  category = newCategory();
+  stream = `${category}-1`;
+});
+afterEach(() => jest.restoreAllMocks());
+
+describe('a new server, that has events of its own alone', () => {
+  let fresh: EsdbServer;
+  let empty: EventLog;
+  beforeEach(async () => {
+    fresh = await startEsdbServer('awkward');
+    empty = await openEventStoreDb(fresh.url, PATIENT);
+  });
+  afterEach(async () => {
+    await empty.close();
+    await fresh.stop();
+  });
+
+  test('is caught up with at its head by who follows streams that there are not yet', async () => {
+    const [batch] = await first(empty.subscribe({ after: START, prefixes: ['organisation-'] }), 1);
+    const head = await empty.head();
+    const caughtUp = await gather(
+      empty.subscribe({ after: START, prefixes: ['organisation-'] }),
+      (_, { position }) => position >= head,
+    );
+
+    expect(batch!.events).toEqual([]);
+    expect(caughtUp.events).toEqual([]);
+  });
+
+  test('is followed from the start: what is appended later comes', async () => {
+    const prefixes = ['organisation-'];
+    const followed = gather(empty.subscribe({ after: START, prefixes }), ({ length }) => length >= 60);
+    for (let n = 0; n < 40; n += 1) await empty.append(`other-${n}`, NO_STREAM, newEvents(1));
+    await fill(empty, 'organisation-1', 60);
+
+    const { events, position } = await followed;
+    expect(events).toHaveLength(60);
+    expect(position).toBe(await empty.head());
+  });
+});
+
+test('events of other programs count for no limit: as many are read as are asked for', async () => {
+  const foreign = binaryEvent({ type: 'Image', data: Buffer.from([1, 2, 3]) });
+  const own = (n: number): ReturnType<typeof jsonEvent> => jsonEvent({ type: 'Happened', data: { n } });
+  await client.appendToStream(stream, [foreign, foreign, own(0), foreign, own(1), own(2), foreign]);
+  const revisions = async (options: object): Promise<readonly number[]> =>
+    (await streamOf(log, stream, options)).map(({ revision }) => revision);
+
+  expect(await revisions({ limit: 2 })).toEqual([2, 4]);
+  expect(await revisions({ limit: 2, backwards: true })).toEqual([5, 4]);
+  expect(await revisions({ limit: 5 })).toEqual([2, 4, 5]);
+  expect(await revisions({ from: 3, limit: 1, batchSize: 1 })).toEqual([4]);
+});
+
+test('an empty append judges by the last event of the stream, of whatever program it is', async () => {
+  await client.appendToStream(stream, [
+    jsonEvent({ type: 'Happened', data: {} }),
+    binaryEvent({ type: 'Image', data: Buffer.from([1]) }),
+  ]);
+
+  expect(await log.append(stream, 1, [])).toMatchObject({ revision: 1 });
+  await expect(log.append(stream, 0, [])).rejects.toMatchObject({ name: 'RevisionConflict', actual: 1 });
+});
+
+test('a repeated append to a stream that was truncated since is found made', async () => {
+  const events = newEvents(2);
+  await log.append(stream, NO_STREAM, events);
+  await log.append(stream, 1, newEvents(2));
+  await client.setStreamMetadata(stream, { truncateBefore: 3 });
+
+  const again = await log.append(stream, NO_STREAM, events);
+  expect(again.revision).toBe(1);
+  expect(await positionsAfter(START)).toContain(again.position);
+});
+
+test('the same events from two processes at once: both are told that they were appended, and others go on', async () => {
+  const proxy = await startFaultyProxy(server.port);
+  const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
+  await Promise.all([mine, log].map((each, n) => each.append(`${stream}warm${n}`, NO_STREAM, newEvents(1))));
+  const { open } = proxy.seen;
+  const events = newEvents(2);
+  const both = Promise.all([log, mine].map((each) => each.append(stream, NO_STREAM, events)));
+  let settled = false;
+  void both.finally(() => (settled = true)).catch(() => undefined);
+  let others = 0;
+  for (; !settled; others += 1) await mine.append(`${category}-o${others}`, NO_STREAM, newEvents(1));
+
+  const [one, other] = await both;
+  expect(one).toEqual(other);
+  expect(others).toBeGreaterThan(1);
+  expect(proxy.seen.open).toBe(open);
+  await mine.close();
+  await proxy.close();
+});
+
+test('64 callers append at a time', async () => {
+  const proxy = await startFaultyProxy(server.port);
+  const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
+  await mine.append(`${stream}warm`, NO_STREAM, newEvents(1));
+  proxy.faults.mute = true;
+  const appends = Array.from({ length: 64 }, (_, n) => mine.append(`${stream}${n}`, NO_STREAM, newEvents(1)));
+  // No answer has come back, and all are there.
+  const after = await log.head();
+  await gather(log.subscribe({ after: START, prefixes: [stream] }), ({ length }) => length >= 65);
+  expect(after).toBeDefined();
+  proxy.faults.mute = false;
+  proxy.cut();
+
+  for (const { revision } of await Promise.all(appends)) expect(revision).toBe(0);
+  await mine.close();
+  await proxy.close();
+});
+
+describe('following costs next to nothing', () => {
+  test('ten followers of streams that do not grow pass what others append by one call, and get to the head', async () => {
+    const after = await log.head();
+    const ending = new AbortController();
+    const { signal } = ending;
+    const followers = Array.from({ length: 10 }, (_, n) =>
+      log.subscribe({ after, prefixes: [`${category}none${n}-`], signal })[Symbol.asyncIterator](),
+    );
+    for (const follower of followers) await follower.next();
+    const read = jest.spyOn(StreamsClient.prototype, 'read');
+    for (let n = 0; n < 100; n += 1) await log.append(`${category}other-1`, n - 1, newEvents(1));
+    const head = await log.head();
+    for (const follower of followers)
+      for (let position = ''; position < head;)
+        position = ((await follower.next()).value as EventBatch).position;
+
+    // One for `head`, which may have to look further for the events of others.
+    expect(read.mock.calls.length).toBeLessThan(10);
+    ending.abort();
+    for (const follower of followers) await follower.next();
+  });
+
+  test('an idle follower asks nothing: it is told by the server', async () => {
+    const after = await log.head();
+    const follower = log.subscribe({ after, prefixes: [stream] })[Symbol.asyncIterator]();
+    await follower.next();
+    const read = jest.spyOn(StreamsClient.prototype, 'read');
+    const next = follower.next();
+    // The server reports some events of its own.
+    const ticks = client.subscribeToAll({ fromPosition: 'end' });
+    let count = 0;
+    for await (const _ of ticks) if ((count += 1) === 8) break;
+    await ticks.unsubscribe();
+
+    expect(read.mock.calls.length - 1).toBeLessThan(3);
+    await log.append(stream, NO_STREAM, newEvents(1));
+    expect(((await next).value as EventBatch).events).toHaveLength(1);
+    await follower.return?.();
+  });
+
+  test('looking for the head stops at what was looked at before', async () => {
+    await log.append(stream, NO_STREAM, newEvents(1));
+    const system = Array.from({ length: 600 }, () => jsonEvent({ type: '$metrics', data: {} }));
+    await client.appendToStream(`$${category}`, system);
+    await log.head();
+    const proxy = await startFaultyProxy(server.port);
+    const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
+    const head = await mine.head();
+    await client.appendToStream(`$${category}`, jsonEvent({ type: '$metrics', data: {} }));
+    const before = proxy.seen.bytes;
+
+    expect((await mine.head()) >= head).toBe(true);
+    expect(proxy.seen.bytes - before).toBeLessThan(20_000);
+    await mine.close();
+    await proxy.close();
+  });
+
+  test('105 followers at once, of which none takes anything, leave room for other calls', async () => {
+    const after = await log.head();
+    await fill(log, stream, 2_000);
+    const followers = Array.from({ length: 105 }, () =>
+      log.subscribe({ after, prefixes: [stream], batchSize: 1 })[Symbol.asyncIterator](),
+    );
+    for (const follower of followers) await follower.next();
+
+    expect(await streamOf(log, stream, { limit: 1 })).toHaveLength(1);
+    await Promise.all(followers.map((follower) => follower.return?.()));
+  });
+
+  test('a follower that is too slow for the new events reads them when it has time: none is left out', async () => {
+    const after = await log.head();
+    const follower = log.subscribe({ after, prefixes: [stream] })[Symbol.asyncIterator]();
+    await follower.next();
+    const events = await fill(log, stream, 12_000);
+    const seen: string[] = [];
+    while (seen.length < events.length)
+      seen.push(...idsOf(((await follower.next()).value as EventBatch).events));
+
+    expect(seen).toEqual(idsOf(events));
+    await follower.return?.();
+  });
+});
+
+test('a position that is that of no event is refused at once', async () => {
+  const { position } = await log.append(stream, NO_STREAM, newEvents(1));
+  await fill(log, `${category}-2`, 10);
+  const between = String(BigInt(position) + 1n).padStart(START.length, '0');
+
+  const refused = { name: 'EngineUnavailable', message: expect.stringContaining('refused') };
+  await expect(gather(log.readAll({ after: between }))).rejects.toMatchObject(refused);
+  await expect(first(log.subscribe({ after: between }), 1)).rejects.toMatchObject(refused);
+});
+
+async function positionsAfter(after: Position): Promise<readonly Position[]> {
+  return (await gather(log.readAll({ after }))).events.map(({ position }) => position);
+}
+
+async function first(batches: AsyncIterable<EventBatch>, count: number): Promise<readonly EventBatch[]> {
+  const taken: EventBatch[] = [];
+  for await (const batch of batches) if (taken.push(batch) === count) break;
+  return taken;
+}
