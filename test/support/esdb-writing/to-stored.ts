@@ -17,7 +17,9 @@ import { sizeExceeded } from './refused-write';
 export function toStored(events: readonly ProposedEvent[], now: number): readonly NewEvent[] {
   return events.map(({ id, type, json, data, metadata }) => {
     const event = { id, type: storedName(type), data: dataText(data, json), meta: metaText(metadata) };
-    return timeIn(event.data) === undefined ? withStamp(event, now) : event;
+    const stamped = timeIn(event.data) === undefined ? withStamp(event, now) : event;
+    // The largest event that the log takes has no room for a stamp.
+    return bytesOf(stamped) > APPEND_LIMITS.bytes ? event : stamped;
   });
 }
 
