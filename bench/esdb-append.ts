@@ -43,6 +43,54 @@ export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
+/** Callers that append at the same time. */
+const CALLERS = 64;
+
+/**
+ * Events of 64 callers, each appended by itself to a stream of its caller, over an EventStoreDB that is the project's own
+ * endpoint.
+ *
+ * Ours: through the adapter. Bare: through the official client alone.
+ */
+export async function esdbAppend64(bench: Bench): Promise<readonly Figure[]> {
+  const endpoint = await startEndpoint(join(bench.folder, 'esdb-append-64.sqlite'));
+  const log = await openEventStoreDb(endpoint.url);
+  const bare = new BareClient(endpoint.url);
+  const each = Math.ceil(bench.count / CALLERS / 10);
+  const eventsOfCallers = (): readonly (readonly NewEvent[])[] =>
+    Array.from({ length: CALLERS }, () => small(each));
+  try {
+    const figure = await compareRates(
+      { figure: 'esdb-append-64', goal: 0.8, count: each * CALLERS },
+      (round) => {
+        const events = eventsOfCallers();
+        return timed(() =>
+          Promise.all(events.map((own, n) => appendAll(log, `ours-${round}-${n}`, singly(own)))),
+        );
+      },
+      (round) => {
+        const events = eventsOfCallers().map(toProposed);
+        return timed(() =>
+          Promise.all(events.map((own, n) => bare.append(`bare-${round}-${n}`, singly(own)))),
+        );
+      },
+    );
+    return [{ ...figure, unit: 'events/s' }];
+  } finally {
+    await Promise.all([log.close(), bare.close()]);
+    await endpoint.stop();
+  }
+}
+
+function small(count: number): readonly NewEvent[] {
+  const data = JSON.stringify({ at: new Date().toISOString(), text: 'x'.repeat(200) });
+  return Array.from({ length: count }, () => ({ id: randomUUID(), type: 'Happened', data, meta: '{}' }));
+}
+
+function singly<Event>(events: readonly Event[]): readonly (readonly Event[])[] {
+  return events.map((event) => [event]);
+}
+
 async function appendAll(
   log: EventLog,
   stream: string,

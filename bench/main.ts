@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
 import { cursor } from './cursor';
-import { esdbAppend } from './esdb-append';
+import { esdbAppend, esdbAppend64 } from './esdb-append';
+import { esdbFollow } from './esdb-follow';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
 import { esSearch } from './es-search';
@@ -44,6 +45,8 @@ const FIGURES = {
   cursor,
   'fan-out': fanOut,
   'esdb-append': esdbAppend,
+  'esdb-append-64': esdbAppend64,
+  'esdb-follow': esdbFollow,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
   'es-search': esSearch,

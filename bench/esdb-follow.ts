@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { EventStoreDBClient, streamNameFilter } from '@eventstore/db-client';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
+import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-db';
+import { type NewEvent, NO_STREAM } from '../src/kernel/event';
+import { type EventLog } from '../src/kernel/event-log';
+import { startEndpoint } from './esdb-endpoint';
+import { type Bench, type Figure } from './harness';
+
+const FOLLOWERS = 4;
+
+/** How long calls are counted (ms). */
+const IDLE = 5_000;
+const BUSY = 5_000;
+
+/** Events a second that others append meanwhile. */
+const RATE = 40;
+
+/** Calls a second that would not be noticed. */
+const UNNOTICED = 1;
+
+/**
+ * What four followers cost that follow streams that do not grow, over an EventStoreDB that is the project's own endpoint.
+ *
+ * Calls a second, idle and with 40 events a second of others; the CPU time of this process for each event that is
+ * passed, against a subscription of the official client that is sent the same events.
+ */
+export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
+  const endpoint = await startEndpoint(join(bench.folder, 'esdb-follow.sqlite'));
+  const log = await openEventStoreDb(endpoint.url);
+  const writer = await openEventStoreDb(endpoint.url.replace('127.0.0.1', 'localhost'));
+  try {
+    await writer.append('other-0', NO_STREAM, events(1));
+    const followers = await follow(log);
+    const calls = countCalls();
+    const idle = await calls.while(() => after(IDLE));
+    const busy = await calls.while(() => appendFor(writer, BUSY));
+    const count = Math.ceil(bench.count / 10);
+    const ours = await cpuOf(async () => {
+      await appendMany(writer, 'other-1', count);
+      await followers.reached(await writer.head());
+    });
+    await followers.stop();
+    const bare = await cpuOfBare(endpoint.url, writer, count);
+    return [
+      { ...callsFigure('esdb-follow calls idle', (idle / IDLE) * 1000) },
+      { ...callsFigure('esdb-follow calls busy', (busy / BUSY) * 1000) },
+      {
+        figure: 'esdb-follow cpu',
+        measured: ours / count,
+        limit: bare / count,
+        ratio: bare / ours,
+        goal: 0.8,
+        unit: 'µs/event',
+      },
+    ];
+  } finally {
+    await Promise.all([log.close(), writer.close()]);
+    await endpoint.stop();
+  }
+}
+
+function callsFigure(figure: string, measured: number): Figure {
+  return { figure, measured, limit: UNNOTICED, ratio: UNNOTICED / measured, goal: 1, unit: 'calls/s' };
+}
+
+/** CPU time of this process, appends included (µs). */
+async function cpuOf(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+async function cpuOfBare(url: string, writer: EventLog, count: number): Promise<number> {
+  const client = EventStoreDBClient.connectionString(url);
+  const subscription = client.subscribeToAll({
+    fromPosition: 'end',
+    filter: streamNameFilter({ regex: '^[^$]' }),
+  });
+  await once(subscription, 'confirmation');
+  const spent = await cpuOf(async () => {
+    let left = count;
+    const passed = (async () => {
+      for await (const { event } of subscription) if (event !== undefined && (left -= 1) === 0) return;
+    })();
+    await appendMany(writer, 'other-2', count);
+    await passed;
+  });
+  await subscription.unsubscribe();
+  await client.dispose();
+  return spent;
+}
+
+async function follow(
+  log: EventLog,
+): Promise<{ reached(position: string): Promise<void>; stop(): Promise<void> }> {
+  const start = await log.head();
+  const ending = new AbortController();
+  const positions = Array.from({ length: FOLLOWERS }, () => '');
+  const done = positions.map(async (_, n) => {
+    const prefixes = [`none${n}-`];
+    for await (const { position } of log.subscribe({ after: start, prefixes, signal: ending.signal }))
+      positions[n] = position;
+  });
+  const reached = async (position: string): Promise<void> => {
+    while (positions.some((seen) => seen < position)) await after(5);
+  };
+  await reached(start);
+  return {
+    reached,
+    stop: async () => {
+      ending.abort();
+      await Promise.all(done);
+    },
+  };
+}
+
+/** Counts the reads and subscriptions that this process starts. */
+function countCalls(): { while(work: () => Promise<unknown>): Promise<number> } {
+  let calls = 0;
+  const read: unknown = Reflect.get(StreamsClient.prototype, 'read');
+  if (typeof read !== 'function') throw new TypeError('expected @eventstore/db-client 6.2.1');
+  Reflect.set(StreamsClient.prototype, 'read', function (this: unknown, ...args: unknown[]): unknown {
+    calls += 1;
+    return Reflect.apply(read, this, args) as unknown;
+  });
+  return {
+    while: async (work) => {
+      calls = 0;
+      await work();
+      return calls;
+    },
+  };
+}
+
+async function appendFor(log: EventLog, milliseconds: number): Promise<void> {
+  const stream = `other-${randomUUID()}`;
+  const end = performance.now() + milliseconds;
+  for (let revision = NO_STREAM; performance.now() < end; await after(1000 / RATE))
+    ({ revision } = await log.append(stream, revision, events(1)));
+}
+
+async function appendMany(log: EventLog, stream: string, count: number): Promise<void> {
+  for (let done = 0; done < count; done += 100)
+    await log.append(stream, done - 1, events(Math.min(100, count - done)));
+}
+
+function events(count: number): readonly NewEvent[] {
+  const data = JSON.stringify({ at: new Date().toISOString(), text: 'x'.repeat(800) });
+  return Array.from({ length: count }, () => ({ id: randomUUID(), type: 'Happened', data, meta: '{}' }));
+}
