@@ -1,4 +1,4 @@
-import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { DamagedLog, type EventLog } from '../../kernel/event-log';
 import { applyChange, toChange } from './changes';
 import { type Fingerprints } from './fingerprints';
 
@@ -8,7 +8,7 @@ const BATCH = 5000;
 /**
  * Folds what a stream has after the fingerprints' revision, pausing between batches so that other feeds are served.
  * False, and nothing folded, if they are not of this stream: another event, or none, is at their revision, since the
- * log was restored from an older backup or is another one. Raises `EngineUnavailable` if a revision is missing.
+ * log was restored from an older backup or is another one. Raises `DamagedLog` if a revision is missing.
  */
 export async function catchUp(log: EventLog, stream: string, prints: Fingerprints): Promise<boolean> {
   // The event at the revision itself is read too: its id is compared.
@@ -23,7 +23,8 @@ export async function catchUp(log: EventLog, stream: string, prints: Fingerprint
         isChecked = true;
         continue;
       }
-      if (event.revision !== prints.revision + 1) throw missing(stream, prints.revision + 1);
+      if (event.revision !== prints.revision + 1)
+        throw new DamagedLog(`${stream} has no event of revision ${prints.revision + 1}`);
       const change = toChange(event);
       if (change !== undefined) applyChange(prints, change);
       prints.revision = event.revision;
@@ -32,10 +33,4 @@ export async function catchUp(log: EventLog, stream: string, prints: Fingerprint
     await new Promise((resolve) => setImmediate(resolve));
   }
   return isChecked;
-}
-
-function missing(stream: string, revision: number): EngineUnavailable {
-  return new EngineUnavailable(
-    `the event log is damaged: ${stream} has no event of revision ${revision}; restore the log from a backup`,
-  );
 }

@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../../../kernel/event';
-import { APPEND_LIMITS } from '../../../kernel/event-log';
+import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
-import { damaged, type Planned, refuseGaps, refuseMissing, refuseSkipped } from './damage';
+import { type Planned, refuseGaps, refuseMissing, refuseSkipped } from './damage';
 import { toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
 
@@ -31,7 +31,7 @@ const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 /**
  * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is
  * held open in between, so that a slow consumer does not keep the write-ahead log from being worked off. Events that
- * are missing where they should be raise `EngineUnavailable`: a damaged log is not taken for a shorter one.
+ * are missing where they should be raise `DamagedLog`: a damaged log is not taken for a shorter one.
  */
 export class LogReader {
   readonly #connection: Connection;
@@ -157,7 +157,7 @@ function anyPrefix(count: number): string {
 /** The end of the last append within a window after a position. */
 function boundary({ prepared }: Session, after: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
-  if (upTo === null || upTo <= after) throw damaged(`there is no append for position ${after + 1}`);
+  if (upTo === null || upTo <= after) throw new DamagedLog(`there is no append for position ${after + 1}`);
   return upTo;
 }
 
