@@ -32,7 +32,7 @@ describe('a log that cannot be used', () => {
   });
   afterEach(() => removeFolder(folder));
 
-  const withTables = (sql: string) => (file: string) => {
+  const withTables = (sql: string) => async (file: string) => {
     const database = new DatabaseSync(file);
     database.exec(sql);
     database.close();
@@ -57,7 +57,7 @@ describe('a log that cannot be used', () => {
   });
 });
 
-describe('a log in which events are missing', () => {
+describe('a log in which events are missing (decisions X71)', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await folderWithNetwork();
@@ -111,7 +111,7 @@ test('a file where the folder spool has to be: what needs it is answered with 5,
   expect(`${download.status} ${await download.text()}`).toBe(UNAVAILABLE);
   const search = await fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`);
   expect(await search.json()).toMatchObject({ productHeader: { totalHits: 10 } });
-  expect((await (await fetch(`${server.url}/health/ready`)).json()) as object).toMatchObject({
+  expect(await (await fetch(`${server.url}/health/ready`)).json()).toMatchObject({
     unexpectedFailures: 0,
   });
   expect(await server.end()).toBe(0);
