@@ -57,7 +57,7 @@ describe('a log that cannot be used', () => {
   });
 });
 
-describe('a log in which events are missing (decisions X71)', () => {
+describe('a log in which events are missing (decisions X91)', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await folderWithNetwork();

@@ -105,7 +105,7 @@ const reported = (position: number) => ({
   ) as string,
 });
 
-describe('a log in which events are missing is reported as damaged, with the position, by who reads (decisions X71)', () => {
+describe('a log in which events are missing is reported as damaged, with the position, by who reads (decisions X91)', () => {
   test.each(Object.entries(READS))('%s', async (_, read) => {
     for (const [gone, first] of [
       ['DELETE FROM events WHERE position = 1', 1],

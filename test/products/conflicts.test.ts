@@ -178,7 +178,7 @@ describe('two processes that load one feed at a time, of which one is slow to ca
   });
 });
 
-describe('a load that others are always faster than (decisions X72)', () => {
+describe('a load that others are always faster than (decisions X92)', () => {
   test('appends nothing, says that it is unavailable, and is completed by the same post', async () => {
     const { file, remove } = await logFolder();
     const { log } = await openLog(file, false);

@@ -54,7 +54,7 @@ const count = (collection: string): Promise<number> => world.store.count({ colle
 const isAtHead = async (projection: Projection): Promise<boolean> =>
   waitForPosition(world.store, [projection], await world.log.head(), 0);
 
-describe('a read model of which more than 1,000 documents cannot be folded (decisions X70)', () => {
+describe('a read model of which more than 1,000 documents cannot be folded (decisions X90)', () => {
   test('stops, and is named as trouble; the others continue, and so do their checkpoints', async () => {
     const runner = await stoppedRunner();
     await world.settled(OTHERS);
