@@ -49,7 +49,8 @@ export class GenerationFold {
     generation: Generation,
     code: string,
   ): Promise<GenerationFold> {
-    const parked = await ParkedDocuments.open(store, nameOf(generation), code);
+    const { collection } = generation;
+    const parked = await ParkedDocuments.open(store, { collection, generation: nameOf(generation) }, code);
     return new GenerationFold(
       store,
       projection,

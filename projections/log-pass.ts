@@ -4,7 +4,11 @@ import { directoryAt } from '../src/directory/fold';
 import { type Position, type RecordedEvent } from '../src/kernel/event';
 import { type EventBatch, type EventLog } from '../src/kernel/event-log';
 import { Arrival } from './arrival';
-import { allWritten, type GenerationFold } from './generation-fold';
+import { type GenerationFold } from './generation-fold';
+import { TooManyParked } from './parked';
+
+/** Hears of a projection that has left the pass: it stays at its checkpoint, the others continue. */
+export type OnLeave = (fold: GenerationFold, error: TooManyParked) => void;
 
 /**
  * One way through the log for several projections, each at its own checkpoint: read and parsed once, folded by all.
@@ -12,16 +16,25 @@ import { allWritten, type GenerationFold } from './generation-fold';
  */
 export class LogPass {
   private constructor(
-    readonly folds: readonly GenerationFold[],
+    /** Those that it still folds for. */
+    private folds: readonly GenerationFold[],
     readonly directory: Directory,
     /** Where to read on. */
     private reached: Position,
+    private readonly onLeave: OnLeave,
   ) {}
 
-  /** Begins at the least of the checkpoints. */
-  static async open(log: EventLog, folds: readonly GenerationFold[]): Promise<LogPass> {
-    const least = folds.map(({ checkpoint }) => checkpoint).reduce((a, b) => (a < b ? a : b));
-    return new LogPass(folds, await directoryAt(log, least), least);
+  /** Begins at the least of the checkpoints. `onLeave`: by default one that leaves ends the pass. */
+  static async open(
+    log: EventLog,
+    folds: readonly GenerationFold[],
+    onLeave: OnLeave = (_, error) => {
+      throw error;
+    },
+  ): Promise<LogPass> {
+    const checkpoints = folds.map(({ checkpoint }) => checkpoint);
+    const least = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
+    return new LogPass(folds, await directoryAt(log, least), least, onLeave);
   }
 
   get position(): Position {
@@ -51,24 +64,41 @@ export class LogPass {
       else await this.fold(run, upTo);
       this.reached = upTo;
     }
-    for (const fold of this.folds) await fold.advance(batch.position);
+    await this.each((fold) => fold.advance(batch.position));
     this.reached = batch.position;
+  }
+
+  /** Does something for each projection, one after the other; one with too many parked documents leaves the pass. */
+  async each(work: (fold: GenerationFold) => Promise<void>): Promise<void> {
+    for (const fold of this.folds) await this.unlessLeft(fold, work(fold));
   }
 
   /** Waits until everything taken has been written, or could not be. */
   async written(): Promise<void> {
-    await allWritten(this.folds);
+    const ends = this.folds.map((fold) => this.unlessLeft(fold, fold.written()));
+    for (const end of await Promise.allSettled(ends)) if (end.status === 'rejected') throw end.reason;
+  }
+
+  private async unlessLeft(fold: GenerationFold, work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (!(error instanceof TooManyParked)) throw error;
+      this.folds = this.folds.filter((other) => other !== fold);
+      this.onLeave(fold, error);
+    }
   }
 
   private async change(run: readonly RecordedEvent[], upTo: Position, signal?: AbortSignal): Promise<void> {
     const changes = run.flatMap((event) => this.directory.apply(event));
-    for (const fold of this.folds) await fold.fanOut(changes, this.directory, upTo, signal);
+    await this.each((fold) => fold.fanOut(changes, this.directory, upTo, signal));
   }
 
   private async fold(run: readonly RecordedEvent[], upTo: Position): Promise<void> {
     const arrivals = run.map((event) => new Arrival(event));
-    for (const fold of this.folds)
+    await this.each(async (fold) => {
       if (fold.checkpoint < upTo) await fold.take(arrivals, this.directory, upTo);
+    });
   }
 }
 

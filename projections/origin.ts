@@ -1,29 +1,41 @@
-import { START } from '../src/kernel/event';
+import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
-import { type CollectionSpec, NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { eventAt } from '../src/kernel/last-event';
+import { type CollectionSpec, type Found, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { dropGenerations } from './generations';
+import { PROJECTIONS } from './index';
 
 /** The read models were folded from another log: what it says of positions would be taken for this one's. */
 class OtherLog extends Error {
   override readonly name = 'OtherLog';
-  constructor() {
-    super(
-      'READ_STORE holds read models of another log than EVENT_LOG: name the log they were made from, or make them anew by `affilog rebuild all --force`',
-    );
-  }
 }
+
+const OTHER =
+  'READ_STORE holds read models of another log than EVENT_LOG: name the log they were made from, or make them anew by `affilog rebuild all --force`';
+const OLDER =
+  'READ_STORE holds read models of events that EVENT_LOG does not have, as when it was restored from an older backup: make them anew by `affilog rebuild all --force`';
 
 const COLLECTION: CollectionSpec = { name: 'origin', version: 1, fields: {} };
 const TARGET = { collection: COLLECTION.name };
-const ID = 'log';
+/** The documents: the first event of the log, and one that was folded of late. */
+const FIRST = 'log';
+const FOLDED = 'folded';
 
 /** Of a log without events, which every log has begun as. */
 const NONE = '';
 
+/** An event that was folded; the log still has it, unless it was replaced by an older state of itself. */
+type Mark = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
+
 /** Raises `OtherLog` when the read models are known to be of another log (`docs/decisions.md#x31`). */
 export async function refuseOtherLog(log: EventLog, store: ReadStore): Promise<void> {
-  const recorded = await recordedIn(store);
-  if (recorded !== NONE && recorded !== (await originOf(log))) throw new OtherLog();
+  const { first, folded } = await recordedIn(store);
+  if (first !== NONE && first !== (await originOf(log))) throw new OtherLog(OTHER);
+  // The checkpoints before the head, which may be moving with them.
+  const checkpoint = await lastCheckpoint(store);
+  if (checkpoint > (await log.head())) throw new OtherLog(OLDER);
+  if (folded !== undefined && (await eventAt(log, folded.stream, folded.revision))?.id !== folded.id)
+    throw new OtherLog(OLDER);
 }
 
 /**
@@ -32,7 +44,7 @@ export async function refuseOtherLog(log: EventLog, store: ReadStore): Promise<v
  */
 export async function claimStore(log: EventLog, store: ReadStore): Promise<boolean> {
   await refuseOtherLog(log, store);
-  if ((await recordedIn(store)) !== NONE) return true;
+  if ((await recordedIn(store)).first !== NONE) return true;
   if ((await originOf(log)) === NONE) return false;
   await recordOrigin(log, store);
   return true;
@@ -46,8 +58,18 @@ export async function recordOrigin(log: EventLog, store: ReadStore): Promise<voi
   await store.finish(generation);
   await store.swap(generation);
   // Once it is live: writes into one that is being filled wait for a failing server much longer than a leader may.
-  await store.write(TARGET, [{ version: START, put: { id: ID, fields: {}, body } }]);
+  await store.write(TARGET, [{ version: START, put: { id: FIRST, fields: {}, body } }]);
   await dropGenerations(store, before);
+}
+
+/** Records an event that was folded, in a store that is claimed: where the log lacks it one day, it is an older one. */
+export async function recordFolded(
+  store: ReadStore,
+  { stream, revision, id, position }: RecordedEvent,
+): Promise<void> {
+  const mark: Mark = { stream, revision, id };
+  const put = { id: FOLDED, fields: {}, body: JSON.stringify(mark) };
+  await store.write(TARGET, [{ version: position, put }]);
 }
 
 /** The first event, and where it is: a copy in another engine has the same events at other positions. */
@@ -59,12 +81,31 @@ async function originOf(log: EventLog): Promise<string> {
   return NONE;
 }
 
-async function recordedIn(store: ReadStore): Promise<string> {
+async function recordedIn(store: ReadStore): Promise<{ readonly first: string; readonly folded?: Mark }> {
+  const found = await unlessMissing<readonly Found[]>(store.get(TARGET, [FIRST, FOLDED]), []);
+  const bodyOf = (wanted: string): string | undefined => found.find(({ id }) => id === wanted)?.body;
+  const folded = bodyOf(FOLDED);
+  return {
+    first: bodyOf(FIRST) ?? NONE,
+    ...(folded === undefined ? {} : { folded: JSON.parse(folded) as Mark }),
+  };
+}
+
+/** How far the read model that is furthest has been folded. */
+async function lastCheckpoint(store: ReadStore): Promise<Position> {
+  const checkpoints = await Promise.all(
+    PROJECTIONS.map(({ collection: { name } }) =>
+      unlessMissing(store.checkpoint({ collection: name }), START),
+    ),
+  );
+  return checkpoints.reduce((a, b) => (a > b ? a : b), START);
+}
+
+async function unlessMissing<Value>(found: Promise<Value>, otherwise: Value): Promise<Value> {
   try {
-    const [found] = await store.get(TARGET, [ID]);
-    return found?.body ?? NONE;
+    return await found;
   } catch (error) {
-    if (error instanceof NoGeneration) return NONE;
+    if (error instanceof NoGeneration) return otherwise;
     throw error;
   }
 }

@@ -35,12 +35,17 @@ const COLLECTION: CollectionSpec = {
 
 const TARGET = { collection: COLLECTION.name };
 
-/** A fold that fails this often is a bug to be mended, not documents to be put aside. */
+/** A fold that fails this often is a bug to be mended, not documents to be put aside: its projection stops. */
 const MOST_PARKED = 1000;
 
 export class TooManyParked extends Error {
   override readonly name = 'TooManyParked';
-  constructor(generation: string, last: string) {
+  constructor(
+    /** The collection that is projected no further. */
+    readonly collection: string,
+    generation: string,
+    last: string,
+  ) {
     super(
       `more than ${MOST_PARKED} documents of ${generation} cannot be folded, the last one because of ${last}`,
     );
@@ -96,15 +101,22 @@ export class ParkedDocuments {
 
   private constructor(
     private readonly store: ReadStore,
+    private readonly collection: string,
     private readonly generation: string,
     private readonly code: string,
     private readonly entries: Map<string, Parked>,
   ) {}
 
-  static async open(store: ReadStore, generation: string, code: string): Promise<ParkedDocuments> {
+  /** `generation`: its name, `products-g3`. */
+  static async open(
+    store: ReadStore,
+    { collection, generation }: { readonly collection: string; readonly generation: string },
+    code: string,
+  ): Promise<ParkedDocuments> {
     const entries = await listParked(store, generation);
     return new ParkedDocuments(
       store,
+      collection,
       generation,
       code,
       new Map(entries.map((entry) => [keyOf(entry), entry])),
@@ -132,13 +144,17 @@ export class ParkedDocuments {
     this.unkept.push(entry);
   }
 
-  /** Stores what has been added: to be done before the checkpoint passes it. `TooManyParked` ends the projecting. */
+  /**
+   * Stores what has been added: to be done before the checkpoint passes it. `TooManyParked` ends the projecting: as many
+   * as are allowed are stored before, to be looked at and retried.
+   */
   async keep(): Promise<void> {
     if (this.unkept.length === 0) return;
-    if (this.entries.size > MOST_PARKED)
-      throw new TooManyParked(this.generation, this.unkept[0]?.error ?? '');
-    await this.store.write(TARGET, this.unkept.map(toWrite));
-    this.unkept = [];
+    const over = Math.max(0, this.entries.size - MOST_PARKED);
+    const kept = this.unkept.slice(0, Math.max(0, this.unkept.length - over));
+    if (kept.length > 0) await this.store.write(TARGET, kept.map(toWrite));
+    this.unkept = this.unkept.slice(kept.length);
+    if (over > 0) throw new TooManyParked(this.collection, this.generation, this.unkept[0]?.error ?? '');
   }
 
   /** Takes out what is to be folded again: what other code than this has failed at, and what has been asked for. */
@@ -155,7 +171,8 @@ export class ParkedDocuments {
     if (gone.length > 0)
       await this.store.write(
         TARGET,
-        gone.map((entry) => removal(entry, asOf)),
+        // One of a projection that has stopped lies ahead of its checkpoint.
+        gone.map((entry) => removal(entry, laterOf(entry.asOf, asOf))),
       );
   }
 

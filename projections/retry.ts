@@ -9,13 +9,13 @@ import { type Parked } from './parked';
  * Folds what is parked and due again, whole documents from their first events up to the checkpoint; what fails again
  * stays parked. To be done between batches, while every fold is where the pass is.
  */
-export async function retryDue(log: EventLog, { folds, directory }: LogPass): Promise<void> {
-  for (const fold of folds) {
+export async function retryDue(log: EventLog, pass: LogPass): Promise<void> {
+  await pass.each(async (fold) => {
     const due = fold.parked.takeDue(fold.checkpoint);
-    if (due.length === 0) continue;
-    await fold.foldAgain(await eventsOf(log, fold, due), directory);
+    if (due.length === 0) return;
+    await fold.foldAgain(await eventsOf(log, fold, due), pass.directory);
     await fold.parked.settle(due, fold.checkpoint);
-  }
+  });
 }
 
 /** All events so far of the documents parked. */

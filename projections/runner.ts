@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Position, START } from '../src/kernel/event';
+import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
+import { lastEventUpTo } from '../src/kernel/last-event';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
@@ -8,8 +9,8 @@ import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
-import { claimStore } from './origin';
-import { prepareParked } from './parked';
+import { claimStore, recordFolded } from './origin';
+import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
@@ -50,13 +51,16 @@ const LEASE = 'projector';
 const LEASE_MS = 3000;
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
 const WATCH_MS = 250;
+/** How often it is recorded which event was folded last. */
+const RECORD_MS = 1000;
 const BATCH = 2000;
 const BACKOFF_MS = { least: 100, most: 5000 } as const;
 
 /**
  * Keeps the live generations of all projections up to date: follows the log in one pass for as long as it holds
  * the projector's lease; a second runner waits for that. A generation that is missing is built first. Whatever
- * fails, it begins again from the checkpoints, a little later each time.
+ * fails, it begins again from the checkpoints, a little later each time. A projection with too many parked documents
+ * stops, the others continue: it resumes when they are retried, when it was rebuilt, and with the next start.
  */
 export class Runner {
   private readonly stopping = new AbortController();
@@ -69,6 +73,11 @@ export class Runner {
   private caughtUpAt: number;
   private isCaughtUp = false;
   private isClaimed = false;
+  /** The last event that was folded and written. */
+  private folded: RecordedEvent | undefined;
+  private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
+  /** Collections that are not projected, since too many of their documents are parked. */
+  private readonly stopped = new Set<string>();
   private failure: unknown;
 
   constructor(
@@ -96,9 +105,16 @@ export class Runner {
     await this.running;
   }
 
-  /** Why it does not get on, since it last has written something; undefined while it does, or has nothing to do. */
+  /**
+   * Why it does not get on, since it last has written something, or which projections have stopped; undefined while all
+   * is well.
+   */
   trouble(): string | undefined {
-    return this.failure === undefined ? undefined : reasonOf(this.failure);
+    if (this.failure !== undefined) return reasonOf(this.failure);
+    const stopped = [...this.stopped].map(
+      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
+    );
+    return stopped.length === 0 ? undefined : stopped.join('; ');
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {
@@ -143,9 +159,10 @@ export class Runner {
   /** Projects until it is stopped or must begin again. */
   private async lead(onOpen: () => void): Promise<void> {
     this.isClaimed = await claimStore(this.log, this.store);
+    this.stopped.clear();
     await this.buildMissing();
     this.folds = await this.openFolds();
-    const pass = await LogPass.open(this.log, this.folds);
+    const pass = await LogPass.open(this.log, this.folds, (_, error) => this.leave(error));
     await retryDue(this.log, pass);
     onOpen();
     const turn = new AbortController();
@@ -153,15 +170,21 @@ export class Runner {
     const work = [this.follow(pass, signal), this.watch(signal)];
     const ends = await Promise.allSettled(work.map((part) => part.finally(() => turn.abort())));
     for (const end of ends) if (end.status === 'rejected' && !isAbort(end.reason)) throw end.reason;
+    await this.recordFolded(0);
   }
 
   private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = pass;
     let isWriting = false;
+    let taken: RecordedEvent | undefined;
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         await pass.take(batch, signal);
+        this.folded = taken ?? this.folded;
+        taken = batch.events.at(-1) ?? taken;
         if (batch.caughtUp) await pass.written();
+        // What was folded before this pass, by a rebuild perhaps, has to be looked up.
+        if (batch.caughtUp) this.folded = taken ??= await lastEventUpTo(this.log, batch.position);
         // A batch is taken when the one before it is written.
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;
@@ -185,17 +208,35 @@ export class Runner {
     }
   }
 
+  /** A projection has too many parked documents: the others go on. */
+  private leave(error: TooManyParked): void {
+    this.stopped.add(error.collection);
+    this.options.report?.(error);
+  }
+
   /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
   private async watch(signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
       this.isClaimed ||= await claimStore(this.log, this.store);
-      for (const { generation, projection, parked } of this.folds) {
-        const live = await liveGeneration(this.store, projection.collection);
-        if (live?.number !== generation.number || (await parked.isRetryAsked())) return;
+      await this.recordFolded(RECORD_MS);
+      for (const { collection } of this.projections) {
+        const fold = this.folds.find(({ projection }) => projection.collection === collection);
+        const live = await liveGeneration(this.store, collection);
+        if (live?.number !== fold?.generation.number || (await fold?.parked.isRetryAsked()) === true) return;
       }
     }
+  }
+
+  /** Records the last event folded, by which an older log is known, unless that was done less than so long ago. */
+  private async recordFolded(leastMs: number): Promise<void> {
+    const { folded: event, recorded } = this;
+    if (event === undefined || event === recorded?.event || !this.isClaimed) return;
+    const now = this.now();
+    if (recorded !== undefined && now - recorded.at < leastMs) return;
+    await recordFolded(this.store, event);
+    this.recorded = { event, at: now };
   }
 
   /** Waits for its turn. */
@@ -207,12 +248,19 @@ export class Runner {
 
   private async buildMissing(): Promise<void> {
     await prepareParked(this.store);
-    const missing = await this.missing();
-    if (missing.length === 0) return;
     const { signal } = this.stopping;
     // What cannot be folded is parked: a server with most of its data is better than none.
     const onProgress = (): void => (this.failure = undefined);
-    await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true, onProgress });
+    for (;;) {
+      const missing = (await this.missing()).filter(({ collection }) => !this.stopped.has(collection.name));
+      if (missing.length === 0) return;
+      try {
+        await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true, onProgress });
+      } catch (error) {
+        if (!(error instanceof TooManyParked)) throw error;
+        this.leave(error);
+      }
+    }
   }
 
   private async missing(): Promise<readonly Projection[]> {
@@ -226,6 +274,7 @@ export class Runner {
     const folds: GenerationFold[] = [];
     for (const projection of this.projections) {
       const generation = await liveGeneration(this.store, projection.collection);
+      if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
       if (generation === undefined)
         throw new NoGeneration(`${projection.collection.name} is no longer of this version`);
       folds.push(await GenerationFold.open(this.log, this.store, projection, generation, this.options.code));

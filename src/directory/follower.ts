@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { type Position, START } from '../kernel/event';
-import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
 
@@ -14,7 +14,7 @@ export function followDirectory(log: EventLog, signal?: AbortSignal): FollowedDi
 
 export class FollowedDirectory {
   readonly directory = new Directory();
-  /** Settles once everything has been folded that the log held when it was opened. */
+  /** Settles once everything has been folded that the log held when it was opened; rejects if the log is damaged. */
   readonly ready: Promise<void>;
   /** Settles when the signal has ended it; rejects if it fails for another reason than an engine. */
   readonly ended: Promise<void>;
@@ -25,9 +25,11 @@ export class FollowedDirectory {
     private readonly log: EventLog,
     private readonly signal: AbortSignal,
   ) {
-    const { promise, resolve } = promised();
+    const { promise, resolve, reject } = promised();
     this.ready = promise;
-    this.ended = this.follow(resolve);
+    // For whoever waits for it; the others are not told.
+    this.ready.catch(() => undefined);
+    this.ended = this.follow(resolve, reject);
   }
 
   /** Everything in the log up to here has been seen. */
@@ -50,7 +52,7 @@ export class FollowedDirectory {
     return true;
   }
 
-  private async follow(caughtUp: () => void): Promise<void> {
+  private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {
     let wait: number = WAITS.first;
     while (!this.signal.aborted) {
       try {
@@ -66,6 +68,7 @@ export class FollowedDirectory {
         throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
+        if (error instanceof DamagedLog) damaged(error);
         await after(wait, undefined, { signal: this.signal }).catch(() => undefined);
         wait = Math.min(2 * wait, WAITS.longest);
       }
@@ -73,8 +76,12 @@ export class FollowedDirectory {
   }
 }
 
-function promised(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
+function promised(): {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+} {
+  let [resolve, reject]: [() => void, (error: unknown) => void] = [() => undefined, () => undefined];
+  const promise = new Promise<void>((settle, fail) => ([resolve, reject] = [settle, fail]));
+  return { promise, resolve, reject };
 }

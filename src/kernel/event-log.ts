@@ -76,10 +76,19 @@ export class EngineUnavailable extends Error {
   override readonly name = 'EngineUnavailable';
 }
 
+/** Events are missing from the log: repeating does not help, a backup does. Told like any `EngineUnavailable`. */
+export class DamagedLog extends EngineUnavailable {
+  /** `what` is missing, and where. */
+  constructor(what: string) {
+    super(`the event log is damaged: ${what}; restore it from a backup`);
+  }
+}
+
 /**
  * The log: streams of events in one total order. The only source of truth.
  *
- * Every engine passes `test/contracts/event-log.ts`. All methods may raise `EngineUnavailable`.
+ * Every engine passes `test/contracts/event-log.ts`. All methods may raise `EngineUnavailable`. An engine that keeps the
+ * events itself raises `DamagedLog` rather than leave out events that are missing.
  */
 export abstract class EventLog {
   /**

@@ -1,4 +1,4 @@
-import { type RecordedEvent } from './event';
+import { type Position, type RecordedEvent } from './event';
 import { type EventLog } from './event-log';
 
 /**
@@ -26,6 +26,15 @@ export async function lastEventWhere(
     else over = middle;
   }
   return found;
+}
+
+/** The last event of the log up to a position. */
+export async function lastEventUpTo(log: EventLog, position: Position): Promise<RecordedEvent | undefined> {
+  for await (const events of log.readAllBackwards({ batchSize: 1 })) {
+    const found = events.find((event) => event.position <= position);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** The event of this revision, by default the last one; undefined if there is none. */

@@ -13,6 +13,10 @@ const LOOK_MS = 2_000;
 /** Looks at the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;
 
+/** The log was restored from an older backup under running servers (`docs/decisions.md#x31`). */
+const AHEAD =
+  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` makes them anew';
+
 interface ReadinessParts {
   /** Why the projector of this process does not get on; undefined while it does. */
   readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
@@ -39,6 +43,12 @@ export async function readinessOf(
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
     return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store) };
   });
+  /** Looked at a moment later than the read models, the log has all that they have. */
+  const isAhead = async (shown: Position): Promise<boolean> =>
+    await findHead().then(
+      (head) => shown > head,
+      () => false,
+    );
   const findTrouble = inTurn('the projector', projectorTrouble);
 
   /** For how long the read models have been behind the log, in seconds. */
@@ -58,6 +68,8 @@ export async function readinessOf(
     if (follower.position < start) waiting.directory = 'is catching up with the log';
     if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
     else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
+    else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
+      waiting.readModels = AHEAD;
     return {
       waiting,
       ...(parked === undefined ? {} : { parked }),

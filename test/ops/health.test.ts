@@ -9,6 +9,7 @@ import { readinessOf } from '../../src/ops/readiness';
 import { type ProductLoader } from '../../src/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
+import { logBut } from '../support/temporary-log';
 import { startEsdbServer } from '../support/esdb-server';
 import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
@@ -76,6 +77,18 @@ describe('health (docs/operations.md, Health)', () => {
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: why });
     time = 42_000;
     expect(await readiness()).toMatchObject({ waiting: {}, behind: 42 });
+  });
+
+  it('is not ready when the read models are ahead of a log that was replaced meanwhile (decisions X31)', async () => {
+    await app.project();
+    const before = await app.engines.log.head();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    await app.settled();
+    const log = logBut(app.engines.log, { head: async () => before });
+    const readiness = await readinessOf({ ...app.engines, log }, app.follower);
+    expect(await readiness()).toMatchObject({
+      waiting: { readModels: expect.stringContaining('affilog rebuild all --force') },
+    });
   });
 
   it('counts requests that have met a bug (decisions A12)', async () => {

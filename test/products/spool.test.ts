@@ -73,7 +73,7 @@ describe('the spool of posted products', () => {
     const failure = await all(spool).catch((error: unknown) => error as Error);
     expect(failure).toMatchObject({
       name: 'EngineUnavailable',
-      message: 'the posted products could not be held on disk',
+      message: 'the posted products could not be written to disk (ENOTDIR)',
     });
     await spool.close();
   });

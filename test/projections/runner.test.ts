@@ -2,14 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { offerId } from '../../src/products/offer-id';
 import { GenerationFold } from '../../projections/generation-fold';
 import { LogPass } from '../../projections/log-pass';
-import { listParked, prepareParked, retryParked, TooManyParked } from '../../projections/parked';
+import { listParked, prepareParked, retryParked } from '../../projections/parked';
 import { products } from '../../projections/products';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { type Projection } from '../../projections/projection';
 import { rebuild } from '../../projections/rebuild';
-import { waitForPosition } from '../../projections/wait';
 import { toNewEvent } from '../../src/kernel/decider';
-import { NO_STREAM, START } from '../../src/kernel/event';
+import { START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './telling';
 import { failing } from './failing';
@@ -267,23 +266,6 @@ describe('an event that cannot be folded', () => {
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 13 }, [b]: { price: 2 } });
     expect(await listParked(world.store)).toEqual([]);
   });
-
-  test('is a bug to be mended when there are too many of it: nothing goes on, and it is told', async () => {
-    await world.runner({}, [picky]).start();
-    for (let stream = 0; stream < 3; stream += 1) {
-      const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13)));
-      await world.log.append(`feed-${stream}`, NO_STREAM, events);
-    }
-    await told(TooManyParked);
-    expect(await waitForPosition(world.store, [picky], await world.log.head(), 0)).toBe(false);
-    isMended = true;
-    await world.settled([picky]);
-    expect((await ids()).length + (await listParked(world.store)).length).toBe(1200);
-  });
-
-  async function told(kind: typeof TooManyParked): Promise<void> {
-    while (!world.reports.some((report) => report instanceof kind)) await turn();
-  }
 
   async function emptied(): Promise<void> {
     while ((await listParked(world.store)).length > 0) await turn();

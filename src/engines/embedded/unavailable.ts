@@ -3,6 +3,7 @@ import { EngineUnavailable } from '../../kernel/event-log';
 
 /** What SQLite's primary result codes tell an operator; any other one is a bug of ours. */
 const CODES: Readonly<Record<number, string>> = {
+  3: 'access to its files is denied',
   5: 'another process has kept it locked',
   6: 'another process has kept it locked',
   7: 'there is not enough memory',
@@ -16,9 +17,26 @@ const CODES: Readonly<Record<number, string>> = {
   26: 'its file is damaged',
 };
 
+/** The binding's errors of reading several rows have no code: they are known by the fixed messages of SQLite. */
+const MESSAGES: Readonly<Record<string, number>> = {
+  'access permission denied': 3,
+  'database is locked': 5,
+  'database table is locked': 6,
+  'out of memory': 7,
+  'attempt to write a readonly database': 8,
+  'disk I/O error': 10,
+  'database disk image is malformed': 11,
+  'database or disk is full': 13,
+  'unable to open database file': 14,
+  'locking protocol': 15,
+  'large file support is disabled': 22,
+  'file is not a database': 26,
+};
+
 /** What lies behind an input or output error, where the system says it. */
 const SYSTEM: Readonly<Record<number, string>> = {
   [constants.errno.EACCES]: 'access to its files is denied',
+  [constants.errno.EPERM]: 'access to its files is denied',
   [constants.errno.ENOSPC]: 'the disk is full',
   [constants.errno.EDQUOT]: 'the disk is full',
   [constants.errno.EROFS]: 'it may not be written: it is read-only',
@@ -29,9 +47,10 @@ const SYSTEM: Readonly<Record<number, string>> = {
  * for an operator that names no path; a bug comes back as it is. `subject` could not answer: "the event log".
  */
 export function toUnavailable(subject: string, error: unknown): unknown {
-  if (typeof error !== 'object' || error === null || !('sqliteCode' in error)) return error;
+  if (typeof error !== 'object' || error === null || !('message' in error)) return error;
   const system = 'systemErrno' in error ? SYSTEM[Number(error.systemErrno)] : undefined;
-  const code = CODES[Number(error.sqliteCode) & 0xff];
+  const number = 'sqliteCode' in error ? Number(error.sqliteCode) & 0xff : MESSAGES[String(error.message)];
+  const code = number === undefined ? undefined : CODES[number];
   if (code === undefined) return error;
   return new EngineUnavailable(`${subject} is not available: ${system ?? code}`, { cause: error });
 }

@@ -1,6 +1,8 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { type Remote } from '../../kernel/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { unavailableIfSystem } from '../../kernel/system-error';
 import { type Exporter, type ExportFrame } from './exporter';
 
 /** The exporter, in this thread or another. */
@@ -48,6 +50,7 @@ export class RenderedFeed {
     onGrowth: () => void,
   ): Promise<RenderedFeed> {
     try {
+      await mkdir(dirname(path), { recursive: true });
       const frame = await exporter.begin(id, path);
       const file = await open(path, 'r');
       // Nobody else needs its name: where the system allows it, it is gone with the process, however that ends.
@@ -56,7 +59,7 @@ export class RenderedFeed {
     } catch (error) {
       await exporter.close(id);
       await rm(path, { force: true }).catch(() => undefined);
-      throw error;
+      throw unavailableIfSystem('the download could not be written to disk', error);
     }
   }
 

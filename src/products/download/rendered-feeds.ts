@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { BLOCK } from './blocks';
@@ -111,7 +111,6 @@ export class RenderedFeeds {
       await this.exporter.close(id);
       throw new EngineUnavailable('downloads take all the space that they may take');
     }
-    await mkdir(this.folder, { recursive: true });
     return await RenderedFeed.begin(
       this.exporter,
       id,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { appendSurely } from '../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
@@ -18,12 +19,22 @@ type Close = (tally: Tally) => FeedClosing | undefined;
 /** A batch that has been appended. */
 interface Done {
   readonly decided: Decided;
-  /** Of the stream, then. */
+  /** The last event of the stream, then. */
   readonly revision: number;
+  readonly lastEvent: string;
 }
+
+/** The state of the stream that a batch is appended after. */
+type After = Pick<Done, 'revision' | 'lastEvent'>;
 
 /** Most bytes of the event that closes a load or a deletion. */
 export const CLOSE_BYTES = 256 * 1024;
+
+/** How often other writers may be faster with one batch, and the pauses after that: doubled each time (ms). */
+const CONFLICTS = { most: 20, least: 5, longest: 250 } as const;
+
+const OVERTAKEN = 'other writers keep changing this feed: post it again to complete the load';
+const REPLACED = 'the event log was replaced while the load was being stored: post it again';
 
 /** Room for what stands beside a product's content in its event. */
 const OVERHEAD = 512;
@@ -31,7 +42,8 @@ const OVERHEAD = 512;
 /**
  * Writes to one feed: decides by its fingerprints, appends in batches, folds what was appended. While a batch is
  * being appended the next is decided and the one before is folded. A batch holds each product once, and so do all
- * batches of one writer together.
+ * batches of one writer together. Raises `EngineUnavailable` if other writers are always faster: the batches before
+ * are stored, and the same load again completes it.
  */
 export class FeedWriter {
   /** Of the last append. */
@@ -41,8 +53,8 @@ export class FeedWriter {
   private bytes = 0;
   /** The batch before, when it has been appended. */
   private underWay: Promise<Done | undefined> = Promise.resolve(undefined);
-  /** How often another writer was faster. */
-  private conflicts = 0;
+  /** How often the fingerprints have caught up with another writer: what was decided before, or meanwhile, is void. */
+  private catchUps = 0;
   private readonly stream: string;
   /** From this revision on the stream has nothing but what this writer has appended. */
   private first: number;
@@ -96,42 +108,50 @@ export class FeedWriter {
     const batch: Batch = { items: this.items, close };
     this.items = [];
     this.bytes = 0;
-    const { conflicts } = this;
+    const { catchUps } = this;
     const decided = this.decide(batch);
     const before = await this.underWay;
     // Own appends change nothing that this batch was decided by, another's may.
-    const isCurrent = conflicts === this.conflicts;
-    this.underWay = this.append(
-      batch,
-      before?.revision ?? this.prints.revision,
-      isCurrent ? decided : undefined,
-    );
+    const isCurrent = catchUps === this.catchUps;
+    this.underWay = this.append(batch, before ?? this.prints, isCurrent ? decided : this.decide(batch));
     // Told by whoever waits for it next.
     this.underWay.catch(() => undefined);
     this.fold(before);
   }
 
-  private async append(batch: Batch, expected: number, decided = this.decide(batch)): Promise<Done> {
+  private async append(batch: Batch, after: After, decided: Decided): Promise<Done> {
+    for (let conflicts = 0; ; conflicts += 1) {
+      this.refuseAfterStop();
+      try {
+        return await this.appendOnce(batch, after, decided);
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        if (conflicts === CONFLICTS.most) throw new EngineUnavailable(OVERTAKEN, { cause: error });
+      }
+      const wait = Math.min(CONFLICTS.least * 2 ** conflicts, CONFLICTS.longest);
+      await pause(wait, undefined, { signal: this.signal }).catch(() => undefined);
+      if (!(await catchUp(this.log, this.stream, this.prints))) throw new EngineUnavailable(REPLACED);
+      // Not before: a batch that is decided while the fingerprints catch up is decided by a state half folded.
+      this.catchUps += 1;
+      this.first = this.prints.revision + 1;
+      after = this.prints;
+      decided = this.decide(batch);
+    }
+  }
+
+  private async appendOnce(batch: Batch, after: After, decided: Decided): Promise<Done> {
     const tally = plus(this.tally, decided.tally);
     const closing = batch.close?.(tally);
     const events = [...decided.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
-    this.refuseAfterStop();
-    let revision = expected;
+    let { revision, lastEvent } = after;
     if (events.length > 0) {
-      try {
-        const appended = await appendSurely(this.log, this.stream, expected, events);
-        this.position = appended.position;
-        revision = appended.revision;
-      } catch (error) {
-        if (!(error instanceof RevisionConflict)) throw error;
-        this.conflicts += 1;
-        await catchUp(this.log, this.stream, this.prints);
-        this.first = this.prints.revision + 1;
-        return await this.append(batch, this.prints.revision);
-      }
+      const appended = await appendSurely(this.log, this.stream, revision, events);
+      this.position = appended.position;
+      revision = appended.revision;
+      lastEvent = events.at(-1)?.id ?? lastEvent;
     }
-    Object.assign(this.tally, plus(this.tally, decided.tally));
-    return { decided, revision };
+    Object.assign(this.tally, tally);
+    return { decided, revision, lastEvent };
   }
 
   private decide({ items }: Batch): Decided {
@@ -143,6 +163,7 @@ export class FeedWriter {
     if (done === undefined) return;
     fold(this.prints, done.decided);
     this.prints.revision = done.revision;
+    this.prints.lastEvent = done.lastEvent;
   }
 }
 

@@ -3,7 +3,7 @@ import { streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FEED } from '../feed';
 import { catchUp } from './catch-up';
-import { loadFingerprints, saveFingerprints } from './fingerprint-file';
+import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
 import { Turns } from '../../kernel/turns';
 
@@ -74,9 +74,12 @@ export class Feeds {
     feedId: number,
     run: (prints: Fingerprints) => Promise<Result>,
   ): Promise<Result> {
-    const entry = await this.open(feedId);
+    let entry = await this.open(feedId);
     try {
-      await catchUp(this.log, streamOf(FEED, feedId), entry.prints);
+      if (!(await catchUp(this.log, streamOf(FEED, feedId), entry.prints))) {
+        entry = await this.openAnew(feedId);
+        await catchUp(this.log, streamOf(FEED, feedId), entry.prints);
+      }
       return await run(entry.prints);
     } finally {
       await this.saveIfFarBehind(feedId, entry);
@@ -92,6 +95,15 @@ export class Feeds {
     this.entries.delete(feedId);
     this.entries.set(feedId, entry);
     this.evict(feedId);
+    return entry;
+  }
+
+  /** Discards fingerprints of another log. */
+  private async openAnew(feedId: number): Promise<Entry> {
+    await removeFingerprints(this.fileOf(feedId));
+    const prints = new Fingerprints();
+    const entry = { prints, saved: prints.revision };
+    this.entries.set(feedId, entry);
     return entry;
   }
 

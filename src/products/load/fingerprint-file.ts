@@ -4,12 +4,13 @@ import { dirname } from 'node:path';
 import { Fingerprints } from './fingerprints';
 
 /** Changes with the layout below or with what a digest is made of: files of another are folded anew. */
-const FORMAT = 'affilog-fingerprints-1';
+const FORMAT = 'affilog-fingerprints-2';
 
 interface Header {
   readonly format: string;
   readonly feedId: number;
   readonly revision: number;
+  readonly lastEvent: string;
   readonly removals: number;
   readonly products: number;
   readonly idBytes: number;
@@ -26,6 +27,7 @@ export async function saveFingerprints(path: string, feedId: number, prints: Fin
     format: FORMAT,
     feedId,
     revision: prints.revision,
+    lastEvent: prints.lastEvent,
     removals: prints.removals,
     products: prints.size,
     idBytes: bytes.length,
@@ -46,8 +48,13 @@ export async function loadFingerprints(path: string, feedId: number): Promise<Fi
   const file = await readFile(path).catch(() => undefined);
   if (file === undefined) return undefined;
   const prints = decode(file, feedId);
-  if (prints === undefined) await rm(path, { force: true });
+  if (prints === undefined) await removeFingerprints(path);
   return prints;
+}
+
+/** A file that cannot be removed is no reason to fail: it is checked whenever it is loaded. */
+export async function removeFingerprints(path: string): Promise<void> {
+  await rm(path, { force: true }).catch(() => undefined);
 }
 
 const HEADER_BYTES = 512;
@@ -77,7 +84,9 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const ends = new Uint32Array(take(products * 4));
   const flags = new Uint8Array(take(products));
   const bytes = Buffer.from(take(idBytes));
-  const prints = Fingerprints.fromColumns({ prices, contents, posted, ends, flags, bytes }, header.revision);
+  const prints = Fingerprints.fromColumns({ prices, contents, posted, ends, flags, bytes });
+  prints.revision = header.revision;
+  prints.lastEvent = header.lastEvent;
   prints.removals = header.removals;
   return prints;
 }

@@ -22,6 +22,8 @@ const WORDS = 4;
 export class Fingerprints {
   /** Revision of the last event folded. */
   revision = NO_STREAM;
+  /** Id of that event, which tells whether another log has the same one there; empty before the first. */
+  lastEvent = '';
   /** How many platform categories had been removed when the bytes remembered were last checked. */
   removals = 0;
   /** How many products are listed now. */
@@ -157,9 +159,8 @@ export class Fingerprints {
     };
   }
 
-  static fromColumns(columns: FingerprintColumns, revision: number): Fingerprints {
+  static fromColumns(columns: FingerprintColumns): Fingerprints {
     const prints = new Fingerprints(IdTable.fromColumns(columns.ends, columns.bytes));
-    prints.revision = revision;
     prints.contents = columns.contents;
     prints.posted = columns.posted;
     prints.prices = columns.prices;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EngineUnavailable } from '../../kernel/event-log';
+import { unavailableIfSystem } from '../../kernel/system-error';
 import { type Held, HeldBlock, readRecords } from './held';
 
 const BLOCK = 1024 * 1024;
@@ -75,7 +75,7 @@ export class Spool {
       }
       await this.file.appendFile(block.records());
     } catch (error) {
-      throw new EngineUnavailable('the posted products could not be held on disk', { cause: error });
+      throw unavailableIfSystem('the posted products could not be written to disk', error);
     }
   }
 
@@ -84,7 +84,11 @@ export class Spool {
     let kept = 0;
     let position = 0;
     for (;;) {
-      const { bytesRead } = await file.read(buffer, kept, buffer.length - kept, position);
+      const { bytesRead } = await file
+        .read(buffer, kept, buffer.length - kept, position)
+        .catch((error: unknown) => {
+          throw unavailableIfSystem('the posted products could not be read from disk', error);
+        });
       if (bytesRead === 0) return;
       position += bytesRead;
       const filled = kept + bytesRead;

@@ -1,6 +1,7 @@
 import { type RecordedEvent } from '../../../kernel/event';
-import { APPEND_LIMITS } from '../../../kernel/event-log';
-import { Connection } from '../connection';
+import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
+import { Connection, type Session } from '../connection';
+import { type Planned, refuseGaps, refuseMissing, refuseSkipped } from './damage';
 import { toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
 
@@ -23,15 +24,14 @@ export interface StreamStretch {
 }
 
 type Row = readonly [number, string, number, string, string, string, string];
-/** An append with events that are wanted: how many of them, and the bytes of all of it. */
-type Planned = readonly [events: number, bytes: number];
 
 const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
  * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is
- * held open in between, so that a slow consumer does not keep the write-ahead log from being worked off.
+ * held open in between, so that a slow consumer does not keep the write-ahead log from being worked off. Events that
+ * are missing where they should be raise `DamagedLog`: a damaged log is not taken for a shorter one.
  */
 export class LogReader {
   readonly #connection: Connection;
@@ -50,20 +50,26 @@ export class LogReader {
     if (after >= end) return { events: [], upTo: after };
     const streams = prefixes ?? [];
     const wanted = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
-    return this.#connection.use(({ prepared }) => {
-      const upTo = end <= after + WINDOW ? end : (prepared(BOUNDARY).get(after + WINDOW) as [number])[0];
+    return this.#connection.use((session) => {
+      const { prepared } = session;
+      const upTo = end <= after + WINDOW ? end : boundary(session, after);
       const planned = prepared(
-        `SELECT min(a.events, a.position - ?1), a.bytes FROM appends a
+        `SELECT min(a.events, a.position - ?1), a.bytes, max(a.position - a.events, ?1) + 1 FROM appends a
          WHERE a.position > ?1 AND a.position <= ?2 AND ${wanted} ORDER BY a.position LIMIT ?3`,
       ).all(after, upTo, most, ...streams) as Planned[];
       const { count, whole } = cut(planned, most);
-      if (count === 0) return { events: [], upTo };
-      const rows = prepared(
-        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
-         WHERE a.position > ?1 AND a.position <= ?2 AND e.position > ?1 AND ${wanted}
-         ORDER BY a.position, e.position LIMIT ?3`,
-      ).all(after, upTo, count, ...streams) as Row[];
-      return { events: rows.map(toEvent), upTo: whole ? upTo : (rows.at(-1)?.[0] ?? upTo) };
+      const rows =
+        count === 0
+          ? []
+          : (prepared(
+              `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
+               WHERE a.position > ?1 AND a.position <= ?2 AND e.position > ?1 AND ${wanted}
+               ORDER BY a.position, e.position LIMIT ?3`,
+            ).all(after, upTo, count, ...streams) as Row[]);
+      refuseMissing(rows, planned, count, 1);
+      const seen = whole ? upTo : (rows.at(-1)?.[0] ?? upTo);
+      refuseGaps(session, after, seen, APPEND_LIMITS.events);
+      return { events: rows.map(toEvent), upTo: seen };
     });
   }
 
@@ -71,24 +77,31 @@ export class LogReader {
   before(before: number, most: number): readonly RecordedEvent[] {
     return this.#connection.use(({ prepared }) => {
       const planned = prepared(
-        `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes FROM appends a
+        `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes, min(a.position, ?1 - 1) FROM appends a
          WHERE ${APPENDS_BEFORE} ORDER BY a.position DESC LIMIT ?2`,
       ).all(before, most) as Planned[];
-      const { count } = cut(planned, most);
+      const { count, whole } = cut(planned, most);
       const rows = prepared(
         `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND e.position < ?1
          ORDER BY a.position DESC, e.position DESC LIMIT ?2`,
       ).all(before, count) as Row[];
+      refuseMissing(rows, planned, count, -1);
+      const last = Math.min(before - 1, (prepared(HEAD).get() as [number])[0]);
+      refuseSkipped(
+        rows.map(([position]) => position),
+        { first: last, step: -1, last: whole ? 1 : undefined },
+        'position',
+      );
       return rows.map(toEvent);
     });
   }
 
   /** The first `most` events of a stream from a revision on, or back from it. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamStretch {
-    const { append, event, left, order } = backwards ? BACKWARDS : FORWARDS;
+    const { append, event, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
     return this.#connection.use(({ prepared }) => {
       const planned = prepared(
-        `SELECT min(a.events, ${left}), a.bytes FROM appends a
+        `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
          WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
       ).all(stream, from, most) as Planned[];
       const { count, whole } = cut(planned, most);
@@ -97,6 +110,12 @@ export class LogReader {
         `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE a.stream = ?1 AND ${append} AND ${event}
          ORDER BY a.revision ${order}, e.position ${order} LIMIT ?3`,
       ).all(stream, from, count) as Row[];
+      refuseMissing(rows, planned, count, step);
+      refuseSkipped(
+        rows.map(([, , revision]) => revision),
+        { first: backwards ? undefined : from, step, last: backwards && whole ? 0 : undefined },
+        `${stream} revision`,
+      );
       return { events: rows.map(toEvent), whole };
     });
   }
@@ -111,16 +130,20 @@ const FORWARDS = {
   append: 'a.revision >= ?2',
   event: `${REVISION} >= ?2`,
   left: 'a.revision - ?2 + 1',
+  first: 'max(a.position - a.events, a.position - a.revision + ?2 - 1) + 1',
   order: 'ASC',
-};
+  step: 1,
+} as const;
 
 /** The same back from it. The append that it lies in ends less than the longest append after it. */
 const BACKWARDS = {
   append: `a.revision < ?2 + ${APPEND_LIMITS.events} AND a.revision - a.events < ?2`,
   event: `${REVISION} <= ?2`,
   left: '?2 - a.revision + a.events',
+  first: 'min(a.position, a.position - a.revision + ?2)',
   order: 'DESC',
-};
+  step: -1,
+} as const;
 
 /** Those with events before the position `?1`: the one that it lies in ends less than the longest append after it. */
 const APPENDS_BEFORE = `a.position < ?1 + ${APPEND_LIMITS.events} AND a.position - a.events < ?1 - 1`;
@@ -129,6 +152,13 @@ const APPENDS_BEFORE = `a.position < ?1 + ${APPEND_LIMITS.events} AND a.position
 function anyPrefix(count: number): string {
   if (count === 0) return 'FALSE';
   return `(${Array.from({ length: count }, (_, index) => `instr(a.stream, ?${index + 4}) = 1`).join(' OR ')})`;
+}
+
+/** The end of the last append within a window after a position. */
+function boundary({ prepared }: Session, after: number): number {
+  const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
+  if (upTo === null || upTo <= after) throw new DamagedLog(`there is no append for position ${after + 1}`);
+  return upTo;
 }
 
 /** How many events fit a batch, and whether they are all that was planned. */

@@ -2,8 +2,12 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { NO_STREAM } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
+import { refuseTorn } from './damage';
 import { type PackedAppend, TEXTS, toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToAppend, REVISION, SUBJECT } from './schema';
+
+/** Waits for readers of other processes for a moment (ms). */
+const FOLD = 'PRAGMA busy_timeout = 500; PRAGMA wal_checkpoint(TRUNCATE)';
 
 /** What became of one append of a commit. */
 export type Outcome = Appended | RevisionConflict;
@@ -29,9 +33,9 @@ export class LogWriter {
     this.#connection = new Connection(SUBJECT, () => open(file));
   }
 
-  /** Opens the file, makes it when it is not there. Raises `EngineUnavailable`. */
+  /** Opens the file, makes it when it is not there. Raises `EngineUnavailable`, also where its end is damaged. */
   open(): void {
-    this.#connection.use(() => undefined);
+    this.#connection.use(refuseTorn);
   }
 
   /**
@@ -47,7 +51,13 @@ export class LogWriter {
     });
   }
 
+  /** Has everything in the one file, unless another process is using it: a copy of that is a backup. */
   close(): void {
+    try {
+      this.#connection.use(({ database }) => database.exec(FOLD));
+    } catch {
+      // What could not be moved stays in the files beside it, which belong to it.
+    }
     this.#connection.close();
   }
 }

@@ -36,6 +36,16 @@ const TABLES = `
   PRAGMA user_version = ${VERSION};
 `;
 
+/** The columns of both tables, as SQLite describes them, with 1 for the key; null where there is no table. */
+const COLUMNS = ['events', 'appends']
+  .map(
+    (table) => `(SELECT group_concat(name || ' ' || type || ' ' || pk) FROM pragma_table_info('${table}'))`,
+  )
+  .join(", ' / ', ");
+const OURS =
+  'position INTEGER 1,id TEXT 0,type TEXT 0,data TEXT 0,meta TEXT 0 / ' +
+  'position INTEGER 1,stream TEXT 0,revision INTEGER 0,events INTEGER 0,bytes INTEGER 0';
+
 /** Each event of each append, as `events` of the append named `a` and the event named `e`. */
 export const EVENTS_OF_APPENDS =
   'appends a CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position';
@@ -61,16 +71,27 @@ export function openToAppend(file: string): DatabaseSyncInstance {
     `);
     // Also when there is nothing to make: a file that may not be written is found out now.
     database.exec('BEGIN IMMEDIATE');
-    if (versionOf(database) === 0) database.exec(TABLES);
+    if (versionOf(database) === 0 && isEmpty(database)) database.exec(TABLES);
     database.exec('COMMIT');
-    if (versionOf(database) !== VERSION)
+    const version = versionOf(database);
+    if (version > VERSION)
       throw new EngineUnavailable(`${SUBJECT} is not available: a newer version has written it`);
+    if (version !== VERSION || columnsOf(database) !== OURS)
+      throw new EngineUnavailable(`${SUBJECT} is not available: its file is damaged, or is no event log`);
   });
 }
 
 /** Opens a log that is there, to read. */
 export function openToRead(file: string): DatabaseSyncInstance {
   return openDatabase(file, { timeout: PATIENCE, returnArrays: true, readOnly: true }, () => undefined);
+}
+
+function columnsOf(database: DatabaseSyncInstance): string {
+  return (database.prepare(`SELECT ${COLUMNS}`).get() as (string | null)[]).join('');
+}
+
+function isEmpty(database: DatabaseSyncInstance): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
 }
 
 function versionOf(database: DatabaseSyncInstance): number {
