@@ -84,10 +84,7 @@ describe('all streams', () => {
     expect(seen.map(({ event }) => event!.streamId.replace(tried.category, '').replace(/-1$/, ''))).toEqual(
       names,
     );
-    const [last] = await collected(
-      tried.client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }),
-    );
-    expect(checkpoint ?? seen.at(-1)!.event!.position).toEqual(last!.event!.position);
+    expect(checkpoint).toEqual(seen.at(-1)!.event!.position);
   });
 
   describe.each(['forwards', 'backwards'] as const)(

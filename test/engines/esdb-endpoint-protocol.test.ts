@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type AppendToStreamOptions, EventStoreDBClient } from '@eventstore/db-client';
 import { Empty, type UUID } from '@eventstore/db-client/generated/shared_pb';
+import { Code } from '@eventstore/db-client/generated/code_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
-import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { collected, happened } from '../support/esdb-events';
 import { logFolder } from '../support/log-folder';
@@ -14,6 +14,7 @@ import { logBut } from '../support/temporary-log';
 import { triedEsdb } from '../support/trying-esdb';
 
 const tried = triedEsdb();
+const NIL = '00000000-0000-0000-0000-000000000000';
 
 describe('to clients of other languages', () => {
   let raw: RawEsdb;
@@ -68,13 +69,6 @@ describe('to clients of other languages', () => {
     ['without an encoding of ids', (options) => options.clearUuidOption()],
     ['of nothing', (options) => options.clearAll()],
     [
-      'of a stream without a name',
-      (options) =>
-        ofStream(options)
-          .getStream()!
-          .setStreamIdentifier(identifierOf(Buffer.from(''))),
-    ],
-    [
       'of a stream whose name is no text',
       (options) => ofStream(options).getStream()!.setStreamIdentifier(identifierOf(NO_TEXT)),
     ],
@@ -94,13 +88,53 @@ describe('to clients of other languages', () => {
     await expect(raw.read(spoil)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   });
 
-  test('an append is refused to a name that is no text, of an id that is none, and without what it needs to be read', async () => {
+  test('what EventStoreDB fails at is unknown: a stream without a name, positions and revisions out of range', async () => {
+    const stream = identifierOf(Buffer.from(''));
+    const out = new ReadReq.Options.Position().setCommitPosition('5').setPreparePosition('6');
+    const far = String(2n ** 63n);
+
+    for (const spoil of [
+      (options: ReadReq.Options) => ofStream(options).getStream()!.setStreamIdentifier(stream),
+      (options: ReadReq.Options) => ofStream(options).getStream()!.setRevision(far),
+      (options: ReadReq.Options) => options.getAll()!.setPosition(out),
+    ])
+      await expect(raw.read(spoil)).rejects.toMatchObject({ code: status.UNKNOWN });
+  });
+
+  test.each(['{', '('])('an id in a %s is one, with or without dashes', async (bracket) => {
+    const id = randomUUID();
+    const close = { '{': '}', '(': ')' }[bracket];
+    for (const text of [`${bracket}${id}${close}`, id.replaceAll('-', ''), id.toUpperCase()])
+      await raw.append(Buffer.from(tried.stream), encoded(text, 'text'));
+
+    const recorded = await collected(tried.client.readStream(tried.stream));
+    expect(recorded.map(({ event }) => event!.id)).toEqual([id]);
+  });
+
+  test.each(['none', NIL, `{${NIL}}`, `{${randomUUID()}`])(
+    'an event with the id %j is refused',
+    async (id) => {
+      const stream = Buffer.from(tried.stream);
+
+      await expect(raw.append(stream, encoded(id, 'text'))).rejects.toMatchObject({ code: status.UNKNOWN });
+      const answer = await raw.batchAppend(stream, encoded(id, 'text'), encoded(randomUUID(), 'text'));
+      expect(answer.getError()!.getDetails()!.getTypeUrl()).toMatch(/event_store\.client\.BadRequest$/);
+    },
+  );
+
+  test('an append to a stream without a name is refused', async () => {
     const id = encoded(randomUUID(), 'text');
-    const none = encoded('none', 'text');
+    const nameless = Buffer.from('');
+
+    await expect(raw.append(nameless, id)).rejects.toMatchObject({ code: status.UNKNOWN });
+    expect((await raw.batchAppend(nameless, id, id)).getError()!.getCode()).toBe(Code.INVALID_ARGUMENT);
+  });
+
+  test('an append is refused to a name that is no text, and without what it needs to be read', async () => {
+    const id = encoded(randomUUID(), 'text');
     const invalid = { code: status.INVALID_ARGUMENT };
 
     await expect(raw.append(NO_TEXT, id)).rejects.toMatchObject(invalid);
-    await expect(raw.append(Buffer.from(tried.stream), none)).rejects.toMatchObject(invalid);
     expect((await raw.batchAppend(NO_TEXT, id, id)).getError()!.getMessage()).toMatch(/not in UTF-8/);
     const untyped = raw.append(Buffer.from(tried.stream), id, (event) => event.getMetadataMap().del('type'));
     const refusal = (await untyped.catch((error: unknown) => error)) as ServiceError;
@@ -211,57 +245,6 @@ describe('over a log in trouble', () => {
       expect(reported.splice(0)).toEqual([fault]);
     },
   );
-});
-
-describe('read-only', () => {
-  const only = triedEsdb('read-only');
-
-  test.each<[string, () => Promise<unknown>]>([
-    ['an append', () => only.client.appendToStream(only.stream, happened())],
-    [
-      'an append by itself',
-      () =>
-        only.client.appendToStream(only.stream, happened(), {
-          credentials: { username: 'admin', password: 'changeit' },
-        }),
-    ],
-    ['metadata', () => only.client.setStreamMetadata(only.stream, {})],
-    ['a deletion', () => only.client.deleteStream(only.stream)],
-    ['a tombstone', () => only.client.tombstoneStream(only.stream)],
-  ])('refuses %s as something that this client may not do', async (_, write) => {
-    await expect(write()).rejects.toMatchObject({ type: 'access-denied' });
-    expect(await collected(only.client.readAll())).toEqual([]);
-  });
-
-  test('refuses every append of many, and goes on answering', async () => {
-    const appends = Array.from({ length: 200 }, (_, n) =>
-      only.client.appendToStream(`${only.stream}${n}`, happened()),
-    );
-
-    for (const append of await Promise.allSettled(appends))
-      expect(append).toMatchObject({ status: 'rejected', reason: { type: 'access-denied' } });
-  });
-
-  test('shows what the program itself appends, with the time and the names it has', async () => {
-    const { log } = await openLog(only.server.file, false);
-    const data = { price: 9990, at: '2026-01-07T08:00:00.000Z' };
-    const event = { id: randomUUID(), type: 'ProductRepriced', data: JSON.stringify(data), meta: '{}' };
-    const { position } = await log.append('feed-301', NO_STREAM, [event]);
-    await log.close();
-
-    const [read] = await collected(only.client.readStream('feed-301'));
-    expect(read!.event).toMatchObject({
-      streamId: 'feed-301',
-      id: event.id,
-      revision: 0n,
-      type: 'ProductRepriced',
-      isJson: true,
-      data,
-      metadata: {},
-      created: new Date(data.at),
-      position: { commit: BigInt(position), prepare: BigInt(position) },
-    });
-  });
 });
 
 /** Bytes that are no UTF-8. */

@@ -8,9 +8,12 @@ import {
   type ResolvedEvent,
   START,
 } from '@eventstore/db-client';
+import { Empty } from '@eventstore/db-client/generated/shared_pb';
+import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { begin, collected, happened } from '../support/esdb-events';
 import { triedEsdb } from '../support/trying-esdb';
 import { startFaultyProxy } from '../support/faulty-proxy';
+import { identifierOf, RawEsdb } from '../support/raw-esdb';
 
 const tried = triedEsdb();
 
@@ -92,6 +95,30 @@ describe('a stream', () => {
     expect(caughtUp).toBe(1);
   });
 
+  test('that was ended for ever cannot be subscribed to', async () => {
+    await tried.client.tombstoneStream(tried.stream);
+
+    await expect(collected(tried.client.subscribeToStream(tried.stream))).rejects.toMatchObject({
+      type: 'stream-deleted',
+    });
+  });
+
+  test('shows its tombstone to a live subscriber of all streams', async () => {
+    const subscription = tried.client.subscribeToAll({ fromPosition: END });
+    await once(subscription, 'caughtUp');
+    const [[seen]] = await Promise.all([
+      once(subscription, 'data') as Promise<[ResolvedEvent]>,
+      tried.client.tombstoneStream(tried.stream),
+    ]);
+
+    expect(seen.event).toMatchObject({
+      type: '$streamDeleted',
+      streamId: tried.stream,
+      revision: 2n ** 63n - 1n,
+    });
+    await subscription.unsubscribe();
+  });
+
   test.each<[string, Parameters<EventStoreDBClient['subscribeToStream']>[1], bigint]>([
     ['its start', { fromRevision: START }, 0n],
     ['its first event', { fromRevision: 0n }, 1n],
@@ -127,6 +154,59 @@ test('a link is followed when it is asked for, and leads nowhere when its event 
   ]);
   expect(followed.map(({ link }) => link!.revision)).toEqual([0n, 1n, 2n, 3n]);
 });
+
+test.each(['', 'x', '1', 'one@', `one@stream`, '@stream', '1.5@stream'])(
+  'a link to %j leads nowhere: only with a number before it is it a link at all',
+  async (to) => {
+    const link = binaryEvent({ type: '$>', data: Buffer.from(to) });
+    await tried.client.appendToStream(tried.stream, link);
+    const shown = ({ event, link }: ResolvedEvent): unknown[] => [event?.id, link?.id];
+    const meant = /^\d+(@|$)/.test(to) ? [undefined, link.id] : [link.id, undefined];
+
+    const [read] = await collected(tried.client.readStream(tried.stream, { resolveLinkTos: true }));
+    expect(shown(read!)).toEqual(meant);
+  },
+);
+
+test.each<[string, (options: ReadReq.Options) => unknown, (string | number)[]]>([
+  ['from the start', (options) => options, [4, 5, 6, 7, 8, 9, 'last 9']],
+  ['of some', (options) => options.setCount('2'), ['first 4', 4, 5, 'last 9']],
+  ['from beyond the end', (options) => options.getStream()!.setRevision('11'), ['first 10', 'last 9']],
+  ['from the end', (options) => options.getStream()!.setRevision('10'), ['last 9']],
+  [
+    'backwards',
+    (options) =>
+      options
+        .setCount('2')
+        .setReadDirection(ReadReq.Options.ReadDirection.BACKWARDS)
+        .getStream()!
+        .setEnd(new Empty()),
+    [9, 8, 'last 9'],
+  ],
+  ['at level 0', (options) => options.getControlOption()!.setCompatibility(0), [4, 5, 6, 7, 8, 9]],
+])(
+  'a client of compatibility level 1 is told where a stream begins and ends: %s',
+  async (_, change, told) => {
+    await begin(tried.client, tried.stream, 10);
+    await tried.client.setStreamMetadata(tried.stream, { truncateBefore: 4 });
+    const raw = new RawEsdb(tried.server.port);
+    const responses = await raw.read((options) => {
+      const of = new ReadReq.Options.StreamOptions().setStart(new Empty());
+      options.setStream(of.setStreamIdentifier(identifierOf(Buffer.from(tried.stream))));
+      options.setControlOption(new ReadReq.Options.ControlOption().setCompatibility(1));
+      change(options);
+    });
+    raw.close();
+
+    expect(
+      responses.map((response) => {
+        if (response.hasFirstStreamPosition()) return `first ${response.getFirstStreamPosition()}`;
+        if (response.hasLastStreamPosition()) return `last ${response.getLastStreamPosition()}`;
+        return Number(response.getEvent()!.getEvent()!.getStreamRevision());
+      }),
+    ).toEqual(told);
+  },
+);
 
 test.each<
   [

@@ -127,12 +127,54 @@ describe.each(WAYS)('%s', (_, way) => {
       expect(Math.abs(event!.created.getTime() - Date.now())).toBeLessThan(60_000);
   });
 
-  test('over the limits is refused in a word of its own, and so is an event without a type', async () => {
-    const large = jsonEvent({ type: 'Happened', data: { text: 'x'.repeat(1_100_000) } });
+  test('an id that was appended twice is found where it was first', async () => {
+    const [event] = events(1);
+    await append(NO_STREAM, [event!]);
+    await append(0n, [event!]);
 
-    const tooMuch = { type: 'maximum-append-size-exceeded', maxAppendSize: 1_032_192 };
-    await expect(append(NO_STREAM, [large])).rejects.toMatchObject(tooMuch);
-    await expect(append(NO_STREAM, events(501))).rejects.toMatchObject(tooMuch);
+    expect(await append(ANY, [event!])).toBe(0n);
+    expect(await read()).toHaveLength(2);
+  });
+
+  test.each<[string, AppendExpectedRevision]>([
+    ['at an exact revision', NO_STREAM],
+    ['expecting anything', ANY],
+  ])(
+    'the same events again, %s, have no position once they are truncated or deleted',
+    async (_name, expected) => {
+      const options = { expectedRevision: expected, ...way };
+      const first = events(2);
+      const made = await tried.client.appendToStream(tried.stream, first, options);
+      await append(ANY, events(1));
+      const again = () => tried.client.appendToStream(tried.stream, first, options);
+      expect(await again()).toMatchObject({ nextExpectedRevision: 1n, position: made.position });
+
+      await tried.client.setStreamMetadata(tried.stream, { truncateBefore: 2 });
+      expect(await again()).toMatchObject({ success: true, nextExpectedRevision: 1n });
+      expect((await again()).position).toBeUndefined();
+      await tried.client.setStreamMetadata(tried.stream, { maxCount: 1 });
+      expect((await again()).position).toBeUndefined();
+    },
+  );
+
+  test('of 1,048,576 bytes of data is made, however many events it has and whatever their metadata', async () => {
+    const halves = 2;
+    const text = 'x'.repeat(1_048_576 / halves - '{"text":""}'.length);
+    const metadata = { text: 'x'.repeat(10_000) };
+    const full = Array.from({ length: halves }, () =>
+      jsonEvent({ type: 'Happened', data: { text }, metadata }),
+    );
+
+    expect(await append(NO_STREAM, full)).toBe(1n);
+    expect(await append(1n, events(1_200))).toBe(1_201n);
+    expect(await append(NO_STREAM, full)).toBe(1n);
+    expect(await read()).toHaveLength(1_202);
+    const tooMuch = { type: 'maximum-append-size-exceeded', maxAppendSize: 1_048_576 };
+    const more = [...full, jsonEvent({ type: 'Happened', data: {} })];
+    await expect(append(1_201n, more)).rejects.toMatchObject(tooMuch);
+  });
+
+  test('of an event without a type is refused', async () => {
     await expect(append(NO_STREAM, [jsonEvent({ type: '', data: {} })])).rejects.toMatchObject({
       type: 'unknown',
     });
@@ -190,6 +232,36 @@ describe('a deleted stream', () => {
     await expect(tried.client.tombstoneStream(other, { expectedRevision: NO_STREAM })).rejects.toMatchObject({
       type: 'wrong-expected-version',
     });
+  });
+});
+
+describe('a metadata stream', () => {
+  const about = (): string => `$$${tried.stream}`;
+
+  test('that is missing is not deleted', async () => {
+    await expect(tried.client.deleteStream(about())).rejects.toMatchObject({
+      type: 'wrong-expected-version',
+      streamName: about(),
+    });
+  });
+
+  test('is deleted without an effect', async () => {
+    await tried.client.appendToStream(tried.stream, events(3));
+    await tried.client.setStreamMetadata(tried.stream, { maxCount: 2 });
+
+    expect((await tried.client.deleteStream(about())).position).toBeDefined();
+    expect((await tried.client.deleteStream(about())).position).toBeDefined();
+    expect((await tried.client.getStreamMetadata(tried.stream)).metadata).toEqual({ maxCount: 2 });
+    expect(await read()).toHaveLength(2);
+  });
+
+  test('is ended for ever by itself', async () => {
+    await tried.client.appendToStream(tried.stream, events(3));
+    await tried.client.setStreamMetadata(tried.stream, { maxCount: 2 });
+    await tried.client.tombstoneStream(about());
+
+    await expect(read(about())).rejects.toMatchObject({ type: 'stream-deleted' });
+    await expect(tried.client.deleteStream(about())).rejects.toMatchObject({ type: 'stream-deleted' });
   });
 });
 

@@ -7,9 +7,9 @@ import { type ServiceDefinition } from '@grpc/grpc-js';
 import { toUuid } from './uuid';
 
 /** The version of EventStoreDB whose stream operations these are. */
-const VERSION = '23.10.0';
+export const VERSION = '24.6.0';
 
-/** What a client may call here: it takes the newest way that is listed. */
+/** What a client may call: it uses the newest method that is listed. */
 export function supportedMethods(): SupportedMethods {
   const services: readonly ServiceDefinition[] = [StreamsService, GossipService, ServerFeaturesService];
   const methods = services.flatMap((service) => Object.values(service).map(({ path }) => methodOf(path)));
@@ -27,7 +27,7 @@ export function clusterOf(id: string, address: string, port: number): ClusterInf
   return new ClusterInfo().setMembersList([member]);
 }
 
-/** Times are told in steps of 100 ns. */
+/** Times are in steps of 100 ns. */
 const TICKS = 10_000;
 
 /** Clients compare the names in lower case. */

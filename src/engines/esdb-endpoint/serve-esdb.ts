@@ -4,8 +4,10 @@ import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
 import { type IStreamsServer, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { type EventLog } from '../../kernel/event-log';
 import { clusterOf, supportedMethods } from './features';
+import { openFront } from './front';
+import { answerHttp1 } from './http1';
 import { type Report } from './refusal';
 import { Answers, asking, readOnlyStreams } from './stream-calls';
 
@@ -59,7 +61,9 @@ export async function serveStreams(
   server.addService(StreamsService, streams(new Answers(closing.signal, report)));
   server.addService(ServerFeaturesService, { getSupportedMethods: asking(supportedMethods) });
   server.addService(GossipService, { read: asking(() => clusterOf(id, host, bound)) });
-  bound = await bind(server, `${address}:${port}`);
+  const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const front = await openFront(host, port, (socket) => connections.injectConnection(socket), answerHttp1);
+  bound = front.port;
   return {
     port: bound,
     url: `esdb://${address}:${bound}?tls=false`,
@@ -68,15 +72,7 @@ export async function serveStreams(
       const force = setTimeout(() => server.forceShutdown(), GRACE);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       clearTimeout(force);
+      front.close();
     },
   };
-}
-
-async function bind(server: Server, address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(new EngineUnavailable(`cannot listen on ${address}`, { cause: error }));
-    });
-  });
 }

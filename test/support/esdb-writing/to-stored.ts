@@ -12,15 +12,26 @@ import { sizeExceeded } from './refused-write';
 
 /**
  * Events as the log stores them: the JSON text of an object to the letter, anything else in base64. The log has no
- * time of its own: where the data have none (`at`, as the program's own events do), `now` is added to the metadata.
+ * time of its own: where the data have none (`at`, as the program's own events do), `now` is added to the metadata,
+ * if the log takes that much.
  */
 export function toStored(events: readonly ProposedEvent[], now: number): readonly NewEvent[] {
-  return events.map(({ id, type, json, data, metadata }) => {
-    const event = { id, type: storedName(type), data: dataText(data, json), meta: metaText(metadata) };
-    const stamped = timeIn(event.data) === undefined ? withStamp(event, now) : event;
-    // The largest event that the log takes has no room for a stamp.
-    return bytesOf(stamped) > APPEND_LIMITS.bytes ? event : stamped;
+  const plain = events.map(({ id, type, json, data, metadata }) => ({
+    id,
+    type: storedName(type),
+    data: dataText(data, json),
+    meta: metaText(metadata),
+  }));
+  const stamped = plain.map((event) => {
+    const later = timeIn(event.data) === undefined ? withStamp(event, now) : event;
+    return bytesOf([later]) > APPEND_LIMITS.bytes ? event : later;
   });
+  // One append to the log is one that cannot be made in part.
+  return isOne(plain) && !isOne(stamped) ? plain : stamped;
+}
+
+function isOne(events: readonly NewEvent[]): boolean {
+  return events.length <= APPEND_LIMITS.events && bytesOf(events) <= APPEND_LIMITS.bytes;
 }
 
 /**
@@ -31,7 +42,7 @@ export function inAppends(events: readonly NewEvent[]): readonly (readonly NewEv
   const appends: NewEvent[][] = [];
   let bytes = Infinity;
   for (const event of events) {
-    const size = bytesOf(event);
+    const size = bytesOf([event]);
     if (size > APPEND_LIMITS.bytes) throw sizeExceeded();
     if (bytes + size > APPEND_LIMITS.bytes || appends.at(-1)?.length === APPEND_LIMITS.events) {
       appends.push([]);
@@ -80,8 +91,12 @@ function withStamp(event: NewEvent, now: number): NewEvent {
   return { ...event, meta: `{"$at":${now}${rest}` };
 }
 
-function bytesOf({ type, data, meta }: NewEvent): number {
-  return Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta);
+function bytesOf(events: readonly NewEvent[]): number {
+  return events.reduce(
+    (sum, { type, data, meta }) =>
+      sum + Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta),
+    0,
+  );
 }
 
 function bufferOf(bytes: Uint8Array): Buffer {

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { NO_STREAM } from '../../src/kernel/event';
+import { collected, happened } from '../support/esdb-events';
+import { triedEsdb } from '../support/trying-esdb';
+
+const only = triedEsdb('read-only');
+
+test.each<[string, () => Promise<unknown>]>([
+  ['an append', () => only.client.appendToStream(only.stream, happened())],
+  [
+    'an append by itself',
+    () =>
+      only.client.appendToStream(only.stream, happened(), {
+        credentials: { username: 'admin', password: 'changeit' },
+      }),
+  ],
+  ['metadata', () => only.client.setStreamMetadata(only.stream, {})],
+  ['a deletion', () => only.client.deleteStream(only.stream)],
+  ['a tombstone', () => only.client.tombstoneStream(only.stream)],
+])('refuses %s as something that this client may not do', async (_, write) => {
+  await expect(write()).rejects.toMatchObject({ type: 'access-denied' });
+  expect(await collected(only.client.readAll())).toEqual([]);
+});
+
+test('refuses every append of many, and goes on answering', async () => {
+  const appends = Array.from({ length: 200 }, (_, n) =>
+    only.client.appendToStream(`${only.stream}${n}`, happened()),
+  );
+
+  for (const append of await Promise.allSettled(appends))
+    expect(append).toMatchObject({ status: 'rejected', reason: { type: 'access-denied' } });
+});
+
+test('shows what the program itself appends, with the time and the names it has', async () => {
+  const { log } = await openLog(only.server.file, false);
+  const data = { price: 9990, at: '2026-01-07T08:00:00.000Z' };
+  const event = { id: randomUUID(), type: 'ProductRepriced', data: JSON.stringify(data), meta: '{}' };
+  const { position } = await log.append('feed-301', NO_STREAM, [event]);
+  await log.close();
+
+  const [read] = await collected(only.client.readStream('feed-301'));
+  expect(read!.event).toMatchObject({
+    streamId: 'feed-301',
+    id: event.id,
+    revision: 0n,
+    type: 'ProductRepriced',
+    isJson: true,
+    data,
+    metadata: {},
+    created: new Date(data.at),
+    position: { commit: BigInt(position), prepare: BigInt(position) },
+  });
+});
