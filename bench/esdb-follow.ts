@@ -140,8 +140,10 @@ function countCalls(): { while(work: () => Promise<unknown>): Promise<number> } 
 async function appendFor(log: EventLog, milliseconds: number): Promise<void> {
   const stream = `other-${randomUUID()}`;
   const end = performance.now() + milliseconds;
-  for (let revision = NO_STREAM; performance.now() < end; await after(1000 / RATE))
+  for (let revision = NO_STREAM; performance.now() < end; ) {
     ({ revision } = await log.append(stream, revision, events(1)));
+    await after(1000 / RATE);
+  }
 }
 
 async function appendMany(log: EventLog, stream: string, count: number): Promise<void> {
