@@ -31,8 +31,6 @@ export interface ProjectionStatus {
   readonly generation?: number;
   readonly checkpoint: Position;
   readonly head: Position;
-  /** Ms since it last had seen everything; 0 when it has. */
-  readonly lagMs: number;
   /** Events a second, of late. */
   readonly rate: number;
   readonly parked: number;
@@ -66,8 +64,6 @@ export class Runner {
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
   private readonly toldParked = new Map<number, number>();
-  private caughtUpAt: number;
-  private isCaughtUp = false;
   private isClaimed = false;
   private failure: unknown;
 
@@ -78,7 +74,6 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.caughtUpAt = this.now();
     this.lease = new HeldLease(store, LEASE, options.owner, LEASE_MS, this.now);
     this.meter = new Meter(this.now);
   }
@@ -112,7 +107,6 @@ export class Runner {
           ...(live && { generation: live.number }),
           checkpoint: live === undefined ? START : await this.store.checkpoint(targetOf(live)),
           head,
-          lagMs: this.isCaughtUp ? 0 : this.now() - this.caughtUpAt,
           rate: this.meter.rate,
           parked: fold?.parked.size ?? 0,
         };
@@ -130,7 +124,6 @@ export class Runner {
         wait = BACKOFF_MS.least;
       } catch (error) {
         if (isAbort(error)) continue;
-        this.isCaughtUp = false;
         this.failure = error;
         this.options.report?.(error);
         await pause(wait, undefined, { signal }).catch(() => undefined);
@@ -167,8 +160,6 @@ export class Runner {
         isWriting = true;
         this.meter.count(batch.events.length);
         this.tellParked();
-        this.isCaughtUp = batch.caughtUp;
-        this.caughtUpAt = this.now();
       }
     } finally {
       await pass.written();

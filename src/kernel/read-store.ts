@@ -33,7 +33,7 @@ export interface Document {
 
 /** One document's newest state as of a log position: written or removed. */
 export type Write = { readonly version: Position } & (
-  { readonly put: Document } | { readonly remove: string; readonly partition?: number }
+  { readonly put: Document } | { readonly remove: string }
 );
 
 /** A document found. */
@@ -202,7 +202,8 @@ export abstract class ReadStore {
   /**
    * Writes a batch and, with it, how far the log has been folded. A write whose version is older than what the
    * document (or its removal) bears changes nothing; one of the same version writes the same again. The
-   * checkpoint is never ahead of the documents. `UndeclaredField` writes nothing of the batch.
+   * checkpoint is never ahead of the documents and never moves backwards: an older one changes nothing, and the
+   * documents are written all the same. `UndeclaredField` writes nothing of the batch.
    */
   abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
   /** How far the log has been folded into it: `START` for a new generation. */

@@ -58,10 +58,10 @@ export class GenerationFile {
     return this.isFinished;
   }
 
-  /** Notes a fact; within the transaction of what it is about. */
+  /** Records a fact, within the transaction that makes it true; a checkpoint never moves backwards. */
   note(name: 'checkpoint' | 'finished', value: string): void {
     this.file.run(
-      'INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+      'INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)',
       name,
       value,
     );
