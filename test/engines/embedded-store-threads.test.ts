@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { type Worker } from 'node:worker_threads';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
@@ -101,11 +102,16 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
   const target = { collection: OFFERS.name };
   await live(store, OFFERS);
   await put(store, target, generatedDocuments(7));
+  const workers: Worker[] = [];
+  process.once('worker', (worker) => workers.push(worker));
   const threads = new StoreThreads(directory, 1);
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
-  // What it answers cannot be sent: that it does not survive.
   await expect(
-    threads.ask(async (one) => await (one.scan(target, EVERYTHING) as Promise<unknown>)),
+    threads.ask(async (one) => {
+      const answer = one.count(target, EVERYTHING);
+      await workers[0]!.terminate();
+      return await answer;
+    }),
   ).rejects.toMatchObject({ name: 'EngineUnavailable' });
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
   await threads.close();

@@ -70,6 +70,15 @@ export class StoreFile {
     this.connection.close();
   }
 
+  /** A rollback that fails closes the connection, which rolls back too: the error it is done for is the one to raise. */
+  private rollBack(): void {
+    try {
+      if (this.connection.isTransaction) this.execute('ROLLBACK');
+    } catch {
+      // The connection opens the file again when it is next used.
+    }
+  }
+
   private transaction<Result>(begin: string, work: () => Result): Result {
     this.execute(begin);
     try {
@@ -77,7 +86,7 @@ export class StoreFile {
       this.execute('COMMIT');
       return result;
     } catch (error) {
-      if (this.connection.isTransaction) this.execute('ROLLBACK');
+      this.rollBack();
       throw error;
     }
   }
