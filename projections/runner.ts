@@ -5,7 +5,7 @@ import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease } from './held-lease';
+import { HeldLease, PROJECTOR_LEASE } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
 import { claimStore } from './origin';
@@ -44,8 +44,6 @@ class DocumentsParked extends Error {
   }
 }
 
-const LEASE = 'projector';
-const LEASE_MS = 3000;
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
 const WATCH_MS = 250;
 const BATCH = 2000;
@@ -74,7 +72,7 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.lease = new HeldLease(store, LEASE, options.owner, LEASE_MS, this.now);
+    this.lease = new HeldLease(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
     this.meter = new Meter(this.now);
   }
 

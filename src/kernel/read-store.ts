@@ -159,12 +159,22 @@ export interface Target {
   readonly generation?: number;
 }
 
-/** A right to do something alone, until `expires` (epoch ms). `fence` rises each time it changes hands. */
+/** A right to do something alone, until `expires` (epoch ms). */
 export interface Lease {
   readonly name: string;
   readonly owner: string;
-  readonly fence: number;
   readonly expires: number;
+}
+
+/** How far apart (ms) the clocks of processes that share a store may be. */
+export const MOST_SKEW_MS = 60_000;
+
+/**
+ * Whether a lease is held at `now`. One that lasts longer than `ttl` from now, and than clocks may be apart, comes from
+ * a clock that was wrong, or was stepped back since: it is void.
+ */
+export function isHeld({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
+  return expires > now && expires <= now + ttl + MOST_SKEW_MS;
 }
 
 /** A document has a field that is not declared, a value of another type, or a needed one is missing. */
@@ -240,11 +250,13 @@ export abstract class ReadStore {
   // Leases --------------------------------------------------------------------------------------------------
 
   /**
-   * Takes a lease that is free or has expired at `now`, or renews one's own: undefined when another holds it.
-   * It lasts until `now + ttl` (ms).
+   * Takes a lease that nobody holds at `now` (`isHeld`), or renews one's own: undefined when another holds it.
+   * It lasts until `now + ttl` (ms). All who ask for a lease of one name give the same `ttl`.
    */
   abstract lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined>;
-  /** Gives it back; of a lease that has gone to another meanwhile, nothing. */
+  /** Who holds it at `now`, if anybody does. */
+  abstract holder(name: string, now: number, ttl: number): Promise<string | undefined>;
+  /** Gives it back as it was given: one that was renewed or has gone to another since stays as it is. */
   abstract release(lease: Lease): Promise<void>;
 
   abstract close(): Promise<void>;

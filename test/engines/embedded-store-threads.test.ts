@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { type Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
@@ -102,17 +102,18 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
   const target = { collection: OFFERS.name };
   await live(store, OFFERS);
   await put(store, target, generatedDocuments(7));
-  const workers: Worker[] = [];
-  process.once('worker', (worker) => workers.push(worker));
+  // Each thread is unreferenced when it is started: that is how the test gets hold of it.
+  const started = jest.spyOn(Worker.prototype, 'unref');
   const threads = new StoreThreads(directory, 1);
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
   await expect(
     threads.ask(async (one) => {
       const answer = one.count(target, EVERYTHING);
-      await workers[0]!.terminate();
+      await (started.mock.contexts[0] as Worker).terminate();
       return await answer;
     }),
   ).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  started.mockRestore();
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
   await threads.close();
   await store.close();

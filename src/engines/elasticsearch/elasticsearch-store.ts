@@ -126,6 +126,10 @@ export class ElasticsearchStore extends ReadStore {
     return await this.control.lease(name, owner, now, ttl);
   }
 
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return await this.control.holder(name, now, ttl);
+  }
+
   async release(lease: Lease): Promise<void> {
     await this.control.release(lease);
   }

@@ -134,6 +134,10 @@ export class EmbeddedStore extends ReadStore {
     return this.registry.lease(name, owner, now, ttl);
   }
 
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return this.registry.holder(name, now, ttl);
+  }
+
   async release(lease: Lease): Promise<void> {
     this.registry.release(lease);
   }
