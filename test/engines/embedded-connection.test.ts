@@ -1,21 +1,15 @@
 import { constants, DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
-import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '../../src/engines/embedded/connection';
+import { openFilesIn } from '../support/open-files';
 
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'affilog-connection-'));
 });
 afterEach(() => rm(folder, { recursive: true }));
-
-/** Open descriptors of files in the folder. */
-async function openFiles(): Promise<number> {
-  const names = await readdir('/proc/self/fd');
-  const targets = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
-  return targets.filter((target) => target.startsWith(folder)).length;
-}
 
 /** A file whose transactions cannot be rolled back. */
 function openWithoutRollback(): DatabaseSyncInstance {
@@ -29,7 +23,7 @@ function openWithoutRollback(): DatabaseSyncInstance {
   return database;
 }
 
-test('a rollback that fails hides neither the error nor keeps the file open', async () => {
+test('a rollback that fails hides neither the error nor keeps the file open', () => {
   const connection = new Connection('the read store', openWithoutRollback);
   const failing = (): void =>
     connection.use(({ database }) => {
@@ -37,19 +31,19 @@ test('a rollback that fails hides neither the error nor keeps the file open', as
       throw new RangeError('the first error');
     });
   expect(failing).toThrow(new RangeError('the first error'));
-  expect(await openFiles()).toBe(0);
+  expect(openFilesIn(folder)).toEqual([]);
   connection.use(({ database }) => {
     database.exec('BEGIN IMMEDIATE; COMMIT');
   });
   connection.close();
-  expect(await openFiles()).toBe(0);
+  expect(openFilesIn(folder)).toEqual([]);
 });
 
-test('closing within a transaction that cannot be rolled back closes the file', async () => {
+test('closing within a transaction that cannot be rolled back closes the file', () => {
   const connection = new Connection('the read store', openWithoutRollback);
   connection.use(({ database }) => {
     database.exec('BEGIN; INSERT INTO numbers VALUES (1)');
   });
   connection.close();
-  expect(await openFiles()).toBe(0);
+  expect(openFilesIn(folder)).toEqual([]);
 });

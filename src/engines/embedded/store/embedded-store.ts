@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
 import {
@@ -18,6 +18,7 @@ import {
   type Target,
   type Write,
 } from '../../../kernel/read-store';
+import { releaseClosedFiles } from '../collect';
 import { countGroups } from './count-groups';
 import { finish } from './finish';
 import { GenerationFile } from './generation-file';
@@ -28,15 +29,21 @@ import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
 import { type Draft, draftsOf, writeBatch } from './writer';
 
+/** How soon (ms) a store that nobody asks lets go of generations that another thread or process has dropped. */
+const LOOK_MS = 5_000;
+
 /** The read store in a folder, all its work done in the calling thread. */
 export class EmbeddedStore extends ReadStore {
   private readonly registry: Registry;
   private readonly opened = new Map<number, GenerationFile>();
+  private readonly snapshots = new Set<GenerationFile>();
+  private readonly looking: NodeJS.Timeout;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
   constructor(directory: string) {
     super();
     this.registry = new Registry(directory);
+    this.looking = setInterval(() => this.look(), LOOK_MS).unref();
   }
 
   /** Removes what crashes have left in the folder. */
@@ -120,13 +127,16 @@ export class EmbeddedStore extends ReadStore {
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     const own = this.at(target, (generation) => requireFinished(generation).again());
+    this.snapshots.add(own);
     try {
       for (const batch of snapshot(own, filter, samplesOf)) {
         yield batch;
-        await setImmediate();
+        await turn();
       }
     } finally {
       own.close();
+      this.snapshots.delete(own);
+      if (own.isRemoved()) setImmediate(releaseClosedFiles);
     }
   }
 
@@ -143,7 +153,8 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async close(): Promise<void> {
-    for (const generation of this.opened.values()) generation.close();
+    clearInterval(this.looking);
+    for (const generation of [...this.opened.values(), ...this.snapshots]) generation.close();
     this.opened.clear();
     this.registry.close();
   }
@@ -151,10 +162,20 @@ export class EmbeddedStore extends ReadStore {
   /** Lets go of generations that have been dropped. */
   forget(): void {
     this.registered = this.registry.all();
-    for (const [number, generation] of this.opened) {
-      if (this.registered.has(number)) continue;
+    const dropped = [...this.opened].filter(([number]) => !this.registered.has(number));
+    for (const [number, generation] of dropped) {
       generation.close();
       this.opened.delete(number);
+    }
+    if (dropped.length > 0) setImmediate(releaseClosedFiles);
+  }
+
+  private look(): void {
+    try {
+      if (this.opened.size > 0) this.forget();
+    } catch (error) {
+      // Whoever asks next is told.
+      if (!(error instanceof EngineUnavailable)) throw error;
     }
   }
 

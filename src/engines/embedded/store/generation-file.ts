@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { START, type Position } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { Layout } from './layout';
@@ -69,6 +70,11 @@ export class GenerationFile {
 
   private fact(name: string): string | undefined {
     return this.file.first('SELECT value FROM facts WHERE name = ?', name)?.[0] as string | undefined;
+  }
+
+  /** Whether its file has been removed since it was opened. */
+  isRemoved(): boolean {
+    return !existsSync(this.path);
   }
 
   close(): void {
