@@ -237,12 +237,16 @@ export abstract class ReadStore {
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
   /**
    * Every matching document from one snapshot, by id ascending, in batches. The first batch is empty and comes before
-   * any document is read; the snapshot is held until the iteration ends. Where `samplesOf` names a `column` field, one
+   * any document is read. What is shown is of that moment until the iteration ends, but an engine need not keep the
+   * snapshot open for as long: it may copy what has not been read yet. Where `samplesOf` names a `column` field, one
    * matching document of each of its values comes before that empty batch, as `samples` of others.
    */
   abstract snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncIterable<SnapshotBatch>;
 
-  /** The documents of such a snapshot alone. */
+  /**
+   * Every document that matches, by id ascending, in batches, not of one moment: one that is written meanwhile comes at
+   * most once, as it was or as it is. All are of the generation that was meant when it began. It may take any time.
+   */
   async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
     for await (const { found } of this.snapshot(target, filter)) if (found.length > 0) yield found;
   }

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
 import {
@@ -24,11 +23,13 @@ import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
+import { resumedScan, snapshot } from './long-reads';
 import { type Registered, Registry } from './registry';
-import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
 import { type Draft, draftsOf, writeBatch } from './writer';
 
+/** How long (ms) a snapshot may last. */
+const SNAPSHOT_MS = 5_000;
 /** How soon (ms) a store that nobody asks lets go of generations that another thread or process has dropped. */
 const LOOK_MS = 5_000;
 
@@ -36,11 +37,16 @@ const LOOK_MS = 5_000;
 export class EmbeddedStore extends ReadStore {
   private readonly registry: Registry;
   private readonly opened = new Map<number, GenerationFile>();
-  private readonly snapshots = new Set<GenerationFile>();
+  /** Connections of long reads. */
+  private readonly alones = new Set<GenerationFile>();
   private readonly looking: NodeJS.Timeout;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
-  constructor(directory: string) {
+  /** `snapshotMs`: how long a snapshot may keep a WAL from being reused. */
+  constructor(
+    directory: string,
+    private readonly snapshotMs = SNAPSHOT_MS,
+  ) {
     super();
     this.registry = new Registry(directory);
     this.looking = setInterval(() => this.look(), LOOK_MS).unref();
@@ -126,18 +132,11 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
-    const own = this.at(target, (generation) => requireFinished(generation).again());
-    this.snapshots.add(own);
-    try {
-      for (const batch of snapshot(own, filter, samplesOf)) {
-        yield batch;
-        await turn();
-      }
-    } finally {
-      own.close();
-      this.snapshots.delete(own);
-      if (own.isRemoved()) setImmediate(releaseClosedFiles);
-    }
+    yield* this.alone(target, (own) => snapshot(own, filter, samplesOf, this.snapshotMs));
+  }
+
+  override async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+    yield* this.alone(target, (own) => resumedScan(own, filter, this.snapshotMs));
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
@@ -154,7 +153,7 @@ export class EmbeddedStore extends ReadStore {
 
   async close(): Promise<void> {
     clearInterval(this.looking);
-    for (const generation of [...this.opened.values(), ...this.snapshots]) generation.close();
+    for (const generation of [...this.opened.values(), ...this.alones]) generation.close();
     this.opened.clear();
     this.registry.close();
   }
@@ -176,6 +175,22 @@ export class EmbeddedStore extends ReadStore {
     } catch (error) {
       // Whoever asks next is told.
       if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+
+  /** Reads from a connection that is open for this alone. */
+  private async *alone<Batch>(
+    target: Target,
+    read: (own: GenerationFile) => AsyncIterable<Batch>,
+  ): AsyncGenerator<Batch> {
+    const own = this.at(target, (generation) => requireFinished(generation).again());
+    this.alones.add(own);
+    try {
+      yield* read(own);
+    } finally {
+      own.close();
+      this.alones.delete(own);
+      if (own.isRemoved()) setImmediate(releaseClosedFiles);
     }
   }
 

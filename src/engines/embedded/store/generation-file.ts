@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { START, type Position } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { Layout } from './layout';
-import { StoreFile } from './store-file';
+import { PATIENCE, StoreFile } from './store-file';
 
 /** Disposable, so no commit waits for the disk: after a power cut it may be some commits behind, never torn. */
 const SET_UP = `
@@ -70,6 +70,18 @@ export class GenerationFile {
 
   private fact(name: string): string | undefined {
     return this.file.first('SELECT value FROM facts WHERE name = ?', name)?.[0] as string | undefined;
+  }
+
+  /** The size of its WAL. */
+  walBytes(): number {
+    return statSync(`${this.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Moves the WAL into the file and empties it, unless somebody reads or writes: does not wait, never raises. */
+  truncateWal(): void {
+    this.file.attempt(
+      `PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${PATIENCE}`,
+    );
   }
 
   /** Whether its file has been removed since it was opened. */

@@ -1,11 +1,12 @@
 import { pathToFileURL } from 'node:url';
+import { EngineUnavailable } from '../../../kernel/event-log';
 import { Connection, openDatabase } from '../connection';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
 
 /** Milliseconds that a transaction waits for another process to finish its own. */
-const PATIENCE = 5_000;
+export const PATIENCE = 5_000;
 
 /** A connection to one SQLite file of the store, for one thread: one that mends itself. */
 export class StoreFile {
@@ -26,6 +27,15 @@ export class StoreFile {
     });
   }
 
+  /** Runs statements that may as well not work now; the file is opened again after a failure. */
+  attempt(sql: string): void {
+    try {
+      this.execute(sql);
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+
   /** Runs a statement; the number of rows changed. */
   run(sql: string, ...values: SqlRow): number {
     return this.connection.use(({ prepared }) => prepared(sql).run(...values).changes);
@@ -41,14 +51,14 @@ export class StoreFile {
   }
 
   /** The rows one by one; the statement is not to be used again meanwhile. */
-  *each(sql: string, ...values: SqlRow): Generator<SqlRow> {
+  *each(sql: string, ...values: SqlRow): Generator<SqlRow, undefined> {
     const rows = this.connection.use(
       ({ prepared }) => prepared(sql).iterate(...values) as Iterator<SqlRow, undefined>,
     );
     try {
       for (;;) {
         const { done, value } = this.connection.use(() => rows.next());
-        if (done === true) return;
+        if (done === true) return undefined;
         yield value;
       }
     } finally {
@@ -64,6 +74,11 @@ export class StoreFile {
   /** All that `work` writes is written as a whole or not at all; other writers wait. */
   writing<Result>(work: () => Result): Result {
     return this.transaction('BEGIN IMMEDIATE', work);
+  }
+
+  /** Ends a transaction that was begun by `BEGIN` and has written to temporary tables at most, if there is one. */
+  endReading(): void {
+    if (this.connection.isTransaction) this.attempt('COMMIT');
   }
 
   close(): void {
