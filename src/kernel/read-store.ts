@@ -25,11 +25,14 @@ export interface CollectionSpec {
 
 /** A document to be written: what is declared to look for it by, and a body that no engine looks into. */
 export interface Document {
+  /** Ids are in the order of their bytes in UTF-8, of which they have at most `MOST_ID_BYTES`. */
   readonly id: string;
   /** Only declared fields; absent ones match no condition. A partition field must be there. */
   readonly fields: Readonly<Record<string, FieldValue>>;
   readonly body: string;
 }
+
+export const MOST_ID_BYTES = 32_000;
 
 /** One document's newest state as of a log position: written or removed. */
 export type Write = { readonly version: Position } & (
@@ -130,13 +133,22 @@ export interface GroupCount {
   readonly filter: Filter;
   /** A `column` field; a document without it is in no group. */
   readonly groupBy: string;
-  /** Most groups of an answer, at least one, at most 10,000; there may be fewer where documents are large. */
+  /** Most groups of an answer, at least one, at most 10,000. */
   readonly size: number;
   /** The `next` of the answer before. */
   readonly after?: string;
 }
 
-/** Some of the groups. Answers that follow one another are each of their own moment. */
+/**
+ * Bodies of an answer's groups may have so many characters together: it ends with the group that brings them beyond that,
+ * however many groups were asked for.
+ */
+export const GROUPS_CHARACTERS = 8_000_000;
+
+/**
+ * Some of the groups, in an order of the engine's own. Answers that follow one another are not of one moment, and a long
+ * one need not be either.
+ */
 export interface GroupCounts {
   /** Each with any one of its documents. */
   readonly groups: readonly { readonly count: number; readonly one: Found }[];
@@ -177,7 +189,7 @@ export function isHeld({ expires }: Pick<Lease, 'expires'>, now: number, ttl: nu
   return expires > now && expires <= now + ttl + MOST_SKEW_MS;
 }
 
-/** A document has a field that is not declared, a value of another type, or a needed one is missing. */
+/** A document has a field that is not declared, a value of another type, no partition, or an id that is too long. */
 export class UndeclaredField extends Error {
   override readonly name = 'UndeclaredField';
 }
@@ -191,7 +203,8 @@ export class NoGeneration extends Error {
  * Documents folded from the log, to be looked for: disposable, since a rebuild makes them again.
  *
  * Every engine passes `test/contracts/read-store.ts`. All methods may raise `EngineUnavailable`; those with a
- * target `NoGeneration`. Queries see what was written before them (after `refresh`, where an engine needs it).
+ * target `NoGeneration`. Queries see what was written before them (after `refresh`, where an engine needs it). A
+ * generation that is not finished takes writes, `get`, `checkpoint` and `refresh`; to query it is an error.
  */
 export abstract class ReadStore {
   // Generations ---------------------------------------------------------------------------------------------
@@ -202,8 +215,17 @@ export abstract class ReadStore {
   abstract finish(generation: Generation): Promise<void>;
   /** Makes a finished generation the live one, atomically: a query sees the old or the new, never both. The old one retires. */
   abstract swap(generation: Generation): Promise<void>;
-  /** Removes a generation that is not live; queries under way on it end well. */
+  /**
+   * Removes a generation that is not live; queries under way on it end well. What they need of it may stay until
+   * `sweep`.
+   */
   abstract drop(generation: Generation): Promise<void>;
+  /**
+   * Frees what dropped generations and crashes have left, as soon as no query can be under way on it; generations that
+   * there are stay, those that are being built too. May be called at any time, by several processes at once: to be
+   * called now and then.
+   */
+  abstract sweep(): Promise<void>;
   /** All there are of a collection, oldest first. */
   abstract generations(collection: string): Promise<readonly Generation[]>;
 
@@ -263,5 +285,9 @@ export abstract class ReadStore {
   /** Gives it back as it was given: one that was renewed or has gone to another since stays as it is. */
   abstract release(lease: Lease): Promise<void>;
 
+  /**
+   * Ends it; may be called again. What is under way is answered or raises `EngineUnavailable`, which everything that is
+   * asked later raises too, snapshots and scans under way included.
+   */
   abstract close(): Promise<void>;
 }

@@ -75,6 +75,10 @@ export class EmbeddedStore extends ReadStore {
     this.forget();
   }
 
+  async sweep(): Promise<void> {
+    this.registry.sweep();
+  }
+
   async generations(collection: string): Promise<readonly Generation[]> {
     return [...this.registry.all().values()].filter((one) => one.collection === collection).map(withoutSpec);
   }

@@ -77,11 +77,16 @@ export class GenerationFile {
     return statSync(`${this.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Moves the WAL into the file and empties it, unless somebody reads or writes: does not wait, never raises. */
+  /**
+   * Moves the WAL into the file and empties it, unless somebody reads or writes: waits for nobody and raises nothing.
+   * What takes long is done first, in a mode that lets others write meanwhile.
+   */
   truncateWal(): void {
-    this.file.attempt(
-      `PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${PATIENCE}`,
-    );
+    const [, frames, moved] = this.file.attempt('PRAGMA wal_checkpoint(PASSIVE)') ?? [];
+    if (frames === undefined || frames !== moved) return;
+    this.file.attempt('PRAGMA busy_timeout = 0');
+    this.file.attempt('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.file.attempt(`PRAGMA busy_timeout = ${PATIENCE}`);
   }
 
   /** Whether its file has been removed since it was opened. */

@@ -102,7 +102,7 @@ export class Registry {
 
   /**
    * Forgets generations that lie in their files as this code does not expect it, and removes the files of generations
-   * that are not there: left by a crash.
+   * that are not there.
    */
   clean(): void {
     this.file.writing(() => {
@@ -111,6 +111,13 @@ export class Registry {
         this.file.execute(`DELETE FROM generations; PRAGMA user_version = ${LAYOUT_VERSION}`);
         this.seen = UNSEEN;
       }
+    });
+    this.sweep();
+  }
+
+  /** Removes the files of generations that are not there: left by a crash. */
+  sweep(): void {
+    this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
       const files = filesIn(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
       for (const name of new Set(files))

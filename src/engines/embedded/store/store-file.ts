@@ -27,12 +27,13 @@ export class StoreFile {
     });
   }
 
-  /** Runs statements that may as well not work now; the file is opened again after a failure. */
-  attempt(sql: string): void {
+  /** The first row of what may as well not work now; the file is opened again after a failure. */
+  attempt(sql: string): SqlRow | undefined {
     try {
-      this.execute(sql);
+      return this.first(sql);
     } catch (error) {
       if (!(error instanceof EngineUnavailable)) throw error;
+      return undefined;
     }
   }
 
@@ -62,7 +63,7 @@ export class StoreFile {
         yield value;
       }
     } finally {
-      rows.return?.();
+      endRows(rows);
     }
   }
 
@@ -104,5 +105,14 @@ export class StoreFile {
       this.rollBack();
       throw error;
     }
+  }
+}
+
+/** Resets a statement; of a connection that was closed meanwhile there is nothing to reset. */
+function endRows(rows: Iterator<SqlRow, undefined>): void {
+  try {
+    rows.return?.();
+  } catch {
+    // What it was ended for is what counts.
   }
 }
