@@ -3,6 +3,12 @@ import { type Lease, type ReadStore } from '../src/kernel/read-store';
 /** Whoever has it keeps the live read models up to date. */
 export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
 
+/**
+ * Whoever has it builds generations, one process at a time. It lasts longer than a thread is ever busy with one step:
+ * building the indexes of a large generation.
+ */
+export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
+
 /** A lease that one owner tries to hold for as long as it works. */
 export class HeldLease {
   private lease: Lease | undefined;

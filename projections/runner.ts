@@ -13,6 +13,7 @@ import { prepareParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
+import { sweep } from './sweep';
 
 export interface RunnerOptions {
   /** A name that no other process has. */
@@ -46,6 +47,8 @@ class DocumentsParked extends Error {
 
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
 const WATCH_MS = 250;
+/** How often what rebuilds have left is removed. */
+const SWEEP_MS = 60_000;
 const BATCH = 2000;
 const BACKOFF_MS = { least: 100, most: 5000 } as const;
 
@@ -174,9 +177,14 @@ export class Runner {
     }
   }
 
-  /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
+  /** Sweeps; returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
   private async watch(signal: AbortSignal): Promise<void> {
-    for (;;) {
+    for (let sweepAt = 0; ;) {
+      if (performance.now() >= sweepAt) {
+        const { owner, report } = this.options;
+        await sweep(this.store, this.projections, owner, this.now).catch((error: unknown) => report?.(error));
+        sweepAt = performance.now() + SWEEP_MS;
+      }
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
       this.isClaimed ||= await claimStore(this.log, this.store);
