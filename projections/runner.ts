@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Backoff } from '../src/kernel/backoff';
 import { type Position, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
@@ -50,7 +51,7 @@ const WATCH_MS = 250;
 /** How often what rebuilds have left is removed. */
 const SWEEP_MS = 60_000;
 const BATCH = 2000;
-const BACKOFF_MS = { least: 100, most: 5000 } as const;
+const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
 /**
  * Keeps the live generations of all projections up to date: follows the log in one pass for as long as it holds
@@ -117,18 +118,17 @@ export class Runner {
 
   private async run(onOpen: () => void): Promise<void> {
     const { signal } = this.stopping;
-    let wait: number = BACKOFF_MS.least;
+    const backoff = new Backoff(BACKOFF_MS);
     while (!signal.aborted) {
       try {
         if (await this.lease.hold()) await this.lease.during(() => this.lead(onOpen));
         else await this.standBy(onOpen);
-        wait = BACKOFF_MS.least;
+        backoff.reset();
       } catch (error) {
         if (isAbort(error)) continue;
         this.failure = error;
         this.options.report?.(error);
-        await pause(wait, undefined, { signal }).catch(() => undefined);
-        wait = Math.min(wait * 2, BACKOFF_MS.most);
+        await backoff.wait(signal);
       }
     }
     await this.lease.release().catch((error: unknown) => this.options.report?.(error));

@@ -5,15 +5,18 @@ import { Layout } from './layout';
 import { PATIENCE, StoreFile } from './store-file';
 
 /** Disposable, so no commit waits for the disk: after a power cut it may be some commits behind, never torn. */
-const SET_UP = `
+export const GENERATION_PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
   PRAGMA cache_size = -32000;
   PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;`;
 
+/** Of its pages, set when the file is made. */
+export const PAGE_PRAGMA = 'PRAGMA page_size = 8192;';
+
 /** For reading it once from end to end: no page is asked for twice, rows are sorted in so much. */
-const ONCE = `${SET_UP}
+const ONCE = `${GENERATION_PRAGMAS}
   PRAGMA cache_size = -8000;`;
 
 /** One generation: its file and how the collection lies in it. */
@@ -25,7 +28,7 @@ export class GenerationFile {
   constructor(
     private readonly path: string,
     private readonly spec: CollectionSpec,
-    setUp = SET_UP,
+    setUp = GENERATION_PRAGMAS,
   ) {
     this.layout = new Layout(spec);
     this.file = new StoreFile(path, { create: false, setUp });
@@ -33,7 +36,7 @@ export class GenerationFile {
 
   /** Makes the file of a new generation, with empty tables. */
   static create(path: string, spec: CollectionSpec): void {
-    const file = new StoreFile(path, { create: true, setUp: `PRAGMA page_size = 8192; ${SET_UP}` });
+    const file = new StoreFile(path, { create: true, setUp: `${PAGE_PRAGMA} ${GENERATION_PRAGMAS}` });
     try {
       file.writing(() => {
         file.execute(new Layout(spec).tables());
