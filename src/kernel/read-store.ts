@@ -209,7 +209,10 @@ export class NoGeneration extends Error {
 export abstract class ReadStore {
   // Generations ---------------------------------------------------------------------------------------------
 
-  /** Makes an empty generation. Until `finish` it is filled fast: what searching needs is built there. */
+  /**
+   * Makes an empty generation. Until `finish` it is filled fast: what searching needs is built there. Who builds holds a
+   * lease: a store does not know whether anybody still does.
+   */
   abstract create(spec: CollectionSpec): Promise<Generation>;
   /** Builds what searching needs and may be called again after a crash; a finished one takes live writes well. */
   abstract finish(generation: Generation): Promise<void>;
