@@ -10,8 +10,10 @@ import { type SqlRow, type StoreFile } from './store-file';
 
 /** Documents of a batch: looked up together, and few enough to be garbage before it is worth while to keep them. */
 const BATCH = 100;
-/** Documents copied at once: other work of this thread goes on in between. */
-const COPIED = 1_000;
+/** Documents copied by one statement. */
+const COPIED = 500;
+/** For how long (ms) is copied before other work of this thread goes on: the sooner it is done, the less the WAL grows. */
+const SLICE_MS = 50;
 
 /**
  * All documents that match, by id, as of the moment it began: one transaction on a connection that is open for this
@@ -100,14 +102,17 @@ export class Scan {
   private async copyRest(): Promise<void> {
     const { file, keys } = this;
     file.execute('CREATE TEMP TABLE rest (n INTEGER PRIMARY KEY, id TEXT, version TEXT, body TEXT)');
+    let pauseAt = performance.now() + SLICE_MS;
     for (let rows = take(keys, COPIED); rows.length > 0; rows = take(keys, COPIED)) {
       file.run(
         `INSERT INTO rest (id, version, body)
          SELECT k.id, ${VERSION}, b.body FROM json_each(?) j CROSS JOIN keys k ON k.row = j.value CROSS JOIN bodies b USING (row)`,
         JSON.stringify(rows.map(([, , row]) => row)),
       );
+      if (performance.now() < pauseAt) continue;
       await turn();
       if (this.hasEnded) return;
+      pauseAt = performance.now() + SLICE_MS;
     }
     file.endReading();
     this.copied = file.each('SELECT id, version, body FROM rest ORDER BY n');
