@@ -69,21 +69,28 @@ async function differingIds(store: ReadStore, a: Target, b: Target): Promise<str
   const differing: string[] = [];
   await Promise.all([store.refresh(a), store.refresh(b)]);
   const [left, right] = [new Documents(store, a), new Documents(store, b)];
-  while (differing.length <= MOST_SUSPECTS) {
-    const mine = left.current ?? (await left.turn());
-    const theirs = right.current ?? (await right.turn());
-    if (mine === undefined && theirs === undefined) break;
-    const [id, otherId] = [mine?.id ?? LAST, theirs?.id ?? LAST];
-    if (id !== otherId || mine?.body !== theirs?.body) differing.push(id < otherId ? id : otherId);
-    if (id <= otherId) left.skip();
-    if (otherId <= id) right.skip();
+  try {
+    while (differing.length <= MOST_SUSPECTS) {
+      const mine = left.current ?? (await left.turn());
+      const theirs = right.current ?? (await right.turn());
+      const first = firstOf(mine, theirs);
+      if (first === undefined) break;
+      if (mine?.id !== theirs?.id || mine?.body !== theirs?.body) differing.push(first.id);
+      if (mine?.id === first.id) left.skip();
+      if (theirs?.id === first.id) right.skip();
+    }
+    return differing;
+  } finally {
+    await Promise.all([left.close(), right.close()]);
   }
-  await Promise.all([left.close(), right.close()]);
-  return differing;
 }
 
-/** After every id. */
-const LAST = '\u{10ffff}';
+/** Of two documents the one whose id comes first in the order of a scan: by bytes, not as JavaScript compares strings. */
+function firstOf(a: Found | undefined, b: Found | undefined): Found | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  if (a.id === b.id) return a;
+  return Buffer.from(a.id).compare(Buffer.from(b.id)) < 0 ? a : b;
+}
 
 /** The documents of a generation by id, one by one; only turning a page takes waiting. */
 class Documents {

@@ -12,7 +12,6 @@ export interface Folded {
   readonly stream: string;
   /** The event that changed it first. */
   readonly since: Pick<Parked, 'position' | 'event'>;
-  readonly partition?: number | undefined;
 }
 
 /** A document, as the next fold is given it, with what is to be written of it. */
@@ -93,11 +92,8 @@ export class FoldedWriter {
   }
 
   private drafted(folded: Folded, directory: Directory): Drafted | undefined {
-    const { id, document, version, partition } = folded;
-    if (document === undefined) {
-      const write = { version, remove: id, ...(partition === undefined ? {} : { partition }) };
-      return { folded, write };
-    }
+    const { id, document, version } = folded;
+    if (document === undefined) return { folded, write: { version, remove: id } };
     try {
       const described = this.projection.describe(document, id, directory);
       const body = JSON.stringify(described.document);

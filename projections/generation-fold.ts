@@ -192,9 +192,8 @@ export class GenerationFold {
         const after = projection.fold(document, told);
         if (after === document && after !== undefined) continue;
         document = after;
-        const partition = projection.partitionOf?.(told);
         const since = folded?.since ?? { position, event };
-        folded = { id, document, version: position, stream, since, partition };
+        folded = { id, document, version: position, stream, since };
       } catch (error) {
         this.parked.add({ document: id, stream, position, event }, error);
         break;

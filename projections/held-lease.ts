@@ -1,8 +1,18 @@
 import { type Lease, type ReadStore } from '../src/kernel/read-store';
 
+/** Whoever has it keeps the live read models up to date. */
+export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
+
+/**
+ * Whoever has it builds generations, one process at a time. It lasts longer than a thread is ever busy with one step:
+ * building the indexes of a large generation.
+ */
+export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
+
 /** A lease that one owner tries to hold for as long as it works. */
 export class HeldLease {
   private lease: Lease | undefined;
+  private renewal: Promise<boolean> | undefined;
 
   constructor(
     private readonly store: ReadStore,
@@ -14,10 +24,11 @@ export class HeldLease {
 
   /** Takes or renews it, where a third of its time has passed; false while another holds it. */
   async hold(): Promise<boolean> {
-    const now = this.now();
-    if (this.lease !== undefined && this.lease.expires - now > (this.ttlMs * 2) / 3) return true;
-    this.lease = await this.store.lease(this.name, this.owner, now, this.ttlMs);
-    return this.lease !== undefined;
+    const left = (this.lease?.expires ?? 0) - this.now();
+    // More than its whole time is left of one that was taken before the clock was stepped back.
+    if (left > (this.ttlMs * 2) / 3 && left <= this.ttlMs) return true;
+    this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
+    return await this.renewal;
   }
 
   /**
@@ -34,9 +45,16 @@ export class HeldLease {
     }
   }
 
+  /** Gives it back, after a renewal that is under way: that would take it again. */
   async release(): Promise<void> {
+    await this.renewal?.catch(() => undefined);
     const { lease } = this;
     this.lease = undefined;
     if (lease !== undefined) await this.store.release(lease);
+  }
+
+  private async renew(): Promise<boolean> {
+    this.lease = await this.store.lease(this.name, this.owner, this.now(), this.ttlMs);
+    return this.lease !== undefined;
   }
 }

@@ -25,7 +25,6 @@ export const imports: Projection<StoredImport, ImportEvent> = {
   handles: ['FeedImported', 'FeedImportRefused'],
   replaces: ['FeedImported', 'FeedImportRefused'],
   idOf: ({ data }) => data.importId,
-  partitionOf: feedIdOf,
   fold: (_, event) => ({ feedId: feedIdOf(event), reported: reportedOf(event) }),
   describe: (document) => ({
     fields: { feedId: document.feedId, time: Date.parse(document.reported.time) },

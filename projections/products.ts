@@ -54,7 +54,6 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   handles: OFFER_EVENTS,
   replaces: ['ProductListed', 'ProductRevised', 'ProductDelisted'],
   idOf: offerOf,
-  partitionOf: feedIdOf,
   fold(offer, event) {
     const { data } = event;
     const modified = Date.parse(data.at);

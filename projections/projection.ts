@@ -35,8 +35,6 @@ export interface Projection<Document extends object = object, Event extends Doma
   readonly replaces?: readonly Event['type'][];
   /** The document that an event is about. */
   idOf(event: Told<Event>): string;
-  /** The partition of that document, where the collection has partitions. */
-  partitionOf?(event: Told<Event>): number;
   /** The document after an event, undefined when there is none any more; the same object when nothing changed. */
   fold(document: Document | undefined, event: Told<Event>): Document | undefined;
   describe(document: Document, id: string, directory: Directory): Described<Document>;

@@ -6,7 +6,7 @@ import { compareWithLive, type Comparison } from './compare';
 import { catchUp, fill, type OnFolded } from './fill';
 import { type GenerationFold } from './generation-fold';
 import { dropGenerations, liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease } from './held-lease';
+import { HeldLease, REBUILD_LEASE } from './held-lease';
 import { Meter, type Progress } from './meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
@@ -49,9 +49,6 @@ export class RebuildRefused extends Error {
 
 const TAKEN_OVER = 'another rebuild has taken over';
 
-const LEASE = 'rebuild';
-/** Longer than this thread is ever busy with one step: building the indexes of a large generation. */
-const LEASE_MS = 10_000;
 const POLL_MS = 200;
 /** Most times that it runs after a log that is being written. */
 const TAILS = 10;
@@ -59,7 +56,7 @@ const TAILS = 10;
 /**
  * Folds the log from its start into new generations beside the live ones, compares, and swaps them in; readers and
  * whoever projects the live ones go on meanwhile. Whatever ends it before the swap leaves the live ones as they
- * were; half-built ones are removed by the next rebuild. The generation swapped out is kept until the next one.
+ * were; half-built ones are removed by the next rebuild, or by `sweep` before. The generation swapped out is kept until the next one.
  */
 export async function rebuild(
   log: EventLog,
@@ -68,7 +65,7 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const now = options.now ?? Date.now;
-  const lease = new HeldLease(store, LEASE, options.owner, LEASE_MS, now);
+  const lease = new HeldLease(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
   await takeTurn(lease, options.signal);
   try {
     await prepareParked(store);
@@ -85,7 +82,7 @@ export async function rebuild(
 
 /** The lease of a rebuild that was killed runs out meanwhile. */
 async function takeTurn(lease: HeldLease, signal: AbortSignal | undefined): Promise<void> {
-  const patience = performance.now() + LEASE_MS + POLL_MS;
+  const patience = performance.now() + REBUILD_LEASE.ms + POLL_MS;
   while (!(await lease.hold())) {
     if (performance.now() > patience) throw new RebuildUnderWay('another rebuild is under way');
     await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });

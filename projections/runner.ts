@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Backoff } from '../src/kernel/backoff';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { lastEventUpTo } from '../src/kernel/last-event';
@@ -6,7 +7,7 @@ import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease } from './held-lease';
+import { HeldLease, PROJECTOR_LEASE } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
 import { claimStore, recordFolded } from './origin';
@@ -14,6 +15,7 @@ import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
+import { sweep } from './sweep';
 
 export interface RunnerOptions {
   /** A name that no other process has. */
@@ -32,8 +34,6 @@ export interface ProjectionStatus {
   readonly generation?: number;
   readonly checkpoint: Position;
   readonly head: Position;
-  /** Ms since it last had seen everything; 0 when it has. */
-  readonly lagMs: number;
   /** Events a second, of late. */
   readonly rate: number;
   readonly parked: number;
@@ -47,14 +47,14 @@ class DocumentsParked extends Error {
   }
 }
 
-const LEASE = 'projector';
-const LEASE_MS = 3000;
 /** How soon a lost lease, a swap and an asked for retry are noticed. */
 const WATCH_MS = 250;
 /** How often it is recorded which event was folded last. */
 const RECORD_MS = 1000;
+/** How often what rebuilds have left is removed. */
+const SWEEP_MS = 60_000;
 const BATCH = 2000;
-const BACKOFF_MS = { least: 100, most: 5000 } as const;
+const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
 /**
  * Keeps the live generations of all projections up to date: follows the log in one pass for as long as it holds
@@ -70,8 +70,6 @@ export class Runner {
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
   private readonly toldParked = new Map<number, number>();
-  private caughtUpAt: number;
-  private isCaughtUp = false;
   private isClaimed = false;
   /** The last event that was folded and written. */
   private folded: RecordedEvent | undefined;
@@ -87,8 +85,7 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.caughtUpAt = this.now();
-    this.lease = new HeldLease(store, LEASE, options.owner, LEASE_MS, this.now);
+    this.lease = new HeldLease(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
     this.meter = new Meter(this.now);
   }
 
@@ -128,7 +125,6 @@ export class Runner {
           ...(live && { generation: live.number }),
           checkpoint: live === undefined ? START : await this.store.checkpoint(targetOf(live)),
           head,
-          lagMs: this.isCaughtUp ? 0 : this.now() - this.caughtUpAt,
           rate: this.meter.rate,
           parked: fold?.parked.size ?? 0,
         };
@@ -138,19 +134,17 @@ export class Runner {
 
   private async run(onOpen: () => void): Promise<void> {
     const { signal } = this.stopping;
-    let wait: number = BACKOFF_MS.least;
+    const backoff = new Backoff(BACKOFF_MS);
     while (!signal.aborted) {
       try {
         if (await this.lease.hold()) await this.lease.during(() => this.lead(onOpen));
         else await this.standBy(onOpen);
-        wait = BACKOFF_MS.least;
+        backoff.reset();
       } catch (error) {
         if (isAbort(error)) continue;
-        this.isCaughtUp = false;
         this.failure = error;
         this.options.report?.(error);
-        await pause(wait, undefined, { signal }).catch(() => undefined);
-        wait = Math.min(wait * 2, BACKOFF_MS.most);
+        await backoff.wait(signal);
       }
     }
     await this.lease.release().catch((error: unknown) => this.options.report?.(error));
@@ -190,8 +184,6 @@ export class Runner {
         isWriting = true;
         this.meter.count(batch.events.length);
         this.tellParked();
-        this.isCaughtUp = batch.caughtUp;
-        this.caughtUpAt = this.now();
       }
     } finally {
       await pass.written();
@@ -214,9 +206,14 @@ export class Runner {
     this.options.report?.(error);
   }
 
-  /** Returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
+  /** Sweeps; returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
   private async watch(signal: AbortSignal): Promise<void> {
-    for (;;) {
+    for (let sweepAt = 0; ;) {
+      if (performance.now() >= sweepAt) {
+        const { owner, report } = this.options;
+        await sweep(this.store, this.projections, owner, this.now).catch((error: unknown) => report?.(error));
+        sweepAt = performance.now() + SWEEP_MS;
+      }
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
       this.isClaimed ||= await claimStore(this.log, this.store);

@@ -1,4 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
+import { LOG_PRAGMAS } from '../../src/engines/embedded/log/schema';
 
 /** An event's id, type, data and meta. */
 export type EventTexts = readonly [id: string, type: string, data: string, meta: string];
@@ -7,7 +8,7 @@ export type EventTexts = readonly [id: string, type: string, data: string, meta:
 const ROWS = 10;
 
 /**
- * A log as its engine lays it down, driven with SQLite alone: the same pragmas, tables, indexes and statements
+ * A log as its engine lays it down, driven with SQLite alone: its pragmas, the same tables, indexes and statements
  * (`src/engines/embedded/log/schema.ts`), in this thread.
  */
 export class BareLog {
@@ -20,11 +21,7 @@ export class BareLog {
   constructor(file: string) {
     this.database = new DatabaseSync(file, { returnArrays: true });
     this.database.exec(`
-      PRAGMA page_size = 8192;
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = FULL;
-      PRAGMA wal_autocheckpoint = 1000;
-      PRAGMA journal_size_limit = 67108864;
+      ${LOG_PRAGMAS}
       CREATE TABLE events (
         position INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, meta TEXT NOT NULL
       ) STRICT;

@@ -1,4 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
+import { GENERATION_PRAGMAS, PAGE_PRAGMA } from '../../src/engines/embedded/store/generation-file';
 
 type Row = readonly (string | number | null | Uint8Array)[];
 
@@ -23,8 +24,8 @@ export function rowsIn(file: string): Omit<Rows, 'tokens'> {
 }
 
 /**
- * A read model's tables, indexes and FTS5 index as its engine lays them down, filled with SQLite alone: the
- * same pragmas (`src/engines/embedded/store/generation-file.ts`), the same schema, taken from a file of the engine.
+ * A read model's tables, indexes and FTS5 index as its engine lays them down, filled with SQLite alone: the engine's
+ * pragmas, and its schema, taken from a file of the engine.
  */
 export class BareTables {
   private readonly database: DatabaseSyncInstance;
@@ -36,12 +37,8 @@ export class BareTables {
   constructor(file: string, schema: Schema) {
     this.database = new DatabaseSync(file);
     this.database.exec(`
-      PRAGMA page_size = 8192;
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = NORMAL;
-      PRAGMA cache_size = -32000;
-      PRAGMA wal_autocheckpoint = 4000;
-      PRAGMA journal_size_limit = 67108864;
+      ${PAGE_PRAGMA}
+      ${GENERATION_PRAGMAS}
       ${schema.tables.join(';\n')};
     `);
     this.indexes = schema.indexes;

@@ -1,4 +1,4 @@
-import { setTimeout as after } from 'node:timers/promises';
+import { Backoff } from '../kernel/backoff';
 import { type Position, START } from '../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { Directory } from './directory';
@@ -53,7 +53,7 @@ export class FollowedDirectory {
   }
 
   private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {
-    let wait: number = WAITS.first;
+    const backoff = new Backoff(WAITS);
     while (!this.signal.aborted) {
       try {
         const options = { after: this.seen, prefixes: DIRECTORY_PREFIXES, signal: this.signal };
@@ -62,15 +62,14 @@ export class FollowedDirectory {
           this.seen = batch.position;
           for (const { position, resolve } of this.waiting) if (position <= this.seen) resolve();
           if (batch.caughtUp) caughtUp();
-          wait = WAITS.first;
+          backoff.reset();
         }
         // By the signal, or because the log was closed: the pause below tells.
         throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
         if (error instanceof DamagedLog) damaged(error);
-        await after(wait, undefined, { signal: this.signal }).catch(() => undefined);
-        wait = Math.min(2 * wait, WAITS.longest);
+        await backoff.wait(this.signal);
       }
     }
   }

@@ -3,6 +3,7 @@ import {
   type Document,
   type FieldType,
   type FieldValue,
+  MOST_ID_BYTES,
   UndeclaredField,
 } from '../kernel/read-store';
 
@@ -37,8 +38,9 @@ export class Declaration {
     return field;
   }
 
-  /** Refuses a document that is not as declared, or lacks its partition. */
+  /** Refuses a document that is not as declared, lacks its partition, or has too long an id. */
   check({ id, fields }: Document): void {
+    checkId(id);
     for (const [name, value] of Object.entries(fields)) {
       const field = this.fields.get(name);
       if (field === undefined || !isOf(field.type, value))
@@ -47,6 +49,15 @@ export class Declaration {
     if (this.partition !== undefined && fields[this.partition] === undefined)
       throw new UndeclaredField(`${this.partition} of ${id} is missing`);
   }
+}
+
+/** Refuses an id that an engine could not order documents by. */
+export function checkId(id: string): void {
+  // A character takes three bytes at most.
+  if (id.length * 3 > MOST_ID_BYTES && Buffer.byteLength(id) > MOST_ID_BYTES)
+    throw new UndeclaredField(
+      `an id has ${Buffer.byteLength(id)} bytes: at most ${MOST_ID_BYTES} are allowed`,
+    );
 }
 
 /** Whether a value is one that a field of this type may have. */

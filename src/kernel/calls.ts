@@ -5,7 +5,8 @@ import { NoGeneration, UndeclaredField } from './read-store';
 
 /**
  * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and
- * results are structured clones; the errors this system knows arrive as what they were.
+ * results are structured clones; the errors this system knows arrive as what they were. What cannot be cloned
+ * fails its own call only.
  */
 type Methods = object;
 
@@ -51,8 +52,18 @@ export function serveCalls(port: MessagePort, target: Methods): void {
         (result) => ({ answer: call, result }),
         (error: unknown) => ({ answer: call, error: toSent(error) }),
       );
-    port.postMessage(answer);
+    try {
+      port.postMessage(answer);
+    } catch (error) {
+      port.postMessage(unsendable(answer, method, error));
+    }
   }
+}
+
+/** The answer in place of one that cannot be cloned: the error without its own properties, or why there is no result. */
+function unsendable({ answer, error }: Answer, method: string, cause: unknown): Answer {
+  if (error !== undefined) return { answer, error: { ...error, own: {} } };
+  return { answer, error: toSent(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
 }
 
 /**
@@ -90,9 +101,9 @@ export function callsOver<T extends Methods>(
                 return;
               }
               last += 1;
+              port.postMessage({ call: last, method, args } satisfies Call, transfer(args));
               waiting.set(last, { resolve, reject });
               port.ref();
-              port.postMessage({ call: last, method, args } satisfies Call, transfer(args));
             }),
   });
 }

@@ -25,15 +25,18 @@ export interface CollectionSpec {
 
 /** A document to be written: what is declared to look for it by, and a body that no engine looks into. */
 export interface Document {
+  /** Ids are in the order of their bytes in UTF-8, of which they have at most `MOST_ID_BYTES`. */
   readonly id: string;
   /** Only declared fields; absent ones match no condition. A partition field must be there. */
   readonly fields: Readonly<Record<string, FieldValue>>;
   readonly body: string;
 }
 
+export const MOST_ID_BYTES = 32_000;
+
 /** One document's newest state as of a log position: written or removed. */
 export type Write = { readonly version: Position } & (
-  { readonly put: Document } | { readonly remove: string; readonly partition?: number }
+  { readonly put: Document } | { readonly remove: string }
 );
 
 /** A document found. */
@@ -130,13 +133,22 @@ export interface GroupCount {
   readonly filter: Filter;
   /** A `column` field; a document without it is in no group. */
   readonly groupBy: string;
-  /** Most groups of an answer, at least one, at most 10,000; there may be fewer where documents are large. */
+  /** Most groups of an answer, at least one, at most 10,000. */
   readonly size: number;
   /** The `next` of the answer before. */
   readonly after?: string;
 }
 
-/** Some of the groups. Answers that follow one another are each of their own moment. */
+/**
+ * Bodies of an answer's groups may have so many characters together: it ends with the group that brings them beyond that,
+ * however many groups were asked for.
+ */
+export const GROUPS_CHARACTERS = 8_000_000;
+
+/**
+ * Some of the groups, in an order of the engine's own. Answers that follow one another are not of one moment, and a long
+ * one need not be either.
+ */
 export interface GroupCounts {
   /** Each with any one of its documents. */
   readonly groups: readonly { readonly count: number; readonly one: Found }[];
@@ -159,15 +171,25 @@ export interface Target {
   readonly generation?: number;
 }
 
-/** A right to do something alone, until `expires` (epoch ms). `fence` rises each time it changes hands. */
+/** A right to do something alone, until `expires` (epoch ms). */
 export interface Lease {
   readonly name: string;
   readonly owner: string;
-  readonly fence: number;
   readonly expires: number;
 }
 
-/** A document has a field that is not declared, a value of another type, or a needed one is missing. */
+/** How far apart (ms) the clocks of processes that share a store may be. */
+export const MOST_SKEW_MS = 60_000;
+
+/**
+ * Whether a lease is held at `now`. One that lasts longer than `ttl` from now, and than clocks may be apart, comes from
+ * a clock that was wrong, or was stepped back since: it is void.
+ */
+export function isHeld({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
+  return expires > now && expires <= now + ttl + MOST_SKEW_MS;
+}
+
+/** A document has a field that is not declared, a value of another type, no partition, or an id that is too long. */
 export class UndeclaredField extends Error {
   override readonly name = 'UndeclaredField';
 }
@@ -181,19 +203,32 @@ export class NoGeneration extends Error {
  * Documents folded from the log, to be looked for: disposable, since a rebuild makes them again.
  *
  * Every engine passes `test/contracts/read-store.ts`. All methods may raise `EngineUnavailable`; those with a
- * target `NoGeneration`. Queries see what was written before them (after `refresh`, where an engine needs it).
+ * target `NoGeneration`. Queries see what was written before them (after `refresh`, where an engine needs it). A
+ * generation that is not finished takes writes, `get`, `checkpoint` and `refresh`; to query it is an error.
  */
 export abstract class ReadStore {
   // Generations ---------------------------------------------------------------------------------------------
 
-  /** Makes an empty generation. Until `finish` it is filled fast: what searching needs is built there. */
+  /**
+   * Makes an empty generation. Until `finish` it is filled fast: what searching needs is built there. Who builds holds a
+   * lease: a store does not know whether anybody still does.
+   */
   abstract create(spec: CollectionSpec): Promise<Generation>;
   /** Builds what searching needs and may be called again after a crash; a finished one takes live writes well. */
   abstract finish(generation: Generation): Promise<void>;
   /** Makes a finished generation the live one, atomically: a query sees the old or the new, never both. The old one retires. */
   abstract swap(generation: Generation): Promise<void>;
-  /** Removes a generation that is not live; queries under way on it end well. */
+  /**
+   * Removes a generation that is not live; queries under way on it end well. What they need of it may stay until
+   * `sweep`.
+   */
   abstract drop(generation: Generation): Promise<void>;
+  /**
+   * Frees what dropped generations and crashes have left, as soon as no query can be under way on it; generations that
+   * there are stay, those that are being built too. May be called at any time, by several processes at once: to be
+   * called now and then.
+   */
+  abstract sweep(): Promise<void>;
   /** All there are of a collection, oldest first. */
   abstract generations(collection: string): Promise<readonly Generation[]>;
 
@@ -202,7 +237,8 @@ export abstract class ReadStore {
   /**
    * Writes a batch and, with it, how far the log has been folded. A write whose version is older than what the
    * document (or its removal) bears changes nothing; one of the same version writes the same again. The
-   * checkpoint is never ahead of the documents. `UndeclaredField` writes nothing of the batch.
+   * checkpoint is never ahead of the documents and never moves backwards: an older one changes nothing, and the
+   * documents are written all the same. `UndeclaredField` writes nothing of the batch.
    */
   abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
   /** How far the log has been folded into it: `START` for a new generation. */
@@ -226,12 +262,16 @@ export abstract class ReadStore {
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
   /**
    * Every matching document from one snapshot, by id ascending, in batches. The first batch is empty and comes before
-   * any document is read; the snapshot is held until the iteration ends. Where `samplesOf` names a `column` field, one
+   * any document is read. What is shown is of that moment until the iteration ends, but an engine need not keep the
+   * snapshot open for as long: it may copy what has not been read yet. Where `samplesOf` names a `column` field, one
    * matching document of each of its values comes before that empty batch, as `samples` of others.
    */
   abstract snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncIterable<SnapshotBatch>;
 
-  /** The documents of such a snapshot alone. */
+  /**
+   * Every document that matches, by id ascending, in batches, not of one moment: one that is written meanwhile comes at
+   * most once, as it was or as it is. All are of the generation that was meant when it began. It may take any time.
+   */
   async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
     for await (const { found } of this.snapshot(target, filter)) if (found.length > 0) yield found;
   }
@@ -239,12 +279,18 @@ export abstract class ReadStore {
   // Leases --------------------------------------------------------------------------------------------------
 
   /**
-   * Takes a lease that is free or has expired at `now`, or renews one's own: undefined when another holds it.
-   * It lasts until `now + ttl` (ms).
+   * Takes a lease that nobody holds at `now` (`isHeld`), or renews one's own: undefined when another holds it.
+   * It lasts until `now + ttl` (ms). All who ask for a lease of one name give the same `ttl`.
    */
   abstract lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined>;
-  /** Gives it back; of a lease that has gone to another meanwhile, nothing. */
+  /** Who holds it at `now`, if anybody does. */
+  abstract holder(name: string, now: number, ttl: number): Promise<string | undefined>;
+  /** Gives it back as it was given: one that was renewed or has gone to another since stays as it is. */
   abstract release(lease: Lease): Promise<void>;
 
+  /**
+   * Ends it; may be called again. What is under way is answered or raises `EngineUnavailable`, which everything that is
+   * asked later raises too, snapshots and scans under way included.
+   */
   abstract close(): Promise<void>;
 }

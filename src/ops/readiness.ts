@@ -1,4 +1,5 @@
 import { PROJECTIONS } from '../../projections/index';
+import { PROJECTOR_LEASE } from '../../projections/held-lease';
 import { shownPosition, waitForPosition } from '../../projections/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
@@ -10,6 +11,8 @@ import { parkedCount } from './parked';
 
 /** How long whoever asks is kept by an engine that does not answer (ms). */
 const LOOK_MS = 2_000;
+/** For how long read models may be behind without anybody who projects before they count as stale (s). */
+const STALE_S = 60;
 /** Looks at the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;
 
@@ -26,7 +29,8 @@ interface ReadinessParts {
 
 /**
  * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
- * engines answer. Later loads do not make it unready: searches go on meanwhile.
+ * engines answer. Later loads do not make it unready: searches go on meanwhile. Read models that nobody projects do,
+ * once they have been behind the log for a minute.
  */
 export async function readinessOf(
   { log, store }: Engines,
@@ -41,7 +45,9 @@ export async function readinessOf(
   const findHead = inTurn('the event log', () => log.head());
   const findModels = inTurn('the read store', async () => {
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
-    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store) };
+    const { name, ms } = PROJECTOR_LEASE;
+    const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
+    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store), isProjected };
   });
   /** Looked at a moment later than the read models, the log has all that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>
@@ -62,7 +68,8 @@ export async function readinessOf(
   return async () => {
     const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
     const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
-    const { shown, parked } = models.status === 'fulfilled' ? models.value : {};
+    const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
+    const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
     const waiting: Record<string, string> = {};
     if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
@@ -70,10 +77,12 @@ export async function readinessOf(
     else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
     else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
       waiting.readModels = AHEAD;
+    else if (isProjected === false && seconds !== undefined && seconds >= STALE_S)
+      waiting.readModels = `are stale: they have been behind the log for ${seconds} s, and no projector is running`;
     return {
       waiting,
       ...(parked === undefined ? {} : { parked }),
-      ...(shown === undefined || head.status === 'rejected' ? {} : { behind: behind(shown, head.value) }),
+      ...(seconds === undefined ? {} : { behind: seconds }),
       ...(projector === undefined ? {} : { projector }),
     };
   };

@@ -39,6 +39,8 @@ describe('the benchmark', () => {
       'voucher-create': 0.5,
       million: 1,
       'million unchanged': 1,
+      wal: 1,
+      'wal after': 1,
       'million memory': 1,
       'million search p99': 1,
       'million json first byte': 1,

@@ -1,9 +1,12 @@
 import { mkdirSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
+import { openFilesIn } from '../support/open-files';
 import { storeFolder, triedStore } from '../support/store-folder';
 
 const { openEmbeddedStore } = built(
@@ -42,6 +45,28 @@ test('stores in two threads or processes see what the other writes, swaps and dr
   await expect(other!.get({ ...target, generation: first.number }, ['a'])).rejects.toMatchObject({
     name: 'NoGeneration',
   });
+  await Promise.all([one!.close(), other!.close()]);
+  await remove();
+});
+
+test('generations that another store drops are let go of by threads that nobody asks any more', async () => {
+  const { directory, remove } = await storeFolder();
+  const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
+  const target = { collection: OFFERS.name };
+  const dropped = await live(other!, OFFERS);
+  await put(other!, target, generatedDocuments(400));
+  await Promise.all(Array.from({ length: 50 }, () => one!.count(target, EVERYTHING)));
+  const snapshot = one!.snapshot(target, EVERYTHING)[Symbol.asyncIterator]();
+  await snapshot.next();
+  await live(other!, OFFERS);
+  await other!.drop(dropped);
+  expect((await snapshot.next()).value).toMatchObject({ total: 400 });
+  await snapshot.return!();
+  const left = (): readonly string[] => openFilesIn(directory).filter((path) => path.endsWith('(deleted)'));
+  expect(left()).not.toEqual([]);
+  const deadline = performance.now() + 30_000;
+  while (left().length > 0 && performance.now() < deadline) await pause(20);
+  expect(left()).toEqual([]);
   await Promise.all([one!.close(), other!.close()]);
   await remove();
 });
@@ -101,12 +126,18 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
   const target = { collection: OFFERS.name };
   await live(store, OFFERS);
   await put(store, target, generatedDocuments(7));
+  // Each thread is unreferenced when it is started: that is how the test gets hold of it.
+  const started = jest.spyOn(Worker.prototype, 'unref');
   const threads = new StoreThreads(directory, 1);
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
-  // What it answers cannot be sent: that it does not survive.
   await expect(
-    threads.ask(async (one) => await (one.scan(target, EVERYTHING) as Promise<unknown>)),
+    threads.ask(async (one) => {
+      const answer = one.count(target, EVERYTHING);
+      await (started.mock.contexts[0] as Worker).terminate();
+      return await answer;
+    }),
   ).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  started.mockRestore();
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
   await threads.close();
   await store.close();

@@ -91,6 +91,27 @@ describe('health (docs/operations.md, Health)', () => {
     });
   });
 
+  it('is not ready when read models have been behind for a minute and nobody projects them', async () => {
+    await app.project();
+    let time = 0;
+    const { store } = app.engines;
+    const readiness = await readinessOf(app.engines, app.follower, { now: () => time });
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    expect(await readiness()).toMatchObject({ waiting: {}, behind: 0 });
+    time = 60_000;
+    // Of a process whose clock is an hour ahead, or was before it was stepped back.
+    await store.lease('projector', 'gone', Date.now() + 3_600_000, 3_000);
+    expect(await readiness()).toMatchObject({
+      waiting: {
+        readModels: 'are stale: they have been behind the log for 60 s, and no projector is running',
+      },
+      behind: 60,
+    });
+    await store.lease('projector', 'another', Date.now(), 60_000);
+    expect(await readiness()).toMatchObject({ waiting: {}, behind: 60 });
+  });
+
   it('counts requests that have met a bug (decisions A12)', async () => {
     const fails = async () => Promise.reject(new TypeError('a bug'));
     const loader: ProductLoader = {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { digestOf } from '../../src/products/load/fingerprints';
 import { type Held } from '../../src/products/load/held';
 import { Spool } from '../../src/products/load/spool';
+import { openFilesIn } from '../support/open-files';
 
 async function folder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'affilog-'));
@@ -61,6 +62,19 @@ describe('the spool of posted products', () => {
       expect(textBytes).toBe(products[at]!.text.length);
     }
     await spool.close();
+    expect(await readdir(path)).toEqual([]);
+  });
+
+  test('takes nothing once it is closed, and leaves no file open', async () => {
+    const path = await folder();
+    const spool = new Spool(path);
+    const { head, text, number } = product(1, 1_100_000);
+    void spool.put(head, text, number);
+    const closed = spool.close();
+    await expect(spool.put(head, text, number)).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    await closed;
+    await expect(spool.add(Buffer.alloc(1_100_000))).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    expect(openFilesIn(path)).toEqual([]);
     expect(await readdir(path)).toEqual([]);
   });
 

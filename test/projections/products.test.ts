@@ -60,7 +60,6 @@ describe('an offer', () => {
   test('is told by feed and sourceProductId (decisions P11)', () => {
     const told = { ...listed('a'), stream: 'feed-7', position: '1' };
     expect(products.idOf(told)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
-    expect(products.partitionOf?.(told)).toBe(7);
   });
 });
 

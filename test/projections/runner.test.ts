@@ -75,7 +75,6 @@ describe('the runner', () => {
         generation: expect.any(Number),
         checkpoint: head,
         head,
-        lagMs: 0,
         rate: expect.any(Number),
         parked: 0,
       })),

@@ -36,7 +36,6 @@ export class Catalogue {
 
   async create(spec: CollectionSpec): Promise<Generation> {
     const layout = new Layout(spec);
-    await this.sweep();
     const number = await this.nextNumber(spec.name);
     const index = this.names.index(spec.name, number);
     const aliases = { [this.names.generation(spec.name, number)]: {} };
@@ -87,7 +86,6 @@ export class Catalogue {
       { add: { index, alias: this.names.dropped(collection, this.now()) } },
     ]);
     this.known.clear();
-    await this.sweep();
   }
 
   async list(collection: string): Promise<readonly Generation[]> {
@@ -158,12 +156,12 @@ export class Catalogue {
     );
   }
 
-  /** Removes what was dropped long enough ago. */
-  private async sweep(): Promise<void> {
+  /** Removes what was dropped long enough ago, or as long after now: by a clock that was wrong. */
+  async sweep(): Promise<void> {
     const due = Object.entries(await this.indices(this.names.all())).filter(([, { aliases = {} }]) =>
       Object.keys(aliases).some((alias) => {
         const at = this.names.droppedAt(alias);
-        return at !== undefined && at + GRACE_MS <= this.now();
+        return at !== undefined && Math.abs(this.now() - at) >= GRACE_MS;
       }),
     );
     for (const [index] of due)

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, type TransportRequestOptions } from '@elastic/elasticsearch';
+import { Backoff } from '../../kernel/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { toFailure } from './failure';
 
@@ -14,8 +14,8 @@ export interface Patience {
   readonly fill: number;
 }
 
-/** How soon a failed request is repeated: twice as long each time. */
-const REPEAT_MS = { least: 50, most: 2_000 } as const;
+/** How soon (ms) a failed request is repeated. */
+const REPEAT_MS = { first: 50, longest: 2_000 } as const;
 
 /** One request: may be repeated, so that it must not matter whether it was carried out before. */
 export type Request<Answer> = (client: Client, options: TransportRequestOptions) => Promise<Answer>;
@@ -34,15 +34,16 @@ export class Connection {
   /** Raises `EngineUnavailable` when patience ends or the store is closed, `NoSuchIndex`, `Refused`. */
   async ask<Answer>(request: Request<Answer>, patience = this.patience.read): Promise<Answer> {
     const deadline = performance.now() + patience;
-    for (let wait: number = REPEAT_MS.least; ; wait = Math.min(2 * wait, REPEAT_MS.most)) {
+    for (const backoff = new Backoff(REPEAT_MS); ;) {
       try {
         return await this.once(request);
       } catch (error) {
-        const isWorthwhile = error instanceof EngineUnavailable && performance.now() + wait <= deadline;
+        const isWorthwhile =
+          error instanceof EngineUnavailable && performance.now() + backoff.nextMs <= deadline;
         if (!isWorthwhile || this.closing.signal.aborted) throw error;
       }
       // Closing cuts it short: the request is then refused.
-      await pause(wait, undefined, { signal: this.closing.signal }).catch(() => undefined);
+      await backoff.wait(this.closing.signal);
     }
   }
 

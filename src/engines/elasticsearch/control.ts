@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { type Lease } from '../../kernel/read-store';
+import { isHeld, type Lease } from '../../kernel/read-store';
 import { type Connection, type Request } from './connection';
 import { NoSuchIndex, Refused } from './failure';
 
@@ -33,17 +33,22 @@ export class Control {
     await this.make();
     for (;;) {
       const held = await this.read(name);
-      const { fence = 0, expires = 0, owner: holder } = held?.lease ?? {};
-      if (holder !== owner && expires > now) return undefined;
-      const lease = { name, owner, fence: holder === owner ? fence : fence + 1, expires: now + ttl };
+      if (held !== undefined && held.lease.owner !== owner && isHeld(held.lease, now, ttl)) return undefined;
+      const lease = { name, owner, expires: now + ttl };
       if (await this.replace(held, lease)) return lease;
     }
+  }
+
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    await this.make();
+    const lease = (await this.read(name))?.lease;
+    return lease !== undefined && isHeld(lease, now, ttl) ? lease.owner : undefined;
   }
 
   async release(lease: Lease): Promise<void> {
     await this.make();
     const held = await this.read(lease.name);
-    if (held?.lease.owner !== lease.owner || held.lease.fence !== lease.fence) return;
+    if (held?.lease.owner !== lease.owner || held.lease.expires !== lease.expires) return;
     // Who has changed it meanwhile has taken it, or renewed it and means to keep it.
     await this.replace(held, { ...lease, expires: 0 });
   }

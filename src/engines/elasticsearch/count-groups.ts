@@ -1,6 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type GroupCount, type GroupCounts } from '../../kernel/read-store';
+import { type Found, type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../kernel/read-store';
 import { foundOf, type Kept, type Layout, property } from './layout';
+import { nextPageSize } from './page-size';
 import { queryOf } from './query';
 import { type Place } from './search';
 
@@ -8,11 +9,20 @@ interface Bucket extends estypes.AggregationsCompositeBucket {
   readonly one: estypes.AggregationsTopHitsAggregate;
 }
 
-/** What `groupsRequest` is answered with. */
-export interface Grouped {
-  readonly groups: estypes.AggregationsMultiBucketAggregateBase<Bucket> & {
-    readonly after_key?: estypes.AggregationsCompositeAggregateKey;
-  };
+interface Grouped {
+  readonly groups: estypes.AggregationsMultiBucketAggregateBase<Bucket>;
+}
+
+type Request = Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'>;
+
+/** Searches an index or a snapshot. */
+type Ask = (request: Request) => Promise<Pick<estypes.SearchResponse<Kept, Grouped>, 'aggregations'>>;
+
+/** A group as the server knows it: `key` is where to go on after it. */
+interface Group {
+  readonly key: string;
+  readonly count: number;
+  readonly one: Found;
 }
 
 /** A page of groups, by their values ascending, each with one of its documents. */
@@ -20,47 +30,69 @@ export async function countGroups(
   { connection, alias, layout, patience }: Place,
   wanted: GroupCount,
 ): Promise<GroupCounts> {
-  const request = { index: alias, allow_partial_search_results: false, ...groupsRequest(wanted, layout) };
-  const answer = await connection.ask(
-    (client, options) => client.search<Kept, Grouped>(request, options),
-    patience,
-  );
-  return groupsOf(answer, wanted);
+  const ask: Ask = (request) =>
+    connection.ask(
+      (client, options) =>
+        client.search<Kept, Grouped>(
+          { index: alias, allow_partial_search_results: false, ...request },
+          options,
+        ),
+      patience,
+    );
+  const groups: GroupCounts['groups'][number][] = [];
+  let characters = 0;
+  let next = wanted.after;
+  // One more tells whether there is a next page.
+  for await (const page of groupPages(ask, wanted, layout, wanted.size + 1))
+    for (const { key, count, one } of page) {
+      if (groups.length === wanted.size || characters > GROUPS_CHARACTERS)
+        return { groups, ...(next === undefined ? {} : { next }) };
+      groups.push({ count, one });
+      characters += one.body.length;
+      next = key;
+    }
+  return { groups };
 }
 
-/** Asks for a page of groups; of what index or snapshot is for others to say. */
-export function groupsRequest(
-  { groupBy, filter, after, size }: GroupCount,
+/** Groups by their values ascending, `most` of them, as many at a time as their documents allow. */
+export async function* groupPages(
+  ask: Ask,
+  { groupBy, filter, after }: Omit<GroupCount, 'size'>,
   layout: Layout,
-): Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'> {
+  most = Infinity,
+): AsyncGenerator<readonly Group[]> {
   const field = property(layout.field(groupBy, 'column').name);
-  return {
-    query: queryOf(filter, layout),
-    size: 0,
-    track_total_hits: false,
-    aggs: {
-      groups: {
-        composite: {
-          size,
-          sources: [{ value: { terms: { field } } }],
-          ...(after === undefined ? {} : { after: { value: after } }),
+  let left = most;
+  let last = after;
+  for (let size = nextPageSize([]); left > 0;) {
+    const asked = Math.min(size, left);
+    const { aggregations } = await ask({
+      query: queryOf(filter, layout),
+      size: 0,
+      track_total_hits: false,
+      aggs: {
+        groups: {
+          composite: {
+            size: asked,
+            sources: [{ value: { terms: { field } } }],
+            ...(last === undefined ? {} : { after: { value: last } }),
+          },
+          aggs: { one: { top_hits: { size: 1, _source: ['id', 'version', 'body'] } } },
         },
-        aggs: { one: { top_hits: { size: 1, _source: ['id', 'version', 'body'] } } },
       },
-    },
-  };
+    });
+    const buckets = aggregations?.groups.buckets;
+    if (!Array.isArray(buckets)) throw new Error('an aggregation has been answered without its buckets');
+    const groups = buckets.flatMap(groupOf);
+    if (groups.length > 0) yield groups;
+    if (buckets.length < asked) return;
+    left -= asked;
+    last = groups.at(-1)?.key;
+    size = nextPageSize(groups.map(({ one }) => one.body));
+  }
 }
 
-/** Reads the answer. */
-export function groupsOf(
-  { aggregations }: Pick<estypes.SearchResponse<Kept, Grouped>, 'aggregations'>,
-  { size }: Pick<GroupCount, 'size'>,
-): GroupCounts {
-  const found = aggregations?.groups;
-  if (!Array.isArray(found?.buckets)) throw new Error('an aggregation has been answered without its buckets');
-  const groups = found.buckets.flatMap(({ doc_count, one }) =>
-    foundOf(one.hits.hits[0]?._source as Kept | undefined).map((kept) => ({ count: doc_count, one: kept })),
-  );
-  const next: unknown = found.after_key?.['value'];
-  return { groups, ...(found.buckets.length < size ? {} : { next: String(next) }) };
+function groupOf({ key, doc_count: count, one }: Bucket): readonly Group[] {
+  const kept = one.hits.hits[0]?._source as Kept | undefined;
+  return foundOf(kept).map((found) => ({ key: String(key['value']), count, one: found }));
 }

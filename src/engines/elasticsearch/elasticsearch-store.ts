@@ -59,6 +59,10 @@ export class ElasticsearchStore extends ReadStore {
     await this.catalogue.drop(generation);
   }
 
+  async sweep(): Promise<void> {
+    await this.catalogue.sweep();
+  }
+
   async generations(collection: string): Promise<readonly Generation[]> {
     return await this.catalogue.list(collection);
   }
@@ -82,18 +86,18 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return await this.at(target, (place) => search(place, wanted));
+    return await this.query(target, (place) => search(place, wanted));
   }
 
   async searchGroups(
     target: Target,
     wanted: GroupSearch,
   ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return await this.at(target, (place) => searchGroups(place, wanted));
+    return await this.query(target, (place) => searchGroups(place, wanted));
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return await this.at(target, async ({ alias, layout, patience }) => {
+    return await this.query(target, async ({ alias, layout, patience }) => {
       const query = queryOf(filter, layout);
       const { count } = await this.connection.ask(
         (client, options) => client.count({ index: alias, query }, options),
@@ -104,14 +108,14 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return await this.at(target, (place) => countGroups(place, wanted));
+    return await this.query(target, (place) => countGroups(place, wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     // In this order, so that the snapshot has what the checkpoint promises.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
-    const { snapshot, layout } = await this.at(target, async ({ alias, layout, patience }) => ({
+    const { snapshot, layout } = await this.query(target, async ({ alias, layout, patience }) => ({
       snapshot: await Snapshot.open(this.connection, alias, patience),
       layout,
     }));
@@ -126,12 +130,25 @@ export class ElasticsearchStore extends ReadStore {
     return await this.control.lease(name, owner, now, ttl);
   }
 
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return await this.control.holder(name, now, ttl);
+  }
+
   async release(lease: Lease): Promise<void> {
     await this.control.release(lease);
   }
 
   async close(): Promise<void> {
     await this.connection.close();
+  }
+
+  /** As `at`, on what is finished. */
+  private async query<Result>(target: Target, work: (place: Place) => Promise<Result>): Promise<Result> {
+    return await this.at(target, async (place) => {
+      const { isFinished } = await this.catalogue.find(target);
+      if (!isFinished) throw new Error('a generation is searched that is not finished');
+      return await work(place);
+    });
   }
 
   /** Works on what is meant. What fills a generation has more patience: it would have to begin anew. */

@@ -5,7 +5,6 @@ import {
   type FieldType,
   type FieldValue,
   type Found,
-  UndeclaredField,
 } from '../../kernel/read-store';
 import { type Position } from '../../kernel/event';
 import { Declaration } from '../declaration';
@@ -22,9 +21,6 @@ export interface Kept {
 export function foundOf(kept: Kept | undefined): Found[] {
   return kept === undefined ? [] : [{ id: kept.id, version: kept.version, body: kept.body }];
 }
-
-/** Bytes of an id that documents can be sorted by. */
-const LONGEST_ID = 32_000;
 
 /** Nothing but what a server without any plug-in has. Values are counted by searching: a copy of them in columns is for sorting. */
 const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
@@ -66,12 +62,6 @@ export class Layout extends Declaration {
         },
       },
     };
-  }
-
-  override check(document: Document): void {
-    super.check(document);
-    if (Buffer.byteLength(document.id) > LONGEST_ID)
-      throw new UndeclaredField(`an id has ${document.id.length} characters: too many to be sorted by`);
   }
 
   /** The text of a document as it is indexed; put together piece by piece, since much of a write's time goes here. */

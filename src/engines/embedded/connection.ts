@@ -30,7 +30,7 @@ export class Connection {
     private readonly open: () => DatabaseSyncInstance,
   ) {}
 
-  /** Does some work; when it fails, what it did not commit is rolled back. Raises `EngineUnavailable`. */
+  /** Does some work; when it fails, what it did not commit is rolled back, whatever that meets. Raises `EngineUnavailable`. */
   use<T>(work: (session: Session) => T): T {
     if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
     try {
@@ -92,11 +92,17 @@ export function openDatabase(
 }
 
 /**
- * A transaction outlives `close` until its statements are collected as garbage: the file would stay locked. So does its
- * cache, which may be long, as nothing of that is known to who collects.
+ * Closes a database, whatever state it is in. A transaction outlives `close` until its statements are collected as
+ * garbage: the file would stay locked. So does its page cache, which the collector does not know the size of. Neither
+ * step may keep the file open or hide the error that it is closed for.
  */
 function closeDatabase(database: DatabaseSyncInstance): void {
-  if (database.isTransaction) database.exec('ROLLBACK');
-  database.exec('PRAGMA shrink_memory');
-  database.close();
+  try {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    database.exec('PRAGMA shrink_memory');
+  } catch {
+    // Closing the connection rolls back too.
+  } finally {
+    database.close();
+  }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { EngineUnavailable } from '../../kernel/event-log';
 import { unavailableIfSystem } from '../../kernel/system-error';
 import { type Held, HeldBlock, readRecords } from './held';
 
@@ -18,6 +19,7 @@ export class Spool {
   private file: FileHandle | undefined;
   private readonly path: string;
   private writing: Promise<void> = Promise.resolve();
+  private isClosed = false;
 
   constructor(private readonly folder: string) {
     this.path = join(folder, `${randomUUID()}.spool`);
@@ -42,7 +44,9 @@ export class Spool {
     yield readRecords(this.block.records()).held;
   }
 
+  /** Removes the file. What still comes in is refused: parts of a body that was broken off may be late. */
   async close(): Promise<void> {
+    this.isClosed = true;
     await this.writing.catch(() => undefined);
     await this.file?.close();
     if (this.file !== undefined) await rm(this.path, { force: true });
@@ -51,6 +55,7 @@ export class Spool {
 
   /** Sends the full block to the file and goes on with another; waits for the one before. */
   private turn(): Promise<void> {
+    if (this.isClosed) return Promise.reject(new EngineUnavailable('the load was broken off'));
     const full = this.block;
     const before = this.writing;
     this.block = this.spare ?? new HeldBlock();

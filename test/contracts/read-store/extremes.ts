@@ -1,4 +1,10 @@
-import { type Document, EVERYTHING, type Filter, type Order } from '../../../src/kernel/read-store';
+import {
+  type Document,
+  EVERYTHING,
+  type Filter,
+  MOST_ID_BYTES,
+  type Order,
+} from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
@@ -69,6 +75,22 @@ export function extremes(subject: Subject): void {
     await subject.store().refresh(target);
     expect(await searched(EVERYTHING)).toEqual([IDS[0]]);
     expect(await subject.store().get(target, IDS)).toHaveLength(1);
+  });
+
+  it('ids of as many bytes as they may have, and no longer ones', async () => {
+    await live(subject.store(), OFFERS);
+    const ids = ['x'.repeat(MOST_ID_BYTES), '\u6771'.repeat(MOST_ID_BYTES / 4)];
+    await put(
+      subject.store(),
+      target,
+      ids.map((id) => documentOf(id)),
+    );
+    expect(await searched(EVERYTHING)).toEqual(ids);
+    for (const id of ['x'.repeat(MOST_ID_BYTES + 1), '\u6771'.repeat(MOST_ID_BYTES / 2)]) {
+      const write = subject.store().write(target, [{ put: documentOf(id), version: at(2) }], at(2));
+      await expect(write).rejects.toMatchObject({ name: 'UndeclaredField' });
+    }
+    expect(await subject.store().checkpoint(target)).toBe(at(1));
   });
 
   it('groups by values of any length, none of which is another, and by none', async () => {

@@ -65,6 +65,20 @@ export function generations(subject: Subject): void {
     expect((await store.generations(OFFERS.name)).map(({ state }) => state)).toEqual(['live', 'retired']);
   });
 
+  it('all of which stay when what others have left is swept, those that are being built too', async () => {
+    const store = subject.store();
+    const dropped = await store.create(OFFERS);
+    const first = await live(store, OFFERS);
+    await put(store, target, generatedDocuments(10));
+    const building = await store.create({ ...OFFERS, version: 2 });
+    await store.drop(dropped);
+    await Promise.all([store.sweep(), store.sweep()]);
+    expect(await store.generations(OFFERS.name)).toEqual([first, building]);
+    expect(await store.count(target, EVERYTHING)).toBe(10);
+    await store.write({ ...target, generation: building.number }, [], at(3));
+    expect(await store.checkpoint({ ...target, generation: building.number })).toBe(at(3));
+  });
+
   it('and refuses to swap in one that is not finished or not there, and to drop the live one', async () => {
     const store = subject.store();
     const one = await live(store, OFFERS);

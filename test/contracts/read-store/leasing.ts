@@ -1,3 +1,4 @@
+import { MOST_SKEW_MS } from '../../../src/kernel/read-store';
 import { freshForEach, type Subject } from './subject';
 
 export function leasing(subject: Subject): void {
@@ -8,19 +9,14 @@ export function leasing(subject: Subject): void {
     expect(await store.lease('projector', 'a', 1_000, 500)).toEqual({
       name: 'projector',
       owner: 'a',
-      fence: 1,
       expires: 1_500,
     });
     expect(await store.lease('projector', 'b', 1_400, 500)).toBeUndefined();
-    expect(await store.lease('projector', 'a', 1_400, 500)).toMatchObject({ fence: 1, expires: 1_900 });
+    expect(await store.lease('projector', 'a', 1_400, 500)).toMatchObject({ expires: 1_900 });
     expect(await store.lease('projector', 'b', 1_899, 500)).toBeUndefined();
-    expect(await store.lease('projector', 'b', 1_900, 500)).toMatchObject({
-      owner: 'b',
-      fence: 2,
-      expires: 2_400,
-    });
+    expect(await store.lease('projector', 'b', 1_900, 500)).toMatchObject({ owner: 'b', expires: 2_400 });
     expect(await store.lease('projector', 'a', 2_000, 500)).toBeUndefined();
-    expect(await store.lease('another', 'a', 2_000, 500)).toMatchObject({ fence: 1 });
+    expect(await store.lease('another', 'a', 2_000, 500)).toMatchObject({ owner: 'a' });
   });
 
   it('that are free once they are given back, unless they have gone to another', async () => {
@@ -28,16 +24,24 @@ export function leasing(subject: Subject): void {
     const first = await store.lease('projector', 'a', 1_000, 500);
     await store.release(first!);
     const second = await store.lease('projector', 'b', 1_001, 500);
-    expect(second).toMatchObject({ owner: 'b', fence: 2 });
+    expect(second).toMatchObject({ owner: 'b' });
     await store.release(first!);
     expect(await store.lease('projector', 'a', 1_002, 500)).toBeUndefined();
   });
 
-  it('with fencing numbers that go on after it was opened again', async () => {
+  it('that are not given back by a release from before they were renewed', async () => {
+    const store = subject.store();
+    const first = await store.lease('projector', 'a', 1_000, 500);
+    await store.lease('projector', 'a', 1_200, 500);
+    await store.release(first!);
+    expect(await store.lease('projector', 'b', 1_300, 500)).toBeUndefined();
+  });
+
+  it('that outlive the process that opened the store', async () => {
     await subject.store().lease('projector', 'a', 1_000, 500);
     await subject.reopen();
     expect(await subject.store().lease('projector', 'b', 1_100, 500)).toBeUndefined();
-    expect(await subject.store().lease('projector', 'b', 1_500, 500)).toMatchObject({ fence: 2 });
+    expect(await subject.store().lease('projector', 'b', 1_500, 500)).toMatchObject({ owner: 'b' });
   });
 
   it('to one of many that ask at once', async () => {
@@ -45,5 +49,38 @@ export function leasing(subject: Subject): void {
       subject.store().lease('projector', `owner ${n}`, 1_000, 500),
     );
     expect((await Promise.all(asked)).filter((lease) => lease !== undefined)).toHaveLength(1);
+  });
+
+  it('that clocks which differ as much as they may do not take from each other', async () => {
+    const store = subject.store();
+    await store.lease('projector', 'ahead', 1_000_000 + MOST_SKEW_MS, 500);
+    expect(await store.lease('projector', 'behind', 1_000_000, 500)).toBeUndefined();
+    expect(await store.holder('projector', 1_000_000, 500)).toBe('ahead');
+  });
+
+  it('that are void when a clock an hour ahead gave them, or was stepped back since', async () => {
+    const store = subject.store();
+    const hour = 3_600_000;
+    await store.lease('projector', 'ahead', 1_000_000 + hour, 500);
+    expect(await store.holder('projector', 1_000_000, 500)).toBeUndefined();
+    expect(await store.lease('projector', 'b', 1_000_000, 500)).toEqual({
+      name: 'projector',
+      owner: 'b',
+      expires: 1_000_500,
+    });
+    expect(await store.holder('projector', 1_000_001, 500)).toBe('b');
+    await store.lease('rebuild', 'a', hour, 500);
+    expect(await store.lease('rebuild', 'a', 1_000, 500)).toMatchObject({ owner: 'a', expires: 1_500 });
+  });
+
+  it('whose holder is known for as long as they last', async () => {
+    const store = subject.store();
+    expect(await store.holder('projector', 1_000, 500)).toBeUndefined();
+    const lease = await store.lease('projector', 'a', 1_000, 500);
+    expect(await store.holder('projector', 1_499, 500)).toBe('a');
+    expect(await store.holder('another', 1_499, 500)).toBeUndefined();
+    expect(await store.holder('projector', 1_500, 500)).toBeUndefined();
+    await store.release(lease!);
+    expect(await store.holder('projector', 1_001, 500)).toBeUndefined();
   });
 }

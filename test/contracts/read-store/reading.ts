@@ -1,5 +1,11 @@
 import { START } from '../../../src/kernel/event';
-import { EVERYTHING, type Filter, type Generation, type Target } from '../../../src/kernel/read-store';
+import {
+  EVERYTHING,
+  type Filter,
+  type Generation,
+  GROUPS_CHARACTERS,
+  type Target,
+} from '../../../src/kernel/read-store';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, LOOSE, OFFERS } from './documents';
 
@@ -59,6 +65,83 @@ export function reading(subject: Subject): void {
       { value: START },
       { value: at(3) },
     ]);
+  });
+
+  it('ends an answer of groups where their bodies become many, and says when there are no more', async () => {
+    await live(subject.store(), OFFERS);
+    const letters = 'a b c d e f g h i j k l'.split(' ');
+    const body = 'x'.repeat(GROUPS_CHARACTERS / 8);
+    await put(
+      subject.store(),
+      target,
+      letters.map((id) => ({ id, fields: { feedId: 1, groupId: id }, body })),
+    );
+    const wanted = { filter: EVERYTHING, groupBy: 'groupId' };
+    const first = await subject.store().countGroups(target, { ...wanted, size: 12 });
+    expect(first.groups).toHaveLength(9);
+    const after = first.next!;
+    const rest = await subject.store().countGroups(target, { ...wanted, size: 12, after });
+    expect(rest).toMatchObject({ groups: [{ count: 1 }, { count: 1 }, { count: 1 }] });
+    expect(rest.next).toBeUndefined();
+    expect([...first.groups, ...rest.groups].map(({ one }) => one.id).sort()).toEqual(letters);
+    const exactly = await subject.store().countGroups(target, { ...wanted, size: 3, after });
+    expect([exactly.groups.length, exactly.next]).toEqual([3, undefined]);
+  });
+
+  it('refuses to query a generation that is not finished', async () => {
+    const store = subject.store();
+    const { number } = await store.create(OFFERS);
+    const building = { ...target, generation: number };
+    const documents = generatedDocuments(3);
+    await put(store, building, documents, 5);
+    expect(await store.checkpoint(building)).toBe(at(5));
+    expect(await store.get(building, [documents[0]!.id])).toHaveLength(1);
+    const groups = { filter: EVERYTHING, groupBy: 'groupId' };
+    const queries = [
+      () => store.search(building, { ...page, filter: EVERYTHING }),
+      () => store.searchGroups(building, { ...page, ...groups, within: [], members: 1 }),
+      () => store.count(building, EVERYTHING),
+      () => store.countGroups(building, { ...groups, size: 1 }),
+      () => store.snapshot(building, EVERYTHING)[Symbol.asyncIterator]().next(),
+      () => store.scan(building, EVERYTHING)[Symbol.asyncIterator]().next(),
+    ];
+    for (const query of queries) await expect(query()).rejects.toThrow('not finished');
+  });
+
+  it('answers or refuses what is under way when it is closed, and refuses everything after', async () => {
+    const store = subject.store();
+    await live(store, OFFERS);
+    for (let from = 0; from < 3_000; from += 500)
+      await put(
+        store,
+        target,
+        generatedDocuments(500).map((document, n) => ({ ...document, id: `d${from + n}` })),
+      );
+    const unavailable = { name: 'EngineUnavailable' };
+    const underWay = [
+      store.snapshot(target, EVERYTHING)[Symbol.asyncIterator](),
+      store.scan(target, EVERYTHING)[Symbol.asyncIterator](),
+    ];
+    for (const one of underWay) await one.next();
+    const queries = Array.from({ length: 20 }, () => store.search(target, { ...page, filter: EVERYTHING }));
+    const outcomes = Promise.allSettled(queries);
+    await store.close();
+    for (const outcome of await outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject(unavailable);
+    for (const one of underWay) await expect(one.next()).rejects.toMatchObject(unavailable);
+    const asked: (() => Promise<unknown>)[] = [
+      () => store.generations(OFFERS.name),
+      () => store.create(OFFERS),
+      () => store.write(target, [], at(9)),
+      () => store.checkpoint(target),
+      () => store.get(target, ['d1']),
+      () => store.count(target, EVERYTHING),
+      () => store.snapshot(target, EVERYTHING)[Symbol.asyncIterator]().next(),
+      () => store.lease('projector', 'a', 0, 1),
+      () => store.sweep(),
+    ];
+    for (const ask of asked) await expect(ask()).rejects.toMatchObject(unavailable);
+    await store.close();
   });
 
   it.each<[string, Filter]>([

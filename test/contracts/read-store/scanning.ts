@@ -17,8 +17,8 @@ export function scanning(subject: Subject): void {
     await live(store, OFFERS);
     await put(store, target, documents);
     const seen: string[] = [];
-    for await (const batch of store.scan(target, EVERYTHING)) {
-      for (const { id, body } of batch) {
+    for await (const { found } of store.snapshot(target, EVERYTHING)) {
+      for (const { id, body } of found) {
         expect(body).toBe('before');
         seen.push(id);
       }
@@ -33,6 +33,23 @@ export function scanning(subject: Subject): void {
     }
     expect(seen).toEqual(documents.map(({ id }) => id));
     expect(await store.count(target, EVERYTHING)).toBe(documents.length + 4);
+  });
+
+  it('each document once, in order, while others are written and the generation is replaced and dropped', async () => {
+    const store = subject.store();
+    const first = await live(store, OFFERS);
+    await put(store, target, documents);
+    const seen: string[] = [];
+    for await (const batch of store.scan(target, { field: 'feedId', in: [1] })) {
+      const isFirst = seen.length === 0;
+      for (const { id } of batch) seen.push(id);
+      if (!isFirst) continue;
+      const after = documents.slice(-10).map((document) => ({ ...document, body: 'after' }));
+      await put(store, target, [...after, { ...documents[0]!, body: 'after' }], 2);
+      await live(store, OFFERS);
+      await store.drop(first);
+    }
+    expect(seen).toEqual(documents.filter(({ fields }) => fields.feedId === 1).map(({ id }) => id));
   });
 
   it('a document of each value of a column before all others, of the same snapshot', async () => {

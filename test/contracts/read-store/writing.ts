@@ -34,6 +34,19 @@ export function writing(subject: Subject): void {
     expect((await bodies()).size).toBe(2);
   });
 
+  it('never moves the checkpoint backwards, but writes the documents of such a batch', async () => {
+    await live(subject.store(), OFFERS);
+    await write([{ put: document, version: at(10) }], at(10));
+    await write([{ put: other, version: at(4) }], at(5));
+    expect(await subject.store().checkpoint(target)).toBe(at(10));
+    expect((await bodies()).size).toBe(2);
+    await subject.reopen();
+    await write([], at(9));
+    expect(await subject.store().checkpoint(target)).toBe(at(10));
+    await write([], at(11));
+    expect(await subject.store().checkpoint(target)).toBe(at(11));
+  });
+
   it('changes nothing by an older version, and the same again by an equal one', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: { ...document, body: 'new' }, version: at(10) }]);
@@ -58,7 +71,7 @@ export function writing(subject: Subject): void {
   it('does not let an older write undo a removal, also after it was opened again', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: document, version: at(1) }]);
-    await write([{ remove: document.id, version: at(5), partition: document.fields['feedId'] as number }]);
+    await write([{ remove: document.id, version: at(5) }]);
     await write([{ remove: other.id, version: at(5) }]);
     await subject.reopen();
     await write([

@@ -57,18 +57,20 @@ export const HEAD = 'SELECT coalesce(max(position), 0) FROM appends';
 export const REVISION = '(a.revision - a.position + e.position)';
 
 /**
- * Opens the log's file to append; a new one is made with its tables. What is committed is on the disk. Pages of
- * 8 KB hold several events of about 1 KB each: appends of 500 are a third faster than with the usual 4 KB.
+ * What is committed is on the disk. Pages of 8 KB hold several events of about 1 KB each: appends of 500 are a third
+ * faster than with the usual 4 KB.
  */
+export const LOG_PRAGMAS = `
+  PRAGMA page_size = 8192;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA wal_autocheckpoint = 1000;
+  PRAGMA journal_size_limit = 67108864;`;
+
+/** Opens the log's file to append; a new one is made with its tables. */
 export function openToAppend(file: string): DatabaseSyncInstance {
   return openDatabase(file, { timeout: PATIENCE, returnArrays: true }, (database) => {
-    database.exec(`
-      PRAGMA page_size = 8192;
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = FULL;
-      PRAGMA wal_autocheckpoint = 1000;
-      PRAGMA journal_size_limit = 67108864;
-    `);
+    database.exec(LOG_PRAGMAS);
     // Also when there is nothing to make: a file that may not be written is found out now.
     database.exec('BEGIN IMMEDIATE');
     if (versionOf(database) === 0 && isEmpty(database)) database.exec(TABLES);

@@ -1,12 +1,9 @@
-import { type GroupCount, type GroupCounts } from '../../../kernel/read-store';
+import { type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { and, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
 import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
-
-/** Characters of documents after which a page ends. */
-const MOST_CHARACTERS = 20_000_000;
 
 /** A page of groups, by their values ascending, each with its first row's document. */
 export function countGroups(
@@ -29,7 +26,7 @@ export function countGroups(
     let characters = 0;
     let last = '';
     for (const [value, count, ...found] of file.each(query.text, ...query.values)) {
-      if (groups.length === size || characters > MOST_CHARACTERS) return { groups, next: last };
+      if (groups.length === size || characters > GROUPS_CHARACTERS) return { groups, next: last };
       const one = foundOf(found);
       groups.push({ count: Number(count), one });
       characters += one.body.length;

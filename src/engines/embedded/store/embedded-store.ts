@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
 import {
@@ -18,25 +17,39 @@ import {
   type Target,
   type Write,
 } from '../../../kernel/read-store';
+import { releaseClosedFiles } from '../collect';
 import { countGroups } from './count-groups';
 import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
+import { resumedScan, snapshot } from './long-reads';
 import { type Registered, Registry } from './registry';
-import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
 import { type Draft, draftsOf, writeBatch } from './writer';
+
+/** How long (ms) a snapshot may last. */
+const SNAPSHOT_MS = 5_000;
+/** How soon (ms) a store that nobody asks lets go of generations that another thread or process has dropped. */
+const LOOK_MS = 5_000;
 
 /** The read store in a folder, all its work done in the calling thread. */
 export class EmbeddedStore extends ReadStore {
   private readonly registry: Registry;
   private readonly opened = new Map<number, GenerationFile>();
+  /** Connections of long reads. */
+  private readonly alones = new Set<GenerationFile>();
+  private readonly looking: NodeJS.Timeout;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
-  constructor(directory: string) {
+  /** `snapshotMs`: how long a snapshot may keep a WAL from being reused. */
+  constructor(
+    directory: string,
+    private readonly snapshotMs = SNAPSHOT_MS,
+  ) {
     super();
     this.registry = new Registry(directory);
+    this.looking = setInterval(() => this.look(), LOOK_MS).unref();
   }
 
   /** Removes what crashes have left in the folder. */
@@ -60,6 +73,10 @@ export class EmbeddedStore extends ReadStore {
   async drop(generation: Generation): Promise<void> {
     this.registry.drop(generation);
     this.forget();
+  }
+
+  async sweep(): Promise<void> {
+    this.registry.sweep();
   }
 
   async generations(collection: string): Promise<readonly Generation[]> {
@@ -119,19 +136,19 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
-    const own = this.at(target, (generation) => requireFinished(generation).again());
-    try {
-      for (const batch of snapshot(own, filter, samplesOf)) {
-        yield batch;
-        await setImmediate();
-      }
-    } finally {
-      own.close();
-    }
+    yield* this.alone(target, (own) => snapshot(own, filter, samplesOf, this.snapshotMs));
+  }
+
+  override async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
+    yield* this.alone(target, (own) => resumedScan(own, filter, this.snapshotMs));
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
     return this.registry.lease(name, owner, now, ttl);
+  }
+
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return this.registry.holder(name, now, ttl);
   }
 
   async release(lease: Lease): Promise<void> {
@@ -139,7 +156,8 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async close(): Promise<void> {
-    for (const generation of this.opened.values()) generation.close();
+    clearInterval(this.looking);
+    for (const generation of [...this.opened.values(), ...this.alones]) generation.close();
     this.opened.clear();
     this.registry.close();
   }
@@ -147,10 +165,36 @@ export class EmbeddedStore extends ReadStore {
   /** Lets go of generations that have been dropped. */
   forget(): void {
     this.registered = this.registry.all();
-    for (const [number, generation] of this.opened) {
-      if (this.registered.has(number)) continue;
+    const dropped = [...this.opened].filter(([number]) => !this.registered.has(number));
+    for (const [number, generation] of dropped) {
       generation.close();
       this.opened.delete(number);
+    }
+    if (dropped.length > 0) setImmediate(releaseClosedFiles);
+  }
+
+  private look(): void {
+    try {
+      if (this.opened.size > 0) this.forget();
+    } catch (error) {
+      // Whoever asks next is told.
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+
+  /** Reads from a connection that is open for this alone. */
+  private async *alone<Batch>(
+    target: Target,
+    read: (own: GenerationFile) => AsyncIterable<Batch>,
+  ): AsyncGenerator<Batch> {
+    const own = this.at(target, (generation) => requireFinished(generation).again());
+    this.alones.add(own);
+    try {
+      yield* read(own);
+    } finally {
+      own.close();
+      this.alones.delete(own);
+      if (own.isRemoved()) setImmediate(releaseClosedFiles);
     }
   }
 

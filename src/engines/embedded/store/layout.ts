@@ -5,7 +5,7 @@ import {
   type FieldValue,
   UndeclaredField,
 } from '../../../kernel/read-store';
-import { Declaration, type Field, isOf } from '../../declaration';
+import { checkId, Declaration, type Field, isOf } from '../../declaration';
 import { type SqlValue } from './store-file';
 import { TOKENIZER, tokensOf } from './tokens';
 
@@ -98,6 +98,7 @@ export class Layout {
    * filters that combine it with others.
    */
   row({ id, fields }: Document): Row {
+    checkId(id);
     const values: SqlValue[] = [];
     let tokens = '';
     let known = 0;

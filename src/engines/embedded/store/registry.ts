@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { type CollectionSpec, type Generation, type Lease, NoGeneration } from '../../../kernel/read-store';
+import {
+  type CollectionSpec,
+  type Generation,
+  isHeld,
+  type Lease,
+  NoGeneration,
+} from '../../../kernel/read-store';
 import { filesIn, removeFiles } from './folder';
 import { GenerationFile } from './generation-file';
 import { LAYOUT_VERSION } from './layout';
@@ -10,7 +16,7 @@ const SET_UP = `
   PRAGMA synchronous = FULL;
   CREATE TABLE IF NOT EXISTS generations (number INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL,
     state TEXT NOT NULL, spec TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS leases (name TEXT PRIMARY KEY, owner TEXT NOT NULL, fence INTEGER NOT NULL,
+  CREATE TABLE IF NOT EXISTS lease_holders (name TEXT PRIMARY KEY, owner TEXT NOT NULL,
     expires INTEGER NOT NULL) STRICT;`;
 
 /** No data version: what is known may have changed. */
@@ -96,7 +102,7 @@ export class Registry {
 
   /**
    * Forgets generations that lie in their files as this code does not expect it, and removes the files of generations
-   * that are not there: left by a crash.
+   * that are not there.
    */
   clean(): void {
     this.file.writing(() => {
@@ -105,6 +111,13 @@ export class Registry {
         this.file.execute(`DELETE FROM generations; PRAGMA user_version = ${LAYOUT_VERSION}`);
         this.seen = UNSEEN;
       }
+    });
+    this.sweep();
+  }
+
+  /** Removes the files of generations that are not there: left by a crash. */
+  sweep(): void {
+    this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
       const files = filesIn(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
       for (const name of new Set(files))
@@ -113,31 +126,36 @@ export class Registry {
   }
 
   lease(name: string, owner: string, now: number, ttl: number): Lease | undefined {
-    const row = this.file.first(
-      `INSERT INTO leases VALUES (?1, ?2, 1, ?3 + ?4)
-       ON CONFLICT DO UPDATE SET owner = ?2, expires = ?3 + ?4, fence = fence + (owner <> ?2)
-       WHERE owner = ?2 OR expires <= ?3 RETURNING fence, expires`,
-      name,
-      owner,
-      now,
-      ttl,
-    );
-    if (row === undefined) return undefined;
-    const [fence, expires] = row as [number, number];
-    return { name, owner, fence, expires };
+    const expires = now + ttl;
+    return this.file.writing(() => {
+      const held = this.leaseOf(name);
+      if (held !== undefined && held.owner !== owner && isHeld(held, now, ttl)) return undefined;
+      this.file.run('INSERT OR REPLACE INTO lease_holders VALUES (?, ?, ?)', name, owner, expires);
+      return { name, owner, expires };
+    });
   }
 
-  release({ name, owner, fence }: Lease): void {
+  holder(name: string, now: number, ttl: number): string | undefined {
+    const held = this.leaseOf(name);
+    return held !== undefined && isHeld(held, now, ttl) ? held.owner : undefined;
+  }
+
+  release({ name, owner, expires }: Lease): void {
     this.file.run(
-      'UPDATE leases SET expires = 0 WHERE name = ? AND owner = ? AND fence = ?',
+      'DELETE FROM lease_holders WHERE name = ? AND owner = ? AND expires = ?',
       name,
       owner,
-      fence,
+      expires,
     );
   }
 
   close(): void {
     this.file.close();
+  }
+
+  private leaseOf(name: string): Lease | undefined {
+    const row = this.file.first('SELECT owner, expires FROM lease_holders WHERE name = ?', name);
+    return row && { name, owner: String(row[0]), expires: Number(row[1]) };
   }
 
   private change<Result>(work: () => Result): Result {

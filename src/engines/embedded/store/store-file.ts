@@ -1,11 +1,12 @@
 import { pathToFileURL } from 'node:url';
+import { EngineUnavailable } from '../../../kernel/event-log';
 import { Connection, openDatabase } from '../connection';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
 
 /** Milliseconds that a transaction waits for another process to finish its own. */
-const PATIENCE = 5_000;
+export const PATIENCE = 5_000;
 
 /** A connection to one SQLite file of the store, for one thread: one that mends itself. */
 export class StoreFile {
@@ -26,6 +27,16 @@ export class StoreFile {
     });
   }
 
+  /** The first row of what may as well not work now; the file is opened again after a failure. */
+  attempt(sql: string): SqlRow | undefined {
+    try {
+      return this.first(sql);
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      return undefined;
+    }
+  }
+
   /** Runs a statement; the number of rows changed. */
   run(sql: string, ...values: SqlRow): number {
     return this.connection.use(({ prepared }) => prepared(sql).run(...values).changes);
@@ -41,18 +52,18 @@ export class StoreFile {
   }
 
   /** The rows one by one; the statement is not to be used again meanwhile. */
-  *each(sql: string, ...values: SqlRow): Generator<SqlRow> {
+  *each(sql: string, ...values: SqlRow): Generator<SqlRow, undefined> {
     const rows = this.connection.use(
       ({ prepared }) => prepared(sql).iterate(...values) as Iterator<SqlRow, undefined>,
     );
     try {
       for (;;) {
         const { done, value } = this.connection.use(() => rows.next());
-        if (done === true) return;
+        if (done === true) return undefined;
         yield value;
       }
     } finally {
-      rows.return?.();
+      endRows(rows);
     }
   }
 
@@ -66,8 +77,22 @@ export class StoreFile {
     return this.transaction('BEGIN IMMEDIATE', work);
   }
 
+  /** Ends a transaction that was begun by `BEGIN` and has written to temporary tables at most, if there is one. */
+  endReading(): void {
+    if (this.connection.isTransaction) this.attempt('COMMIT');
+  }
+
   close(): void {
     this.connection.close();
+  }
+
+  /** A rollback that fails closes the connection, which rolls back too: the error it is done for is the one to raise. */
+  private rollBack(): void {
+    try {
+      if (this.connection.isTransaction) this.execute('ROLLBACK');
+    } catch {
+      // The connection opens the file again when it is next used.
+    }
   }
 
   private transaction<Result>(begin: string, work: () => Result): Result {
@@ -77,8 +102,17 @@ export class StoreFile {
       this.execute('COMMIT');
       return result;
     } catch (error) {
-      if (this.connection.isTransaction) this.execute('ROLLBACK');
+      this.rollBack();
       throw error;
     }
+  }
+}
+
+/** Resets a statement; of a connection that was closed meanwhile there is nothing to reset. */
+function endRows(rows: Iterator<SqlRow, undefined>): void {
+  try {
+    rows.return?.();
+  } catch {
+    // What it was ended for is what counts.
   }
 }

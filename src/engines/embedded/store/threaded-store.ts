@@ -15,8 +15,8 @@ import { StoreThreads } from './store-threads';
 export class ThreadedStore extends EmbeddedStore {
   private readonly readers: StoreThreads;
 
-  constructor(directory: string, readers: number) {
-    super(directory);
+  constructor(directory: string, readers: number, snapshotMs?: number) {
+    super(directory, snapshotMs);
     this.readers = new StoreThreads(directory, readers);
     this.readers.start();
   }

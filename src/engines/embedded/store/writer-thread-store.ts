@@ -15,8 +15,9 @@ export class WriterThreadStore extends EmbeddedStore {
   constructor(
     directory: string,
     private readonly many = MANY,
+    snapshotMs?: number,
   ) {
-    super(directory);
+    super(directory, snapshotMs);
     this.writer = new StoreThreads(directory, 1);
   }
 

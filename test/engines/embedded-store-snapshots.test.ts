@@ -1,0 +1,104 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
+import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { OFFERS } from '../contracts/read-store/documents';
+import { scanning } from '../contracts/read-store/scanning';
+import { at, live, put, type Subject } from '../contracts/read-store/subject';
+import { storeFolder } from '../support/store-folder';
+
+const MB = 1_000_000;
+const target = { collection: OFFERS.name };
+
+let directory: string;
+let remove: () => Promise<void>;
+let store: ReadStore;
+
+/** A store whose snapshots are ended at the first opportunity. */
+async function open(): Promise<ReadStore> {
+  ({ directory, remove } = await storeFolder());
+  return (store = openEmbeddedStore({ directory, threads: false, readers: 0, snapshotMs: 0 }));
+}
+
+async function close(): Promise<void> {
+  await store.close();
+  await remove();
+}
+
+const subject: Subject = {
+  open,
+  store: () => store,
+  reopen: () => Promise.resolve(store),
+  close,
+};
+describe('a store whose snapshots are copied at once scans', () => scanning(subject));
+
+describe('the WAL of a read model', () => {
+  let name: string;
+  beforeEach(async () => {
+    const { number } = await live(await open(), OFFERS);
+    name = `${OFFERS.name}-g${number}.sqlite-wal`;
+  });
+  afterEach(close);
+
+  const walBytes = (): number => statSync(join(directory, name)).size;
+  const ids = Array.from({ length: 400 }, (_, n) => `d${String(n).padStart(3, '0')}`);
+  /** Each is at least 20 MB, and nothing of it as it was. */
+  const rewrite = async (version: number): Promise<void> => {
+    await put(
+      store,
+      target,
+      ids.map((id) => ({ id, fields: { feedId: 1, groupId: 'g' }, body: `${version} `.repeat(20_000) })),
+      version,
+    );
+    // In this thread a write lets nothing else happen: timers are due now.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+
+  it('does not grow with what is written while somebody takes a snapshot slowly, and that still shows its moment', async () => {
+    await rewrite(1);
+    const slow = store.snapshot(target, EVERYTHING)[Symbol.asyncIterator]();
+    expect((await slow.next()).value).toMatchObject({ found: [], total: 400, checkpoint: at(1) });
+    await store.write(target, [{ remove: 'd399', version: at(2) }], at(2));
+    for (let version = 3; version <= 12; version += 1) await rewrite(version);
+    expect(walBytes()).toBeLessThan(130 * MB);
+    const shown: string[] = [];
+    for (let next = await slow.next(); next.done !== true; next = await slow.next()) {
+      expect(next.value).toMatchObject({ total: 400, checkpoint: at(1) });
+      for (const found of next.value.found) {
+        expect(found.version).toBe(at(1));
+        shown.push(found.id);
+      }
+    }
+    expect(shown).toEqual(ids);
+  });
+
+  it('does not grow while somebody scans slowly', async () => {
+    await rewrite(1);
+    const slow = store.scan(target, EVERYTHING)[Symbol.asyncIterator]();
+    await slow.next();
+    for (let version = 2; version <= 12; version += 1) await rewrite(version);
+    expect(walBytes()).toBeLessThan(130 * MB);
+    let scanned = 100;
+    for (let next = await slow.next(); next.done !== true; next = await slow.next())
+      scanned += next.value.length;
+    expect(scanned).toBe(400);
+  });
+
+  it('does not grow while snapshots overlap without end', async () => {
+    await rewrite(1);
+    let ends = false;
+    const reader = async (): Promise<void> => {
+      while (!ends)
+        for await (const { found } of store.snapshot(target, EVERYTHING)) expect(found).toBeDefined();
+    };
+    const readers = Promise.all([reader(), reader(), reader()]);
+    for (let version = 2; version <= 20; version += 1) {
+      await rewrite(version);
+    }
+    const largest = walBytes();
+    ends = true;
+    await readers;
+    expect(largest).toBeLessThan(300 * MB);
+  });
+});
