@@ -12,6 +12,7 @@ import {
   type Lease,
   NoGeneration,
   type Paged,
+  type QueryOptions,
   ReadStore,
   type Search,
   type SnapshotBatch,
@@ -23,6 +24,7 @@ import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
+import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
 import { snapshot } from './scan';
 import { foundOf, search, VERSION } from './search';
@@ -34,7 +36,11 @@ export class EmbeddedStore extends ReadStore {
   private readonly opened = new Map<number, GenerationFile>();
   private registered: ReadonlyMap<number, Registered> = new Map();
 
-  constructor(directory: string) {
+  /** `clock` stops queries. */
+  constructor(
+    directory: string,
+    private readonly clock = new QueryClock(),
+  ) {
     super();
     this.registry = new Registry(directory);
   }
@@ -90,21 +96,27 @@ export class EmbeddedStore extends ReadStore {
     this.resolve(target);
   }
 
-  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
     const query = `SELECT k.id, ${VERSION}, body
       FROM json_each(?) j CROSS JOIN keys k ON k.id = j.value CROSS JOIN bodies USING (row)`;
-    return this.at(target, ({ file }) => file.all(query, JSON.stringify([...new Set(ids)])).map(foundOf));
+    const wanted = JSON.stringify([...new Set(ids)]);
+    return this.query(target, options, ({ file }) => file.all(query, wanted).map(foundOf));
   }
 
-  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return this.at(target, (generation) => search(requireFinished(generation), wanted));
+  async search(
+    target: Target,
+    wanted: Search,
+    options: QueryOptions = {},
+  ): Promise<Paged & { readonly found: readonly Found[] }> {
+    return this.query(target, options, (generation) => search(requireFinished(generation), wanted));
   }
 
   async searchGroups(
     target: Target,
     wanted: GroupSearch,
+    options: QueryOptions = {},
   ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return this.at(target, (generation) => searchGroups(requireFinished(generation), wanted));
+    return this.query(target, options, (generation) => searchGroups(requireFinished(generation), wanted));
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
@@ -154,6 +166,15 @@ export class EmbeddedStore extends ReadStore {
     }
   }
 
+  private query<Result>(
+    target: Target,
+    { timeLimit, signal }: QueryOptions,
+    work: (generation: GenerationFile) => Result,
+  ): Result {
+    signal?.throwIfAborted();
+    return this.at(target, (generation) => this.clock.run(timeLimit, () => work(generation)));
+  }
+
   /** Works on the generation meant; should it have been dropped meanwhile, on the one that is live now. */
   private at<Result>(target: Target, work: (generation: GenerationFile) => Result): Result {
     const registered = this.resolve(target);
@@ -169,7 +190,9 @@ export class EmbeddedStore extends ReadStore {
     const { number, collection } = registered;
     const known = this.opened.get(number);
     if (known !== undefined) return known;
-    const generation = new GenerationFile(this.registry.path(registered), registered.spec);
+    const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
+      clock: this.clock,
+    });
     this.opened.set(number, generation);
     generation.checkpoint();
     if (this.registry.all().has(number)) return generation;

@@ -2,7 +2,7 @@ import { type Found, type GroupSearch, type Paged } from '../../../kernel/read-s
 import { type GenerationFile } from './generation-file';
 import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { asSelected, comparedTo, selected, sorted, sortKeys } from './ordering';
+import { asSelected, comparedTo, joinsOf, selected, sorted, sortKeys, tablesOf } from './ordering';
 import { foundOf, standingOf, VERSION } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow } from './store-file';
@@ -23,8 +23,8 @@ export function searchGroups(
   const rows = file.reading(() => {
     const hits = hitsOf(generation, wanted.filter);
     if (hits === undefined) return [];
-    const within = sortKeys(wanted.within, layout, hits);
-    const order = sortKeys(wanted.order, layout, hits);
+    const within = sortKeys(wanted.within, layout, hits, 'w');
+    const order = sortKeys(wanted.order, layout, hits, 'o');
     const bests = wanted.order.map(({ by }, at) => `${by === 'least' ? 'min' : 'max'}(o${at}) AS o${at}, `);
     const named = raw(order.map((_, at) => `o${at} AS b${at}, `).join(''));
     const best = raw(order.map((_, at) => `b${at}, `).join(''));
@@ -34,11 +34,11 @@ export function searchGroups(
       after === undefined || after === null
         ? { level: raw('false'), beyond: raw('true') }
         : comparedTo(after, asSelected(order, 'o'));
-    const query = sql`${withRanges(hits)},
+    const query = sql`${withRanges(hits)}${tablesOf(within)}${tablesOf(order)},
       hits AS MATERIALIZED (
         SELECT ${selected(within, 'w')}${selected(order, 'o')}k.row AS row, k.id AS id, k.version AS version,
           k.${raw(column(layout.field(wanted.groupBy, 'column').name))} AS name
-        ${matchingRows(hits, layout)}),
+        ${matchingRows(hits, layout, sql`${joinsOf(within)}${joinsOf(order)}`)}),
       groups AS MATERIALIZED (SELECT ${raw(bests.join(''))}name FROM hits GROUP BY name),
       foremost AS MATERIALIZED (
         SELECT ${named}name, 0 AS rank FROM groups WHERE ${level}

@@ -2,7 +2,16 @@ import { type Found, type Paged, type Search, type Standing } from '../../../ker
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
 import { countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
-import { asSelected, comingAfter, selected, sorted, type SortKey, sortKeys } from './ordering';
+import {
+  asSelected,
+  comingAfter,
+  joinsOf,
+  selected,
+  sorted,
+  type SortKey,
+  sortKeys,
+  tablesOf,
+} from './ordering';
 import { isLong } from './selection';
 import { raw, type Sql, sql } from './sql';
 import { type SqlRow, type SqlValue } from './store-file';
@@ -45,8 +54,8 @@ interface Rows {
 function rowsOf(generation: GenerationFile, wanted: Search): Rows {
   const hits = hitsOf(generation, wanted.filter);
   if (hits === undefined) return { total: 0, rows: [] };
-  const keys = sortKeys(wanted.order, generation.layout, hits);
-  const all = matchingRows(hits, generation.layout);
+  const keys = sortKeys(wanted.order, generation.layout, hits, 'o');
+  const all = matchingRows(hits, generation.layout, joinsOf(keys));
   if (isLong(hits.match) && (wanted.after ?? null) === null) {
     // To count on the way is faster than to go through the list twice.
     const rows = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
@@ -78,7 +87,7 @@ function page(
       ? candidates
       : sql`SELECT * FROM (${candidates})
     WHERE ${comingAfter(after, asSelected(keys, 'o'), raw('id'))}`;
-  const query = sql`${withRanges(hits)},
+  const query = sql`${withRanges(hits)}${tablesOf(keys)},
     page AS MATERIALIZED (${told} ORDER BY ${sorted(keys, 'o')}id LIMIT ${size} OFFSET ${offset})
     SELECT id, ${raw(VERSION)}, body, total${raw(keys.map((_, at) => `, o${at}`).join(''))}
     FROM page CROSS JOIN bodies USING (row) ORDER BY ${sorted(keys, 'o')}id`;
