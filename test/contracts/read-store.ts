@@ -1,4 +1,5 @@
 import { type ReadStore } from '../../src/kernel/read-store';
+import { ending } from './read-store/ending';
 import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
 import { leasing } from './read-store/leasing';
@@ -40,6 +41,7 @@ export function readStoreContract(name: string, open: () => Promise<TriedStore>)
     describe('searches like an oracle that looks at every document', () => searching(subject));
     describe('goes through what it finds page by page', () => paging(subject));
     describe('keeps, finds and orders', () => extremes(subject));
+    describe('ends queries', () => ending(subject));
     describe('scans', () => scanning(subject));
     describe('keeps generations', () => generations(subject));
     describe('gives leases', () => leasing(subject));

@@ -9,6 +9,7 @@ import {
   type GroupSearch,
   type Lease,
   type Paged,
+  type QueryOptions,
   ReadStore,
   type Search,
   type SnapshotBatch,
@@ -77,19 +78,24 @@ export class ElasticsearchStore extends ReadStore {
     );
   }
 
-  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
-    return await this.at(target, (place) => get(place, ids));
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
+    return await this.query(target, options, (place) => get(place, ids));
   }
 
-  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return await this.at(target, (place) => search(place, wanted));
+  async search(
+    target: Target,
+    wanted: Search,
+    options: QueryOptions = {},
+  ): Promise<Paged & { readonly found: readonly Found[] }> {
+    return await this.query(target, options, (place) => search(place, wanted));
   }
 
   async searchGroups(
     target: Target,
     wanted: GroupSearch,
+    options: QueryOptions = {},
   ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return await this.at(target, (place) => searchGroups(place, wanted));
+    return await this.query(target, options, (place) => searchGroups(place, wanted));
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
@@ -132,6 +138,16 @@ export class ElasticsearchStore extends ReadStore {
 
   async close(): Promise<void> {
     await this.connection.close();
+  }
+
+  private async query<Result>(
+    target: Target,
+    options: QueryOptions,
+    work: (place: Place) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.connection.query(options, (connection) =>
+      this.at(target, (place) => work({ ...place, connection })),
+    );
   }
 
   /** Works on what is meant. What fills a generation has more patience: it would have to begin anew. */
