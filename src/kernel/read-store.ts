@@ -113,6 +113,12 @@ export interface QueryOptions {
   readonly timeLimit?: number;
   /** Once aborted, the query is dropped or stopped, and its reason is raised. */
   readonly signal?: AbortSignal;
+  /**
+   * About how many characters of bodies an answer may have, where it has more than a hundred documents. By default any
+   * number. What does not fit in is left out: `search` and `searchGroups` return the ids alone (`rest`), and leave
+   * out members of a group that is larger by itself; `get` returns the first ones, one at least, in the order of the ids.
+   */
+  readonly bodyLimit?: number;
 }
 
 export interface Search extends Page {
@@ -134,6 +140,18 @@ export interface GroupSearch extends Page {
   readonly order: readonly GroupOrder[];
   /** Most members returned of one group: the first ones. */
   readonly members: number;
+}
+
+/** A page. `rest`: ids of its last documents, which are not in `found` (`bodyLimit`). */
+export interface Results extends Paged {
+  readonly found: readonly Found[];
+  readonly rest?: readonly string[];
+}
+
+/** A page of groups. `rest`: ids of the members of its last groups, which are not in `groups` (`bodyLimit`). */
+export interface GroupResults extends Paged {
+  readonly groups: readonly (readonly Found[])[];
+  readonly rest?: readonly (readonly string[])[];
 }
 
 export interface GroupCount {
@@ -234,17 +252,9 @@ export abstract class ReadStore {
   /** The documents of these ids that are there, in no order; sees every write at once. */
   abstract get(target: Target, ids: readonly string[], options?: QueryOptions): Promise<readonly Found[]>;
   /** One page in order, and the number of all that match. */
-  abstract search(
-    target: Target,
-    search: Search,
-    options?: QueryOptions,
-  ): Promise<Paged & { readonly found: readonly Found[] }>;
+  abstract search(target: Target, search: Search, options?: QueryOptions): Promise<Results>;
   /** One page of groups, each with its first members in order, and the number of all groups. */
-  abstract searchGroups(
-    target: Target,
-    search: GroupSearch,
-    options?: QueryOptions,
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }>;
+  abstract searchGroups(target: Target, search: GroupSearch, options?: QueryOptions): Promise<GroupResults>;
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** How many of the matching documents have each value of a `column` field, so many values at a time. */
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;

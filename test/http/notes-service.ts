@@ -147,6 +147,8 @@ export async function notesApp(
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
     waitFor: async (position) => position <= '0000000000000000012',
     now: () => new Date(90_000),
+    searchTime: 5_000,
+    downloadRate: 10_000,
     onUnexpected: () => undefined,
     ...options,
   });

@@ -6,11 +6,12 @@ import {
   type Generation,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
   type Lease,
-  type Paged,
   type QueryOptions,
   ReadStore,
+  type Results,
   type Search,
   type SnapshotBatch,
   type Target,
@@ -79,23 +80,15 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return await this.query(target, options, (place) => get(place, ids));
+    return await this.query(target, options, (place) => get(place, ids, options.bodyLimit));
   }
 
-  async search(
-    target: Target,
-    wanted: Search,
-    options: QueryOptions = {},
-  ): Promise<Paged & { readonly found: readonly Found[] }> {
-    return await this.query(target, options, (place) => search(place, wanted));
+  async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return await this.query(target, options, (place) => search(place, wanted, options.bodyLimit));
   }
 
-  async searchGroups(
-    target: Target,
-    wanted: GroupSearch,
-    options: QueryOptions = {},
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return await this.query(target, options, (place) => searchGroups(place, wanted));
+  async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return await this.query(target, options, (place) => searchGroups(place, wanted, options.bodyLimit));
   }
 
   async count(target: Target, filter: Filter): Promise<number> {

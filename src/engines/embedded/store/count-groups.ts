@@ -1,8 +1,8 @@
 import { type GroupCount, type GroupCounts } from '../../../kernel/read-store';
+import { VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
 
 /** Characters of documents after which a page ends. */
@@ -28,9 +28,9 @@ export function countGroups(
     const groups: GroupCounts['groups'][number][] = [];
     let characters = 0;
     let last = '';
-    for (const [value, count, ...found] of file.each(query.text, ...query.values)) {
+    for (const [value, count, id, version, text] of file.each(query.text, ...query.values)) {
       if (groups.length === size || characters > MOST_CHARACTERS) return { groups, next: last };
-      const one = foundOf(found);
+      const one = { id: String(id), version: String(version), body: String(text) };
       groups.push({ count: Number(count), one });
       characters += one.body.length;
       last = String(value);

@@ -8,12 +8,13 @@ import {
   type Generation,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
   type Lease,
   NoGeneration,
-  type Paged,
   type QueryOptions,
   ReadStore,
+  type Results,
   type Search,
   type SnapshotBatch,
   type Target,
@@ -27,7 +28,8 @@ import { countOf, hitsOf } from './hits';
 import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
 import { snapshot } from './scan';
-import { foundOf, search, VERSION } from './search';
+import { get } from './get';
+import { search } from './search';
 import { type Draft, draftsOf, writeBatch } from './writer';
 
 /** The read store in a folder, all its work done in the calling thread. */
@@ -97,26 +99,19 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    const query = `SELECT k.id, ${VERSION}, body
-      FROM json_each(?) j CROSS JOIN keys k ON k.id = j.value CROSS JOIN bodies USING (row)`;
-    const wanted = JSON.stringify([...new Set(ids)]);
-    return this.query(target, options, ({ file }) => file.all(query, wanted).map(foundOf));
+    return this.query(target, options, (generation) => get(generation, ids, options.bodyLimit));
   }
 
-  async search(
-    target: Target,
-    wanted: Search,
-    options: QueryOptions = {},
-  ): Promise<Paged & { readonly found: readonly Found[] }> {
-    return this.query(target, options, (generation) => search(requireFinished(generation), wanted));
+  async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return this.query(target, options, (generation) =>
+      search(requireFinished(generation), wanted, options.bodyLimit),
+    );
   }
 
-  async searchGroups(
-    target: Target,
-    wanted: GroupSearch,
-    options: QueryOptions = {},
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return this.query(target, options, (generation) => searchGroups(requireFinished(generation), wanted));
+  async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return this.query(target, options, (generation) =>
+      searchGroups(requireFinished(generation), wanted, options.bodyLimit),
+    );
   }
 
   async count(target: Target, filter: Filter): Promise<number> {

@@ -1,8 +1,8 @@
 import { type Filter, type Found, type SnapshotBatch } from '../../../kernel/read-store';
+import { foundOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { foundOf, VERSION } from './search';
 import { raw, type Sql, sql } from './sql';
 import { type SqlRow, type StoreFile } from './store-file';
 
@@ -69,5 +69,5 @@ function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] 
     JSON.stringify(keys.map(([, , row]) => row)),
   );
   const byRow = new Map(bodies.map(([row, body]) => [row, body]));
-  return keys.map(([id = null, version = null, row]) => foundOf([id, version, byRow.get(row) ?? null]));
+  return keys.flatMap((key) => foundOf(key, String(byRow.get(key[2]))));
 }

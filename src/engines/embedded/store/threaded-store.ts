@@ -2,9 +2,10 @@ import {
   type Found,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
-  type Paged,
   type QueryOptions,
+  type Results,
   type Search,
   type Target,
 } from '../../../kernel/read-store';
@@ -32,11 +33,7 @@ export class ThreadedStore extends EmbeddedStore {
     return this.readers.ask((store) => store.get(target, ids, sent(options)), options);
   }
 
-  override search(
-    target: Target,
-    wanted: Search,
-    options: QueryOptions = {},
-  ): Promise<Paged & { readonly found: readonly Found[] }> {
+  override search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
     return this.readers.ask((store) => store.search(target, wanted, sent(options)), options);
   }
 
@@ -44,7 +41,7 @@ export class ThreadedStore extends EmbeddedStore {
     target: Target,
     wanted: GroupSearch,
     options: QueryOptions = {},
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
+  ): Promise<GroupResults> {
     return this.readers.ask((store) => store.searchGroups(target, wanted, sent(options)), options);
   }
 
@@ -64,6 +61,7 @@ export class ThreadedStore extends EmbeddedStore {
 }
 
 /** What of the options the thread needs; a signal cannot be sent. */
-function sent({ timeLimit }: QueryOptions): QueryOptions {
-  return timeLimit === undefined ? {} : { timeLimit };
+function sent({ signal, ...options }: QueryOptions): QueryOptions {
+  signal?.throwIfAborted();
+  return options;
 }
