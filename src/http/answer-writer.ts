@@ -45,6 +45,7 @@ async function list({ begin, details }: ListAnswer, reply: FastifyReply): Promis
   checkJsonp(view, service);
   return await inTurn(reply, async (query) => {
     const { headers = {}, pieces } = await begin({ view, query });
+    query.signal?.throwIfAborted();
     const body = view.jsonp === undefined ? pieces : calledWith(view.jsonp, pieces);
     const payload = await payloadFrom(chunksOf(body, query.signal), reply, options.downloadRate);
     reply.type(CONTENT_TYPES[view.jsonp === undefined ? view.format : 'jsonp']).headers(headers);

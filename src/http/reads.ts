@@ -33,11 +33,13 @@ export async function inTurn<Result>(
   work: (query: QueryOptions) => Promise<Result>,
 ): Promise<Result> {
   const { reads, caller, options } = admissionOf(reply.request);
+  // Closed before we listen for it: there is no event any more.
+  if (reply.request.raw.socket.destroyed || reply.raw.destroyed) throw new ClientGone();
   const gone = new AbortController();
   const { signal } = gone;
   const sent = new Promise<void>((resolve) => {
-    finished(reply.raw, () => {
-      if (!reply.raw.writableFinished) gone.abort(new ClientGone());
+    finished(reply.raw, (error) => {
+      if (error !== undefined && error !== null) gone.abort(new ClientGone());
       resolve();
     });
   });
