@@ -1,5 +1,5 @@
 import { type Position } from '../src/kernel/event';
-import { type ReadStore } from '../src/kernel/read-store';
+import { type QueryOptions, type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';
@@ -36,12 +36,14 @@ export const priceHistory: Projection<PriceHistory, OfferEvent> = {
 export async function pricesOf(
   store: ReadStore,
   offerIds: readonly string[],
+  query: QueryOptions = {},
 ): Promise<ReadonlyMap<string, readonly PriceEntry[]>> {
-  const found = await store.get({ collection: priceHistory.collection.name }, offerIds);
+  const found = await store.get({ collection: priceHistory.collection.name }, offerIds, query);
   return new Map(
     await mapInSlices(
       found,
       ({ id, body }) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const,
+      query.signal,
     ),
   );
 }

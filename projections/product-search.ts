@@ -2,9 +2,11 @@ import {
   EVERYTHING,
   type Filter,
   type GroupOrder,
+  type GroupSearch,
   type Order,
   type Page,
   type Paged,
+  type QueryOptions,
   type ReadStore,
   type Standing,
 } from '../src/kernel/read-store';
@@ -12,6 +14,7 @@ import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
+import { BODY_LIMIT, type FoundGroups, inParts } from './found-in-parts';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
@@ -73,17 +76,29 @@ export function wholeWindow(limit?: number): SearchWindow {
   return searchWindow(1, SEARCH_CAP, limit);
 }
 
-/** Offers that match, in order, and the number of all of them. */
+/** A page of products in batches, each read when it is asked for, again each time it is iterated. */
+export interface FoundProducts extends Paged {
+  /** Those of one product together. */
+  readonly groups: AsyncIterable<readonly (readonly Offer[])[]>;
+}
+
+/** Offers that match, in order, each by itself, and the number of all of them. */
 export async function searchProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<Paged & { readonly offers: readonly Offer[] }> {
-  const { found, ...paged } = await store.search(TARGET, {
-    filter: await filterOf(store, criteria),
+  query: QueryOptions = {},
+): Promise<FoundProducts> {
+  const wanted = {
+    filter: await filterOf(store, criteria, query),
     order: orderOf(criteria),
     ...criteria.window,
-  });
-  return { ...paged, offers: await mapInSlices(found, toOffer) };
+  };
+  const { found, rest, ...paged } = await store.search(TARGET, wanted, { ...query, bodyLimit: BODY_LIMIT });
+  const alone = <Of>(one: Of): readonly [Of] => [one];
+  return {
+    ...paged,
+    groups: offersIn(store, { groups: found.map(alone), rest: rest?.map(alone) ?? [] }, query),
+  };
 }
 
 /**
@@ -93,22 +108,43 @@ export async function searchProducts(
 export async function searchGroupedProducts(
   store: ReadStore,
   criteria: ProductCriteria,
-): Promise<Paged & { readonly groups: readonly (readonly Offer[])[] }> {
+  query: QueryOptions = {},
+): Promise<FoundProducts> {
   const { size } = criteria.window;
-  const { groups, ...paged } = await store.searchGroups(TARGET, {
-    filter: await filterOf(store, criteria),
+  const wanted: GroupSearch = {
+    filter: await filterOf(store, criteria, query),
     groupBy: 'groupId' satisfies ProductField,
     within: [{ field: 'price' }],
     order: groupOrderOf(criteria),
     members: Math.min(OFFERS.group, Math.floor(OFFERS.answer / Math.max(1, size))),
     ...criteria.window,
+  };
+  const {
+    groups,
+    rest = [],
+    ...paged
+  } = await store.searchGroups(TARGET, wanted, {
+    ...query,
+    bodyLimit: BODY_LIMIT,
   });
-  return { ...paged, groups: await mapInSlices(groups, (group) => group.map(toOffer)) };
+  return { ...paged, groups: offersIn(store, { groups, rest }, query) };
+}
+
+function offersIn(
+  store: ReadStore,
+  found: FoundGroups,
+  query: QueryOptions,
+): AsyncIterable<readonly (readonly Offer[])[]> {
+  async function* offers(): AsyncGenerator<readonly (readonly Offer[])[]> {
+    for await (const groups of inParts(store, TARGET, found, query))
+      yield await mapInSlices(groups, (group) => group.map(toOffer), query.signal);
+  }
+  return { [Symbol.asyncIterator]: offers };
 }
 
 const TARGET = { collection: products.collection.name };
 
-async function filterOf(store: ReadStore, criteria: ProductCriteria): Promise<Filter> {
+async function filterOf(store: ReadStore, criteria: ProductCriteria, query: QueryOptions): Promise<Filter> {
   return {
     all: [
       { field: 'feedId', in: criteria.feedIds },
@@ -120,7 +156,7 @@ async function filterOf(store: ReadStore, criteria: ProductCriteria): Promise<Fi
       ...valuesFilter('tdCategoryId', criteria.tdCategoryId),
       ...FOLDED_KEYS.flatMap((key) => valuesFilter(key, criteria[key]?.map(foldCase))),
       ...EXACT_KEYS.flatMap((key) => valuesFilter(key, criteria[key])),
-      ...(criteria.tdId === undefined ? [] : [await offersFilter(store, criteria.tdId)]),
+      ...(criteria.tdId === undefined ? [] : [await offersFilter(store, criteria.tdId, query)]),
     ],
   };
 }
@@ -142,8 +178,9 @@ function valuesFilter(field: ProductField, values: readonly string[] | undefined
 }
 
 /** Offers by their ids: a feed knows them by `sourceProductId`, which is what there is an index for. */
-async function offersFilter(store: ReadStore, ids: readonly string[]): Promise<Filter> {
-  const offers = (await store.get(TARGET, [...new Set(ids)])).map(toOffer);
+async function offersFilter(store: ReadStore, ids: readonly string[], query: QueryOptions): Promise<Filter> {
+  const found = await store.get(TARGET, [...new Set(ids)], query);
+  const offers = await mapInSlices(found, toOffer, query.signal);
   return {
     any: offers.map(({ feedId, sourceProductId }) => ({
       all: [

@@ -1,7 +1,15 @@
-import { EVERYTHING, type Filter, type Order, type ReadStore, type Search } from '../src/kernel/read-store';
+import {
+  EVERYTHING,
+  type Filter,
+  type Found,
+  type Order,
+  type QueryOptions,
+  type ReadStore,
+} from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { wordsOf } from '../src/wire/words';
+import { BODY_LIMIT, type FoundGroups, inParts } from './found-in-parts';
 import { type VoucherField, vouchers } from './vouchers';
 
 /** A listing, its keys checked and made of what the caller may see. Bounds are inclusive, times in epoch ms. */
@@ -31,33 +39,47 @@ export interface VoucherCriteria {
 const REACH = 10_000;
 
 /**
- * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`). Beyond `REACH` of them, it goes on behind
- * the last one of these.
+ * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`), in batches that are read when they are
+ * asked for. Beyond `REACH` of them, it continues behind the last one of these.
  */
 export async function listVouchers(
   store: ReadStore,
   criteria: VoucherCriteria,
-): Promise<readonly ListedVoucher[]> {
+  query: QueryOptions = {},
+): Promise<AsyncIterable<readonly ListedVoucher[]>> {
   const { size, seed } = criteria;
   const order = orderOf(criteria);
   let filter = filterOf(criteria);
   let { offset } = criteria;
   while (seed === undefined && offset + size > REACH) {
     const skipped = Math.min(offset, REACH);
-    const [last] = await search(store, { filter, order, offset: skipped - 1, size: 1 });
-    if (last === undefined) return [];
+    const { found } = await store.search(TARGET, { filter, order, offset: skipped - 1, size: 1 }, query);
+    const [last] = found.map(toVoucher);
+    if (last === undefined) return vouchersIn(store, { groups: [] }, query);
     filter = { all: [filter, behind(last)] };
     offset -= skipped;
   }
-  return await search(store, { filter, order, offset, size });
+  const { found, rest } = await store.search(
+    TARGET,
+    { filter, order, offset, size },
+    { ...query, bodyLimit: BODY_LIMIT },
+  );
+  return vouchersIn(store, { groups: found.map((one) => [one]), rest: rest?.map((id) => [id]) ?? [] }, query);
 }
 
-async function search(store: ReadStore, wanted: Search): Promise<readonly ListedVoucher[]> {
-  const { found } = await store.search({ collection: vouchers.collection.name }, wanted);
-  return await mapInSlices(found, ({ id, body }) => ({
-    id: Number(id),
-    ...(JSON.parse(body) as StoredVoucher),
-  }));
+const TARGET = { collection: vouchers.collection.name };
+
+async function* vouchersIn(
+  store: ReadStore,
+  found: FoundGroups,
+  query: QueryOptions,
+): AsyncGenerator<readonly ListedVoucher[]> {
+  for await (const groups of inParts(store, TARGET, found, query))
+    yield await mapInSlices(groups.flat(), toVoucher, query.signal);
+}
+
+function toVoucher({ id, body }: Found): ListedVoucher {
+  return { id: Number(id), ...(JSON.parse(body) as StoredVoucher) };
 }
 
 /** What comes after a voucher in the order of no seed. */

@@ -131,6 +131,8 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,
     callerOf: (hash) => follower.directory.callerOf(hash),
+    searchTime: config.searchTime,
+    downloadRate: config.downloadRate,
     waitFor,
     now,
     onUnexpected: () => (failures.unexpectedFailures += 1),

@@ -21,6 +21,8 @@ export interface Config {
   /** Bytes. */
   readonly maxBody: number;
   readonly priceHistory: 'asked' | 'always';
+  /** Milliseconds that a search may run. */
+  readonly searchTime: number;
   /** Bytes that rendered downloads may have together. */
   readonly downloadSpace: number;
   /** Bytes a second below which a client of a download is dropped. */
@@ -70,6 +72,10 @@ const size = text
   .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, but('a size such as 1048576, 500MB or 1GB'))
   .transform((value) => Number.parseInt(value, 10) * (UNITS[value.replace(/[\d ]/g, '').toUpperCase()] ?? 1));
 
+const time = text
+  .regex(/^[1-9]\d{0,6} ?m?s$/i, but('a time such as 500ms or 5s'))
+  .transform((value) => Number.parseInt(value, 10) * (/ms$/i.test(value) ? 1 : 1000));
+
 const limit = whole(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
@@ -88,6 +94,7 @@ const SHAPES = z.object({
   CLICK_URL: url,
   MAX_BODY: size,
   PRICE_HISTORY: oneOf(['asked', 'always']),
+  SEARCH_TIME: time,
   DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
   RATE_LIMIT_PRODUCTS: limit,
@@ -114,6 +121,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     clickUrl: read.CLICK_URL,
     maxBody: read.MAX_BODY,
     priceHistory: read.PRICE_HISTORY,
+    searchTime: read.SEARCH_TIME,
     downloadSpace: read.DOWNLOAD_SPACE,
     downloadRate: read.DOWNLOAD_RATE,
     rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),

@@ -56,6 +56,11 @@ export const SETTINGS = {
     says: '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
     serving: true,
   },
+  SEARCH_TIME: {
+    default: '5s',
+    says: 'Time that a search may take in the read store, such as 500ms or 5s; then it is refused.',
+    serving: true,
+  },
   DOWNLOAD_SPACE: {
     default: '10GB',
     says: 'Space on disk that downloads under way may take together.',

@@ -26,7 +26,7 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     const engines = await openEngines({
       ...config,
       threads: true,
-      readers: Math.max(1, availableParallelism() - 1),
+      readers: Math.max(2, availableParallelism()),
     });
     opened.push(() => engines.close());
     await refuseOther(engines);

@@ -7,6 +7,7 @@ import { type Format } from '../wire/format';
 import { openApiFaults } from '../wire/open-api';
 import { admit, FORMATS, KINDS } from './decorators';
 import { RateLimit } from './rate-limit';
+import { readQueue } from './reads';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
 import { viewOf } from './view';
@@ -18,6 +19,7 @@ import { viewOf } from './view';
 export class AdmissionGuard implements CanActivate {
   private readonly reflector = new Reflector();
   private readonly rateLimit: RateLimit;
+  private readonly reads = readQueue();
 
   constructor(
     private readonly options: HttpOptions,
@@ -40,7 +42,8 @@ export class AdmissionGuard implements CanActivate {
     }
     const offered = this.reflector.get<readonly Format[] | undefined>(FORMATS, context.getHandler());
     const view = viewOf(request, service, offered ?? ['json', 'xml']);
-    admit(request, { caller, service, view, options: this.options, stopping: this.stopping });
+    const { options, stopping, reads } = this;
+    admit(request, { caller, service, view, options, stopping, reads });
     return true;
   }
 

@@ -2,6 +2,7 @@ import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestj
 import { type FastifyRequest } from 'fastify';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { type OperationText } from '../wire/description';
+import { type FairQueue } from '../kernel/fair-queue';
 import { type Format } from '../wire/format';
 import { readKeys, type KeyTable } from '../wire/keys';
 import { PostedBody } from './posted-body';
@@ -17,6 +18,8 @@ export interface Admission {
   readonly options: HttpOptions;
   /** Tells of the stop of the server. */
   readonly stopping: AbortSignal;
+  /** The turns of requests that read lists. */
+  readonly reads: FairQueue;
 }
 
 const admissions = new WeakMap<object, Admission>();

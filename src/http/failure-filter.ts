@@ -1,11 +1,12 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
-import { NoGeneration } from '../kernel/read-store';
+import { NoGeneration, QueryTooLong } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/open-api';
 import { missingRoute, type Routes } from '../wire/routes';
 import { renderFailure } from './render';
+import { ClientGone } from './reads';
 import { factsOf } from './request-facts';
 import { type HttpOptions, type Service, serviceOf } from './service';
 import { failureView } from './view';
@@ -21,6 +22,11 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
+    if (error instanceof ClientGone) {
+      // Nobody reads it, but the request has to end.
+      void reply.send();
+      return;
+    }
     const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
     const failure = this.failureOf(error, request, service);
     if (reply.sent) return;
@@ -48,11 +54,18 @@ export class FailureFilter implements ExceptionFilter {
       request.log.warn({ err: error, path }, 'an engine did not answer');
       return notResponding();
     }
+    if (error instanceof QueryTooLong && service !== undefined)
+      return service.keyFaults.unusable(tooLong(error));
     const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
     this.options.onUnexpected();
     request.log.error({ err: error, path }, 'unexpected failure');
     return unexpected(`${unexpected().message} (request ${request.id})`);
   }
+}
+
+/** `docs/decisions.md#x71`. */
+function tooLong({ timeLimit }: QueryTooLong): string {
+  return `the search was stopped after ${timeLimit / 1000} s: give fewer words or values, or narrow it by other keys`;
 }
 
 function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {

@@ -1,4 +1,5 @@
-import { pipeline, Readable } from 'node:stream';
+import { type ServerResponse } from 'node:http';
+import { finished, pipeline, Readable } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
 
 interface SendOptions {
@@ -38,6 +39,12 @@ export function streamOf(
   if (!gzip) return sent;
   // Whoever ends one of the two ends the other.
   return pipeline(sent, createGzip({ level: LEVEL }), () => undefined);
+}
+
+/** Closes the connection of a client that takes fewer than `leastRate` bytes a second of an answer sent as a whole. */
+export function dropIfSlow(response: ServerResponse, bytes: number, leastRate: number): void {
+  const late = setTimeout(() => response.destroy(), PATIENCE_MS + (bytes / leastRate) * 1000);
+  finished(response, () => clearTimeout(late));
 }
 
 async function* paced(

@@ -44,6 +44,10 @@ export interface HttpOptions {
   /** Waits until reads see this position, `milliseconds` at most; false if they do not by then. */
   readonly waitFor: (position: Position, milliseconds: number) => Promise<boolean>;
   readonly now: () => Date;
+  /** Milliseconds that a search may run (`docs/decisions.md#x71`). */
+  readonly searchTime: number;
+  /** Bytes a second below which a client that takes a large answer is dropped. */
+  readonly downloadRate: number;
   /** Told of each failure that nobody expected, a bug (`docs/decisions.md#a12`). */
   readonly onUnexpected: () => void;
 }

@@ -1,7 +1,7 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
 import { Fault, Faults } from './fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from './event-log';
-import { NoGeneration, UndeclaredField } from './read-store';
+import { NoGeneration, QueryTooLong, UndeclaredField } from './read-store';
 
 /**
  * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and
@@ -119,6 +119,7 @@ const KNOWN = {
   RevisionConflict,
   UnacceptableAppend,
   NoGeneration,
+  QueryTooLong,
   UndeclaredField,
 };
 

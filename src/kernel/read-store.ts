@@ -108,6 +108,22 @@ export interface Paged {
   readonly next?: Standing;
 }
 
+/** On whose behalf a query runs, and for how long. */
+export interface QueryOptions {
+  /** Clients take turns where queries have to wait for each other; queries without one are those of one more client. */
+  readonly client?: string;
+  /** Milliseconds that the query may run, waiting aside. By default any number. */
+  readonly timeLimit?: number;
+  /** Once aborted, the query is dropped or stopped, and its reason is raised. */
+  readonly signal?: AbortSignal;
+  /**
+   * About how many characters of bodies an answer may have, where it has more than a hundred documents. By default any
+   * number. What does not fit in is left out: `search` and `searchGroups` return the ids alone (`rest`), and leave
+   * out members of a group that is larger by itself; `get` returns the first ones, one at least, in the order of the ids.
+   */
+  readonly bodyLimit?: number;
+}
+
 export interface Search extends Page {
   readonly filter: Filter;
   readonly order: readonly Order[];
@@ -127,6 +143,18 @@ export interface GroupSearch extends Page {
   readonly order: readonly GroupOrder[];
   /** Most members returned of one group: the first ones. */
   readonly members: number;
+}
+
+/** A page. `rest`: ids of its last documents, which are not in `found` (`bodyLimit`). */
+export interface Results extends Paged {
+  readonly found: readonly Found[];
+  readonly rest?: readonly string[];
+}
+
+/** A page of groups. `rest`: ids of the members of its last groups, which are not in `groups` (`bodyLimit`). */
+export interface GroupResults extends Paged {
+  readonly groups: readonly (readonly Found[])[];
+  readonly rest?: readonly (readonly string[])[];
 }
 
 export interface GroupCount {
@@ -194,6 +222,14 @@ export class UndeclaredField extends Error {
   override readonly name = 'UndeclaredField';
 }
 
+/** A query has run for longer than its `timeLimit` (ms). */
+export class QueryTooLong extends Error {
+  override readonly name = 'QueryTooLong';
+  constructor(readonly timeLimit: number) {
+    super(`the query has run for longer than ${timeLimit} ms`);
+  }
+}
+
 /** There is no such generation, or none of the collection is live. */
 export class NoGeneration extends Error {
   override readonly name = 'NoGeneration';
@@ -247,16 +283,14 @@ export abstract class ReadStore {
   abstract refresh(target: Target): Promise<void>;
 
   // Reading -------------------------------------------------------------------------------------------------
+  // Queries raise `QueryTooLong`, and the reason of their signal.
 
   /** The documents of these ids that are there, in no order; sees every write at once. */
-  abstract get(target: Target, ids: readonly string[]): Promise<readonly Found[]>;
+  abstract get(target: Target, ids: readonly string[], options?: QueryOptions): Promise<readonly Found[]>;
   /** One page in order, and the number of all that match. */
-  abstract search(target: Target, search: Search): Promise<Paged & { readonly found: readonly Found[] }>;
+  abstract search(target: Target, search: Search, options?: QueryOptions): Promise<Results>;
   /** One page of groups, each with its first members in order, and the number of all groups. */
-  abstract searchGroups(
-    target: Target,
-    search: GroupSearch,
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }>;
+  abstract searchGroups(target: Target, search: GroupSearch, options?: QueryOptions): Promise<GroupResults>;
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** How many of the matching documents have each value of a `column` field, so many values at a time. */
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;

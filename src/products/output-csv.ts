@@ -18,7 +18,7 @@ export interface CsvOptions extends CsvStyle {
   readonly customFields?: readonly string[] | undefined;
 }
 
-/** Products as lines of CSV, each ended. */
+/** Products as lines of CSV, each ended (`docs/decisions.md#p16`). */
 export interface CsvLayout {
   header(): string;
   /** A line for each offer; what is not the offer's own is the product's. */
@@ -149,12 +149,6 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
       return rows.map((row) => line(cells.map(({ cell }) => cell(row)))).join('');
     },
   };
-}
-
-/** Header and lines (`docs/decisions.md#p16`). */
-export function* csvPieces(products: Iterable<OutputProduct>, layout: CsvLayout): Generator<string> {
-  yield layout.header();
-  for (const product of products) yield layout.rows(product);
 }
 
 const NONE: Row['custom'] = new Map();

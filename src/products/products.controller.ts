@@ -4,8 +4,10 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
 import { type PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
+import { listPieces } from '../wire/list-text';
 import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
@@ -14,9 +16,7 @@ import { type Loaded } from './load/loader';
 import { productOperations as told } from './operations';
 import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
-import { csvLayout, csvPieces } from './output-csv';
-import { toJsonProduct } from './output-json';
-import { toXmlResult } from './output-xml';
+import { resultText } from './result-text';
 import { SHOWN, type Shown } from '../http/shown';
 
 /** Document 1: create, update, replace, delete and search products. */
@@ -34,21 +34,22 @@ export class ProductsController {
   @Told(told.searchProducts)
   @For('advertiser', 'publisher')
   @Offers('json', 'xml', 'csv')
-  async search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): Promise<Answer> {
+  search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): ListAnswer {
     const style = csvStyleOf(keys);
-    const { totalHits, nextCursor, products, dates, customFields } = await this.queries.search(keys, caller);
-    const { format } = keys;
-    const productHeader = { totalHits, ...(nextCursor === undefined ? {} : { nextCursor }) };
-    return new Answer(
-      {
-        json: () => ({ productHeader, products: products.map(toJsonProduct) }),
-        xml: () => toXmlResult(this.settings.vendor, productHeader, products, dates),
-        csv: () => csvPieces(products, csvLayout({ ...style, dates, customFields })),
+    return new ListAnswer(
+      async ({ view, query }) => {
+        const { products, nextCursor, ...result } = await this.queries.search(keys, caller, query);
+        const productHeader = {
+          totalHits: result.totalHits,
+          ...(nextCursor === undefined ? {} : { nextCursor }),
+        };
+        const text = resultText(view, { ...result, productHeader, style, vendor: this.settings.vendor });
+        return {
+          pieces: listPieces(text, products),
+          ...(nextCursor === undefined ? {} : { headers: { 'X-Next-Cursor': nextCursor } }),
+        };
       },
-      {
-        ...(format === undefined ? {} : { format }),
-        ...(nextCursor === undefined ? {} : { headers: { 'X-Next-Cursor': nextCursor } }),
-      },
+      { format: keys.format },
     );
   }
 

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { pricesOf } from '../../projections/price-history';
 import {
+  type FoundProducts,
   type ProductCriteria,
   searchGroupedProducts,
   searchProducts,
@@ -13,13 +14,12 @@ import { type Caller } from '../directory/organisations';
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
-import { type Paged, ReadStore } from '../kernel/read-store';
+import { type QueryOptions, ReadStore } from '../kernel/read-store';
 import { cursorOf, toCursor } from './cursor';
-import { mapInSlices } from '../kernel/slices';
 import { wordsOf } from '../wire/words';
 import { type Offer } from './offer';
 import { customFieldNames } from './output-csv';
-import { type OutputProduct, type OutputView, type Prices, toOutput } from './output';
+import { type OutputProduct, type OutputView, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/key-types';
 
@@ -44,7 +44,8 @@ export interface SearchResult {
   readonly totalHits: number;
   /** What leads to the next page, where it is asked for and there is one (`docs/decisions.md#p28`). */
   readonly nextCursor?: string;
-  readonly products: readonly OutputProduct[];
+  /** In batches, each read when it is asked for. */
+  readonly products: AsyncIterable<Iterable<OutputProduct>>;
   readonly dates: OutputView['dates'];
   /** Names of all custom fields of the whole result, asked for by `csvFlattenFields`. */
   readonly customFields?: readonly string[];
@@ -60,52 +61,64 @@ export class ProductQueries {
   ) {}
 
   /** Document 1, Search products. */
-  async search(keys: SearchKeys, caller: Caller): Promise<SearchResult> {
+  async search(keys: SearchKeys, caller: Caller, query: QueryOptions = {}): Promise<SearchResult> {
     const { directory } = this.follower;
     const criteria = criteriaOf(keys, directory, caller);
     const isGrouped = keys.groupOffersByProduct === true;
-    const { total, next, groups } = await this.find(criteria, isGrouped);
+    const { total, next, groups } = await this.find(criteria, isGrouped, query);
     const dates = keys.dateOutputFormat ?? 'epoch';
-    const pastPrices = keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory];
     const view: OutputView = {
       directory,
       caller,
       trackerUrl: this.settings.trackerUrl,
       sourceProductUrl: keys.sourceproducturl.includes(true),
       dates,
-      pastPrices,
-      ...(pastPrices === 'none' ? {} : { prices: await this.pricesOf(groups.flat()) }),
+      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
     };
-    const products = await mapInSlices(groups.filter(isSome), (group) => toOutput(group, view));
     const nextCursor = next && toCursor(keys, next);
-    const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), products, dates };
-    if (keys.csvFlattenFields !== true) return result;
-    const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped);
+    const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), dates };
+    if (keys.csvFlattenFields !== true) return { ...result, products: this.written(groups, view, query) };
+    const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped, query);
+    const names = new Set<string>();
     // What is on the page has its columns, even if it has changed since the page was found.
-    const customFields = customFieldNames([...products, ...whole.groups.flatMap(productOf)]);
-    return { ...result, customFields };
+    for await (const batch of groups) addNames(batch, names);
+    for await (const batch of whole.groups) addNames(batch, names);
+    return { ...result, products: this.written(groups, view, query), customFields: [...names].sort() };
   }
 
   private async find(
     criteria: ProductCriteria,
     isGrouped: boolean,
-  ): Promise<Paged & { readonly groups: readonly (readonly Offer[])[] }> {
-    if (isGrouped) return searchGroupedProducts(this.store, criteria);
-    const { offers, ...paged } = await searchProducts(this.store, criteria);
-    return { ...paged, groups: offers.map((offer) => [offer]) };
+    query: QueryOptions,
+  ): Promise<FoundProducts> {
+    return await (isGrouped
+      ? searchGroupedProducts(this.store, criteria, query)
+      : searchProducts(this.store, criteria, query));
   }
 
-  private async pricesOf(offers: readonly Offer[]): Promise<ReadonlyMap<string, Prices>> {
-    return await pricesOf(
-      this.store,
-      offers.map(({ id }) => id),
-    );
+  /** Products as they are answered, joined batch by batch with the directory and their prices. */
+  private async *written(
+    groups: FoundProducts['groups'],
+    view: OutputView,
+    query: QueryOptions,
+  ): AsyncGenerator<Iterable<OutputProduct>> {
+    for await (const batch of groups) {
+      const ids = batch.flat().map(({ id }) => id);
+      const prices = view.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids, query) };
+      yield joined(batch, { ...view, ...prices });
+    }
   }
 }
 
-/** The product of a group is that of its first offer. */
-function productOf([first]: readonly Offer[]): readonly Offer['product'][] {
-  return first === undefined ? [] : [first.product];
+/** One by one as they are written. */
+function* joined(groups: readonly (readonly Offer[])[], view: OutputView): Generator<OutputProduct> {
+  for (const group of groups) if (isSome(group)) yield toOutput(group, view);
+}
+
+/** Adds the names of custom fields; the product of a group is that of its first offer. */
+function addNames(groups: readonly (readonly Offer[])[], names: Set<string>): void {
+  for (const [first] of groups)
+    for (const name of first === undefined ? [] : customFieldNames([first.product])) names.add(name);
 }
 
 function isSome(group: readonly Offer[]): group is readonly [Offer, ...Offer[]] {

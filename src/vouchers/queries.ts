@@ -4,14 +4,14 @@ import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { EventLog } from '../kernel/event-log';
-import { ReadStore } from '../kernel/read-store';
-import { mapInSlices } from '../kernel/slices';
+import { type QueryOptions, ReadStore } from '../kernel/read-store';
 import { httpFaults } from '../wire/open-api';
 import { audiencesIn } from './audience';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
 import { toOutput } from './output';
+import { type ListedVoucher } from './stored-voucher';
 import { versionsOf, type VoucherVersion } from './versions';
 
 /** What of the settings the answers depend on. */
@@ -33,12 +33,18 @@ export class VoucherQueries {
     @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
   ) {}
 
-  async list(keys: ListKeys, caller: Caller, now: Date): Promise<readonly OutputVoucher[]> {
+  /** In batches, each read when it is asked for. */
+  async list(
+    keys: ListKeys,
+    caller: Caller,
+    now: Date,
+    query: QueryOptions = {},
+  ): Promise<AsyncIterable<Iterable<OutputVoucher>>> {
     const { directory } = this.follower;
     const { clickUrl } = this.settings;
-    const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }));
+    const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }), query);
     const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
-    return await mapInSlices(listed, (voucher) => toOutput(voucher, view));
+    return written(listed, (voucher) => toOutput(voucher, view));
   }
 
   /** `docs/decisions.md#v17`; raises 404 for all but the owner. */
@@ -48,6 +54,21 @@ export class VoucherQueries {
     if (program?.organisationId === caller.organisationId && found !== undefined) return found.versions;
     throw httpFaults.notFound('there is no such voucher of a program of yours');
   }
+}
+
+async function* written(
+  batches: AsyncIterable<readonly ListedVoucher[]>,
+  write: (voucher: ListedVoucher) => OutputVoucher,
+): AsyncGenerator<Iterable<OutputVoucher>> {
+  for await (const batch of batches) yield eachOf(batch, write);
+}
+
+/** One by one as they are asked for. */
+function* eachOf(
+  batch: readonly ListedVoucher[],
+  write: (voucher: ListedVoucher) => OutputVoucher,
+): Generator<OutputVoucher> {
+  for (const voucher of batch) yield write(voucher);
 }
 
 interface Asker {

@@ -5,6 +5,7 @@ import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { CLOCK, type Clock } from '../http/clock';
 import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
 import { type PostedBody } from '../http/posted-body';
 import { SHOWN, type Shown } from '../http/shown';
 import { EventLog } from '../kernel/event-log';
@@ -12,11 +13,12 @@ import { type Position } from '../kernel/event';
 import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
+import { listPieces } from '../wire/list-text';
 import { postAll } from './bulk';
 import { PostVoucher, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
-import { calendarOf, csvPieces, toXmlList, toXmlVersions } from './formats';
+import { listText, toXmlVersions } from './formats';
 import { voucherOperations as told } from './operations';
 import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
@@ -43,17 +45,15 @@ export class VouchersController {
   @Told(told.listVouchers)
   @For('advertiser', 'publisher')
   @Offers('json', 'xml', 'csv', 'ics')
-  async list(@Caller() caller: CallerOfToken, @RequestKeys(listKeys) keys: ListKeys): Promise<Answer> {
-    const vouchers = await this.queries.list(keys, caller, this.now());
-    const { format } = keys;
-    return new Answer(
-      {
-        json: () => vouchers,
-        xml: () => toXmlList(vouchers),
-        csv: () => csvPieces(vouchers),
-        ics: () => calendarOf(vouchers, this.settings.vendor),
-      },
-      format === undefined ? {} : { format },
+  list(@Caller() caller: CallerOfToken, @RequestKeys(listKeys) keys: ListKeys): ListAnswer {
+    return new ListAnswer(
+      async ({ view, query }) => ({
+        pieces: listPieces(
+          listText(view, this.settings.vendor),
+          await this.queries.list(keys, caller, this.now(), query),
+        ),
+      }),
+      { format: keys.format },
     );
   }
 

@@ -1,3 +1,5 @@
+import { type ListText } from './list-text';
+
 /** An event of a calendar; times in epoch ms, told to the second. */
 export interface CalendarEvent {
   /** The same for the same thing for ever, different from all others' in the world. */
@@ -22,30 +24,29 @@ const TIME_ZONE = [
   ['END', 'VTIMEZONE'],
 ] as const;
 
-/** An iCalendar document (RFC 5545), in pieces. */
-export function* calendarPieces(product: string, events: Iterable<CalendarEvent>): Generator<string> {
-  yield lines([
+/** An iCalendar document (RFC 5545). */
+export function calendar(product: string): ListText<CalendarEvent> {
+  const head = lines([
     ['BEGIN', 'VCALENDAR'],
     ['VERSION', '2.0'],
     ['PRODID', text(product)],
   ]);
-  let isEmpty = true;
-  for (const { uid, changed, start, end, summary, description, url } of events) {
-    isEmpty = false;
-    yield lines([
-      ['BEGIN', 'VEVENT'],
-      ['UID', text(uid)],
-      ['DTSTAMP', instant(changed)],
-      ['DTSTART', instant(start)],
-      ['DTEND', instant(end)],
-      ['SUMMARY', text(summary)],
-      ['DESCRIPTION', text(description)],
-      ['URL', url],
-      ['END', 'VEVENT'],
-    ]);
-  }
-  if (isEmpty) yield lines(TIME_ZONE);
-  yield lines([['END', 'VCALENDAR']]);
+  const foot = lines([['END', 'VCALENDAR']]);
+  return { empty: head + lines(TIME_ZONE) + foot, head, item: eventText, foot };
+}
+
+function eventText({ uid, changed, start, end, summary, description, url }: CalendarEvent): string {
+  return lines([
+    ['BEGIN', 'VEVENT'],
+    ['UID', text(uid)],
+    ['DTSTAMP', instant(changed)],
+    ['DTSTART', instant(start)],
+    ['DTEND', instant(end)],
+    ['SUMMARY', text(summary)],
+    ['DESCRIPTION', text(description)],
+    ['URL', url],
+    ['END', 'VEVENT'],
+  ]);
 }
 
 function lines(properties: readonly (readonly [name: string, value: string])[]): string {

@@ -22,16 +22,33 @@ export function isJsonpName(name: string): boolean {
   );
 }
 
+/** The comment keeps the name from being the first bytes of something that is no script. */
+const BEFORE_NAME = '/**/';
+const AFTER_RESULT = ', undefined, undefined);';
+
 /** The script of a JSONP answer (Document 1, Conventions 5), in pieces: `name(result, statusCode, message)`. */
 export function* jsonpPieces(name: string, call: JsonpCall): Generator<string> {
-  // The comment keeps the name from being the first bytes of something that is no script.
-  yield `/**/${name}(`;
+  yield `${BEFORE_NAME}${name}(`;
   if ('result' in call) {
-    for (const piece of call.result) yield inScript(piece);
-    yield ', undefined, undefined);';
+    yield* scriptPieces(call.result);
+    yield AFTER_RESULT;
   } else {
     yield `undefined, ${call.statusCode}, ${inScript(JSON.stringify(call.message))});`;
   }
+}
+
+/** The script of a JSONP answer whose result comes in pieces. */
+export async function* calledWith(
+  name: string,
+  result: AsyncIterable<Iterable<string>>,
+): AsyncGenerator<Iterable<string>> {
+  yield [BEFORE_NAME, name, '('];
+  for await (const pieces of result) yield scriptPieces(pieces);
+  yield [AFTER_RESULT];
+}
+
+function* scriptPieces(pieces: Iterable<string>): Generator<string> {
+  for (const piece of pieces) yield inScript(piece);
 }
 
 /** JSON as a script may have it: JSON may have line separators in its strings, older scripts may not. */

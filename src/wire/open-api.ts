@@ -34,6 +34,7 @@ export const httpFaultTable = {
   unsupportedType: ['415', 415, 'Sent content type not supported'],
   quotaExceeded: ['429', 429, 'Request quota exceeded'],
   serviceDown: ['500', 500, 'Service down'],
+  overloaded: ['503', 503, 'Too many requests are waiting to be answered'],
   notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
 } as const;
 

@@ -1,7 +1,9 @@
 import { type ReadStore } from '../../src/kernel/read-store';
+import { ending } from './read-store/ending';
 import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
 import { leasing } from './read-store/leasing';
+import { limited } from './read-store/limited';
 import { paging } from './read-store/paging';
 import { reading } from './read-store/reading';
 import { scanning } from './read-store/scanning';
@@ -40,6 +42,8 @@ export function readStoreContract(name: string, open: () => Promise<TriedStore>)
     describe('searches like an oracle that looks at every document', () => searching(subject));
     describe('goes through what it finds page by page', () => paging(subject));
     describe('keeps, finds and orders', () => extremes(subject));
+    describe('ends queries', () => ending(subject));
+    describe('limits the size of', () => limited(subject));
     describe('scans', () => scanning(subject));
     describe('keeps generations', () => generations(subject));
     describe('gives leases', () => leasing(subject));

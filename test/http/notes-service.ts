@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { EventEmitter } from 'node:events';
-import { Controller, Delete, Get, Module, Param, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Module, Param, Post, type Type } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { pino } from 'pino';
@@ -134,10 +134,14 @@ const CALLERS = [
 /** The application, and what it has logged. */
 export async function notesApp(
   options: Partial<HttpOptions> = {},
+  controllers: readonly Type[] = [],
 ): Promise<{ app: NestFastifyApplication; logged: string[] }> {
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => logged.push(line) });
-  const module = await Test.createTestingModule({ imports: [NotesModule] }).compile();
+  const module = await Test.createTestingModule({
+    imports: [NotesModule],
+    controllers: [...controllers],
+  }).compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));
   installHttp(app, {
     services: [notes],
@@ -147,6 +151,8 @@ export async function notesApp(
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
     waitFor: async (position) => position <= '0000000000000000012',
     now: () => new Date(90_000),
+    searchTime: 5_000,
+    downloadRate: 10_000,
     onUnexpected: () => undefined,
     ...options,
   });

@@ -4,7 +4,6 @@ import { type OutputProduct } from '../../src/products/output';
 import {
   type CsvOptions,
   csvLayout,
-  csvPieces,
   type CsvStyle,
   customFieldNames,
 } from '../../src/products/output-csv';
@@ -31,8 +30,10 @@ const offer = (changes: Partial<OutputProduct['offers'][number]> = {}): OutputPr
   ...changes,
 });
 
-const written = (products: readonly OutputProduct[], options: Partial<CsvOptions> = {}): string =>
-  [...csvPieces(products, csvLayout({ ...STYLE, dates: 'epoch', ...options }))].join('');
+const written = (products: readonly OutputProduct[], options: Partial<CsvOptions> = {}): string => {
+  const { header, rows } = csvLayout({ ...STYLE, dates: 'epoch', ...options });
+  return [header(), ...products.map(rows)].join('');
+};
 
 /** The rows as a strict parser reads them, by the names of the columns. */
 function rowsOf(csv: string, { separators, embrace }: CsvStyle = STYLE): Record<string, string>[] {

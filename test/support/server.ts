@@ -146,11 +146,14 @@ export const NETWORK = {
   mappings: [],
 };
 
-/** A data folder that knows `NETWORK`. */
-export async function folderWithNetwork(environment: Readonly<Record<string, string>> = {}): Promise<string> {
+/** A data folder that knows a network. */
+export async function folderWithNetwork(
+  environment: Readonly<Record<string, string>> = {},
+  network: object = NETWORK,
+): Promise<string> {
   const folder = await temporaryFolder();
   const file = join(folder, 'network.json');
-  await writeFile(file, JSON.stringify(NETWORK));
+  await writeFile(file, JSON.stringify(network));
   const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder, ...environment });
   const { code, stderr } = imported;
   if (code !== 0) throw new Error(`the network was not imported: ${stderr}`);

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type Client, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { Backoff } from '../../kernel/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { type QueryOptions, QueryTooLong } from '../../kernel/read-store';
 import { toFailure } from './failure';
 
 /** How long (ms) trouble is waited out before it is raised. */
@@ -24,11 +25,47 @@ export type Request<Answer> = (client: Client, options: TransportRequestOptions)
 export class Connection {
   private readonly closing = new AbortController();
 
+  /** `lasting`: the connection that this one is a query of. */
   constructor(
     private readonly client: Client,
     readonly patience: Patience,
+    readonly lasting?: Connection,
   ) {
     setMaxListeners(0, this.closing.signal);
+  }
+
+  /**
+   * Runs a query over a connection of its own, which is closed when the query has taken too long, is cancelled, or the
+   * store is closed. The server stops a search whose connection is closed. Raises `QueryTooLong`, the reason of the
+   * signal.
+   */
+  async query<Result>(
+    { signal, timeLimit }: QueryOptions,
+    work: (connection: Connection) => Promise<Result>,
+  ): Promise<Result> {
+    signal?.throwIfAborted();
+    const own = new Connection(this.client, this.patience, this);
+    const end = (): void => own.closing.abort();
+    let isLate = false;
+    const late =
+      timeLimit === undefined
+        ? undefined
+        : setTimeout(() => {
+            isLate = true;
+            end();
+          }, timeLimit);
+    const signals = [this.closing.signal, ...(signal === undefined ? [] : [signal])];
+    for (const one of signals) one.addEventListener('abort', end, { once: true });
+    try {
+      return await work(own);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (isLate && timeLimit !== undefined) throw new QueryTooLong(timeLimit);
+      throw error;
+    } finally {
+      clearTimeout(late);
+      for (const one of signals) one.removeEventListener('abort', end);
+    }
   }
 
   /** Raises `EngineUnavailable` when patience ends or the store is closed, `NoSuchIndex`, `Refused`. */

@@ -6,10 +6,12 @@ import {
   type Generation,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
   type Lease,
-  type Paged,
+  type QueryOptions,
   ReadStore,
+  type Results,
   type Search,
   type SnapshotBatch,
   type Target,
@@ -81,23 +83,26 @@ export class ElasticsearchStore extends ReadStore {
     );
   }
 
-  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
-    return await this.at(target, (place) => get(place, ids));
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
+    return await this.query(target, options, (place) => get(place, ids, options.bodyLimit));
   }
 
-  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return await this.query(target, (place) => search(place, wanted));
+  async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return await this.query(target, options, async (place) => {
+      await this.requireFinished(target);
+      return await search(place, wanted, options.bodyLimit);
+    });
   }
 
-  async searchGroups(
-    target: Target,
-    wanted: GroupSearch,
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return await this.query(target, (place) => searchGroups(place, wanted));
+  async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return await this.query(target, options, async (place) => {
+      await this.requireFinished(target);
+      return await searchGroups(place, wanted, options.bodyLimit);
+    });
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return await this.query(target, async ({ alias, layout, patience }) => {
+    return await this.atFinished(target, async ({ alias, layout, patience }) => {
       const query = queryOf(filter, layout);
       const { count } = await this.connection.ask(
         (client, options) => client.count({ index: alias, query }, options),
@@ -108,14 +113,14 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return await this.query(target, (place) => countGroups(place, wanted));
+    return await this.atFinished(target, (place) => countGroups(place, wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     // In this order, so that the snapshot has what the checkpoint promises.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
-    const { snapshot, layout } = await this.query(target, async ({ alias, layout, patience }) => ({
+    const { snapshot, layout } = await this.atFinished(target, async ({ alias, layout, patience }) => ({
       snapshot: await Snapshot.open(this.connection, alias, patience),
       layout,
     }));
@@ -142,13 +147,28 @@ export class ElasticsearchStore extends ReadStore {
     await this.connection.close();
   }
 
+  /** As `at`, within limits. */
+  private async query<Result>(
+    target: Target,
+    options: QueryOptions,
+    work: (place: Place) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.connection.query(options, (connection) =>
+      this.at(target, (place) => work({ ...place, connection })),
+    );
+  }
+
   /** As `at`, on what is finished. */
-  private async query<Result>(target: Target, work: (place: Place) => Promise<Result>): Promise<Result> {
+  private async atFinished<Result>(target: Target, work: (place: Place) => Promise<Result>): Promise<Result> {
     return await this.at(target, async (place) => {
-      const { isFinished } = await this.catalogue.find(target);
-      if (!isFinished) throw new Error('a generation is searched that is not finished');
+      await this.requireFinished(target);
       return await work(place);
     });
+  }
+
+  private async requireFinished(target: Target): Promise<void> {
+    const { isFinished } = await this.catalogue.find(target);
+    if (!isFinished) throw new Error('a generation is searched that is not finished');
   }
 
   /** Works on what is meant. What fills a generation has more patience: it would have to begin anew. */

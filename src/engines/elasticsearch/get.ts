@@ -4,16 +4,24 @@ import { foundOf, type Kept } from './layout';
 import { type Place } from './search';
 import { nameOf } from './tokens';
 
-/** Documents asked for in one request. */
-const AT_ONCE = 1_000;
+/** Documents asked for in one request, where they may be large and where they are known not to be. */
+const AT_ONCE = { limited: 100, any: 1_000 } as const;
 
 /** The documents of these ids that are there, whether they have been refreshed or not. */
-export async function get(place: Place, ids: readonly string[]): Promise<readonly Found[]> {
+export async function get(
+  place: Place,
+  ids: readonly string[],
+  bodyLimit?: number,
+): Promise<readonly Found[]> {
   const names = [...new Set(ids.map(nameOf))];
+  const size = bodyLimit === undefined ? AT_ONCE.any : AT_ONCE.limited;
   const found: Found[] = [];
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const kept = await entries(place, names.slice(from, from + AT_ONCE));
-    found.push(...kept.filter((entry) => 'id' in entry).flatMap(foundOf));
+  let characters = 0;
+  for (let from = 0; from < names.length && characters < (bodyLimit ?? Infinity); from += size) {
+    const kept = await entries(place, names.slice(from, from + size));
+    const some = kept.filter((entry) => 'id' in entry).flatMap(foundOf);
+    found.push(...some);
+    for (const { body } of some) characters += body.length;
   }
   return found;
 }

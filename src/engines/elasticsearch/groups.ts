@@ -1,8 +1,8 @@
-import { type Found, type GroupOrder, type GroupSearch, type Paged } from '../../kernel/read-store';
-import { foundOf, type Kept, property } from './layout';
+import { type GroupOrder, type GroupResults, type GroupSearch } from '../../kernel/read-store';
+import { foundOf, property } from './layout';
 import { queryOf } from './query';
 import { compareRanks, PageOf, type Rank, type Ranked, Ranks } from './ranks';
-import { type Place } from './search';
+import { isLarge, type Place } from './search';
 import { Snapshot } from './snapshot';
 
 /** What a group is ordered by. */
@@ -10,6 +10,7 @@ interface Group {
   readonly name: string;
   readonly best: (number | undefined)[];
   first: Rank;
+  size: number;
 }
 
 /**
@@ -21,7 +22,8 @@ interface Group {
 export async function searchGroups(
   { connection, alias, layout, patience }: Place,
   wanted: GroupSearch,
-): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
+  bodyLimit?: number,
+): Promise<GroupResults> {
   const { filter, groupBy, within, order, members } = wanted;
   const group = layout.field(groupBy, 'column').name;
   const query = queryOf(filter, layout);
@@ -34,9 +36,10 @@ export async function searchGroups(
       const keys = ranked.keys.slice(within.length);
       const known = groups.get(ranked.group);
       if (known === undefined) {
-        groups.set(ranked.group, { name: ranked.group, best: keys, first: ranked });
+        groups.set(ranked.group, { name: ranked.group, best: keys, first: ranked, size: 1 });
         continue;
       }
+      known.size += 1;
       for (const [at, key] of order.entries()) known.best[at] = better(key, known.best[at], keys[at]);
       if (inGroup(ranked, known.first) < 0) known.first = ranked;
     }
@@ -44,22 +47,22 @@ export async function searchGroups(
     const inOrder = new PageOf(wanted, compareRanks(order), rankOf);
     for (const one of groups.values()) inOrder.add(one);
     const { page, next } = inOrder.end();
-    const found = new Map<string, Ranked<Kept>[]>(page.map(({ name }) => [name, []]));
-    if (page.length > 0) {
-      query.bool.filter.push({ terms: { [property(group)]: page.map(({ name }) => name) } });
-      for await (const ranked of new Ranks(within, layout, group).whole(snapshot, query))
-        found.get(ranked.group)?.push(ranked);
-    }
-    return {
-      total: groups.size,
-      groups: [...found.values()].map((list) =>
-        list
-          .sort(inGroup)
-          .slice(0, members)
-          .flatMap(({ source }) => foundOf(source)),
-      ),
-      ...(next === undefined ? {} : { next }),
+    const paged = { total: groups.size, ...(next === undefined ? {} : { next }) };
+    if (page.length === 0) return { ...paged, groups: [] };
+    query.bool.filter.push({ terms: { [property(group)]: page.map(({ name }) => name) } });
+    const ranks = new Ranks(within, layout, group);
+    const membersOf = async <Source>(all: AsyncIterable<Ranked<Source>>): Promise<Ranked<Source>[][]> => {
+      const found = new Map<string, Ranked<Source>[]>(page.map(({ name }) => [name, []]));
+      for await (const ranked of all) found.get(ranked.group)?.push(ranked);
+      return [...found.values()].map((list) => list.sort(inGroup).slice(0, members));
     };
+    const size = page.reduce((sum, one) => sum + Math.min(one.size, members), 0);
+    if (isLarge({ size }, bodyLimit)) {
+      const rest = await membersOf(ranks.keys(snapshot, query));
+      return { ...paged, groups: [], rest: rest.map((list) => list.map(({ id }) => id.toString())) };
+    }
+    const whole = await membersOf(ranks.whole(snapshot, query));
+    return { ...paged, groups: whole.map((list) => list.flatMap(({ source }) => foundOf(source))) };
   } finally {
     await snapshot.close();
   }

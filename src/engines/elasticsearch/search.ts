@@ -1,12 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import {
-  type Found,
-  type Order,
-  type Page,
-  type Paged,
-  type Search,
-  type Standing,
-} from '../../kernel/read-store';
+import { type Order, type Page, type Results, type Search, type Standing } from '../../kernel/read-store';
 import { type Connection } from './connection';
 import { foundOf, ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';
@@ -25,13 +18,10 @@ export interface Place {
 }
 
 /** One page in order, and the number of all that match. */
-export async function search(
-  place: Place,
-  wanted: Search,
-): Promise<Paged & { readonly found: readonly Found[] }> {
+export async function search(place: Place, wanted: Search, bodyLimit?: number): Promise<Results> {
   const { order, filter, offset, after } = wanted;
   const { layout, connection, alias, patience } = place;
-  if (!isSortable(order)) return await searchAll(place, wanted);
+  if (!isSortable(order)) return await searchAll(place, wanted, bodyLimit);
   const score = new Score(order.filter(isMatches), layout);
   const size = sizeOf(wanted);
   const request: estypes.SearchRequest = {
@@ -40,6 +30,7 @@ export async function search(
     sort: sortOf(order, layout),
     from: offset,
     size,
+    ...(isLarge(wanted, bodyLimit) ? { _source: ['id'] } : {}),
     ...(after === undefined || after === null ? {} : { search_after: sortValues(after, order, score) }),
     track_total_hits: true,
     allow_partial_search_results: false,
@@ -48,10 +39,21 @@ export async function search(
   const { hits } = await connection.ask((client, options) => client.search<Kept>(request, options), patience);
   // Without a hit the list is left out of the answer.
   const rows = (hits.hits as typeof hits.hits | undefined) ?? [];
-  const found = rows.slice(0, wanted.size).flatMap(({ _source }) => foundOf(_source));
+  const kept = rows.slice(0, wanted.size).flatMap(({ _source }) => _source ?? []);
+  const shown = isLarge(wanted, bodyLimit)
+    ? { found: [], rest: kept.map(({ id }) => id) }
+    : { found: kept.flatMap(foundOf) };
   const last = rows[wanted.size - 1]?.sort;
   const hasNext = after !== undefined && rows.length === size && last !== undefined;
-  return { total: totalOf(hits), found, ...(hasNext ? { next: standingOf(last, order, score) } : {}) };
+  return { total: totalOf(hits), ...shown, ...(hasNext ? { next: standingOf(last, order, score) } : {}) };
+}
+
+/** Documents of a page that are read at once, however large they are. */
+const FEW = 100;
+
+/** Whether a page may have more than it may bring along: how large documents are is not known before they are read. */
+export function isLarge({ size }: { readonly size: number }, bodyLimit: number | undefined): boolean {
+  return bodyLimit !== undefined && size > FEW;
 }
 
 /** One more than is wanted tells whether there is a next page. */
@@ -126,13 +128,14 @@ function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombina
 async function searchAll(
   { connection, alias, layout, patience }: Place,
   wanted: Search,
-): Promise<Paged & { readonly found: readonly Found[] }> {
-  const { filter, order, offset, after } = wanted;
+  bodyLimit: number | undefined,
+): Promise<Results> {
+  const { filter, order, offset } = wanted;
   const snapshot = await Snapshot.open(connection, alias, patience);
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);
-    if (after === undefined && offset > 0) {
+    if (wanted.after === undefined && offset > 0) {
       // Beyond the end there is nothing to be sorted.
       const total = await snapshot.count(query);
       if (offset >= total) return { total, found: [] };
@@ -144,6 +147,9 @@ async function searchAll(
       total += 1;
     }
     const { page, next } = inOrder.end();
+    const after = next === undefined ? {} : { next };
+    if (isLarge(wanted, bodyLimit))
+      return { total, found: [], rest: page.map(({ id }) => id.toString()), ...after };
     const asked = queryOf({ all: [] }, layout);
     asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
     const found: Ranked<Kept>[] = [];
@@ -151,7 +157,7 @@ async function searchAll(
     return {
       total,
       found: found.sort(compareRanks(order)).flatMap(({ source }) => foundOf(source)),
-      ...(next === undefined ? {} : { next }),
+      ...after,
     };
   } finally {
     await snapshot.close();

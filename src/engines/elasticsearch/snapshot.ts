@@ -47,8 +47,8 @@ export class Snapshot {
   }
 
   async close(): Promise<void> {
-    // The server forgets it by itself when this fails.
-    await this.connection
+    // The server forgets it by itself when this fails. A query that was ended early cannot close it any more.
+    await (this.connection.lasting ?? this.connection)
       .ask((client, options) => client.closePointInTime({ id: this.id }, options), 0)
       .catch(() => undefined);
   }

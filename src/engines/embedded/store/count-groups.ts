@@ -1,8 +1,8 @@
 import { type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../../kernel/read-store';
+import { documentOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
 
 /** A page of groups, by their values ascending, each with its first row's document. */
@@ -27,7 +27,7 @@ export function countGroups(
     let last = '';
     for (const [value, count, ...found] of file.each(query.text, ...query.values)) {
       if (groups.length === size || characters > GROUPS_CHARACTERS) return { groups, next: last };
-      const one = foundOf(found);
+      const one = documentOf(found);
       groups.push({ count: Number(count), one });
       characters += one.body.length;
       last = String(value);

@@ -7,11 +7,13 @@ import {
   type Generation,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
   type Lease,
   NoGeneration,
-  type Paged,
+  type QueryOptions,
   ReadStore,
+  type Results,
   type Search,
   type SnapshotBatch,
   type Target,
@@ -23,9 +25,11 @@ import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
+import { get } from './get';
 import { resumedScan, snapshot } from './long-reads';
+import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
-import { foundOf, search, VERSION } from './search';
+import { search } from './search';
 import { type Draft, draftsOf, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
@@ -42,12 +46,17 @@ export class EmbeddedStore extends ReadStore {
   private readonly looking: NodeJS.Timeout;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
-  /** `snapshotMs`: how long a snapshot may keep a WAL from being reused. */
+  private readonly clock: QueryClock;
+  private readonly snapshotMs: number;
+
+  /** `clock` stops queries; `snapshotMs`: how long a snapshot may keep a WAL from being reused. */
   constructor(
     directory: string,
-    private readonly snapshotMs = SNAPSHOT_MS,
+    options: { readonly clock?: QueryClock | undefined; readonly snapshotMs?: number | undefined } = {},
   ) {
     super();
+    this.clock = options.clock ?? new QueryClock();
+    this.snapshotMs = options.snapshotMs ?? SNAPSHOT_MS;
     this.registry = new Registry(directory);
     this.looking = setInterval(() => this.look(), LOOK_MS).unref();
   }
@@ -107,21 +116,20 @@ export class EmbeddedStore extends ReadStore {
     this.resolve(target);
   }
 
-  async get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
-    const query = `SELECT k.id, ${VERSION}, body
-      FROM json_each(?) j CROSS JOIN keys k ON k.id = j.value CROSS JOIN bodies USING (row)`;
-    return this.at(target, ({ file }) => file.all(query, JSON.stringify([...new Set(ids)])).map(foundOf));
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
+    return this.query(target, options, (generation) => get(generation, ids, options.bodyLimit));
   }
 
-  async search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return this.at(target, (generation) => search(requireFinished(generation), wanted));
+  async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return this.query(target, options, (generation) =>
+      search(requireFinished(generation), wanted, options.bodyLimit),
+    );
   }
 
-  async searchGroups(
-    target: Target,
-    wanted: GroupSearch,
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return this.at(target, (generation) => searchGroups(requireFinished(generation), wanted));
+  async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return this.query(target, options, (generation) =>
+      searchGroups(requireFinished(generation), wanted, options.bodyLimit),
+    );
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
@@ -198,6 +206,15 @@ export class EmbeddedStore extends ReadStore {
     }
   }
 
+  private query<Result>(
+    target: Target,
+    { timeLimit, signal }: QueryOptions,
+    work: (generation: GenerationFile) => Result,
+  ): Result {
+    signal?.throwIfAborted();
+    return this.at(target, (generation) => this.clock.run(timeLimit, () => work(generation)));
+  }
+
   /** Works on the generation meant; should it have been dropped meanwhile, on the one that is live now. */
   private at<Result>(target: Target, work: (generation: GenerationFile) => Result): Result {
     const registered = this.resolve(target);
@@ -213,7 +230,9 @@ export class EmbeddedStore extends ReadStore {
     const { number, collection } = registered;
     const known = this.opened.get(number);
     if (known !== undefined) return known;
-    const generation = new GenerationFile(this.registry.path(registered), registered.spec);
+    const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
+      clock: this.clock,
+    });
     this.opened.set(number, generation);
     generation.checkpoint();
     if (this.registry.all().has(number)) return generation;

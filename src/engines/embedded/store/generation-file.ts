@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { START, type Position } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { Layout } from './layout';
+import { type QueryClock } from './query-clock';
 import { PATIENCE, StoreFile } from './store-file';
 
 /** Disposable, so no commit waits for the disk: after a power cut it may be some commits behind, never torn. */
@@ -28,10 +29,10 @@ export class GenerationFile {
   constructor(
     private readonly path: string,
     private readonly spec: CollectionSpec,
-    setUp = GENERATION_PRAGMAS,
+    { setUp = GENERATION_PRAGMAS, clock }: { readonly setUp?: string; readonly clock?: QueryClock } = {},
   ) {
     this.layout = new Layout(spec);
-    this.file = new StoreFile(path, { create: false, setUp });
+    this.file = new StoreFile(path, { create: false, setUp, ...(clock === undefined ? {} : { clock }) });
   }
 
   /** Makes the file of a new generation, with empty tables. */
@@ -48,7 +49,7 @@ export class GenerationFile {
 
   /** One more connection to it, to read all of it once. */
   again(): GenerationFile {
-    return new GenerationFile(this.path, this.spec, ONCE);
+    return new GenerationFile(this.path, this.spec, { setUp: ONCE });
   }
 
   /** How far the log has been folded into it. */

@@ -1,9 +1,10 @@
-import { type Found, type GroupSearch, type Paged } from '../../../kernel/read-store';
+import { type Found, type GroupResults, type GroupSearch } from '../../../kernel/read-store';
+import { bodiesOf, foundOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { asSelected, comparedTo, selected, sorted, sortKeys } from './ordering';
-import { foundOf, standingOf, VERSION } from './search';
+import { asSelected, comparedTo, joinsOf, selected, sorted, sortKeys, tablesOf } from './ordering';
+import { standingOf } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow } from './store-file';
 
@@ -15,30 +16,66 @@ import { type SqlRow } from './store-file';
 export function searchGroups(
   generation: GenerationFile,
   wanted: GroupSearch,
-): Paged & { readonly groups: readonly (readonly Found[])[] } {
-  const { file, layout } = generation;
+  bodyLimit?: number,
+): GroupResults {
+  return generation.file.reading(() => resultsOf(generation, wanted, bodyLimit));
+}
+
+function resultsOf(generation: GenerationFile, wanted: GroupSearch, bodyLimit?: number): GroupResults {
+  const { file } = generation;
   const { after } = wanted;
   // One more tells whether there is a next page.
   const size = after === undefined ? wanted.size : wanted.size + 1;
-  const rows = file.reading(() => {
-    const hits = hitsOf(generation, wanted.filter);
-    if (hits === undefined) return [];
-    const within = sortKeys(wanted.within, layout, hits);
-    const order = sortKeys(wanted.order, layout, hits);
-    const bests = wanted.order.map(({ by }, at) => `${by === 'least' ? 'min' : 'max'}(o${at}) AS o${at}, `);
-    const named = raw(order.map((_, at) => `o${at} AS b${at}, `).join(''));
-    const best = raw(order.map((_, at) => `b${at}, `).join(''));
-    const bestLast = raw(order.map((_, at) => `, b${at}`).join(''));
-    const ranked = sql`rank() OVER (ORDER BY ${sorted(order, 'o')}true)`;
-    const { level, beyond } =
-      after === undefined || after === null
-        ? { level: raw('false'), beyond: raw('true') }
-        : comparedTo(after, asSelected(order, 'o'));
-    const query = sql`${withRanges(hits)},
+  const rows = rowsOf(generation, wanted, size);
+  const all = groupsOf(rows);
+  const shown = all.slice(0, wanted.size);
+  const bodies = bodiesOf(
+    file,
+    shown.flatMap((group) => group.map(([, , , , row]) => row)),
+    bodyLimit,
+  );
+  const groups: Found[][] = [];
+  let used = 0;
+  for (const group of shown) {
+    const has = bodies.slice(used, used + group.length);
+    // A group that is too large by itself is cut.
+    if (has.length < group.length && used > 0) break;
+    if (has.length === 0) break;
+    groups.push(has.flatMap((body, at) => foundOf(group[at]?.slice(2), body)));
+    used += group.length;
+  }
+  const rest = shown.slice(groups.length).map((group) => group.map(([, , id]) => String(id)));
+  const [, , id, , , ...keys] = shown.at(-1)?.[0] ?? [];
+  return {
+    total: Number(rows[0]?.[0] ?? 0),
+    groups,
+    ...(rest.length === 0 ? {} : { rest }),
+    ...(after === undefined || all.length < size || id === undefined ? {} : { next: standingOf(id, keys) }),
+  };
+}
+
+/** Rows of total, number of the group, id, version, row number and sort keys of the group. */
+function rowsOf(generation: GenerationFile, wanted: GroupSearch, size: number): readonly SqlRow[] {
+  const { file, layout } = generation;
+  const { after } = wanted;
+  const hits = hitsOf(generation, wanted.filter);
+  if (hits === undefined) return [];
+  const within = sortKeys(wanted.within, layout, hits, 'w');
+  const order = sortKeys(wanted.order, layout, hits, 'o');
+  const bests = wanted.order.map(({ by }, at) => `${by === 'least' ? 'min' : 'max'}(o${at}) AS o${at}, `);
+  const named = raw(order.map((_, at) => `o${at} AS b${at}, `).join(''));
+  const best = raw(order.map((_, at) => `b${at}, `).join(''));
+  const bestLast = raw(order.map((_, at) => `, b${at}`).join(''));
+  const ranked = sql`rank() OVER (ORDER BY ${sorted(order, 'o')}true)`;
+  const { level, beyond } =
+    after === undefined || after === null
+      ? { level: raw('false'), beyond: raw('true') }
+      : comparedTo(after, asSelected(order, 'o'));
+  const query = sql`${withRanges(hits)}${tablesOf(within)}${tablesOf(order)},
       hits AS MATERIALIZED (
         SELECT ${selected(within, 'w')}${selected(order, 'o')}k.row AS row, k.id AS id, k.version AS version,
           k.${raw(column(layout.field(wanted.groupBy, 'column').name))} AS name
-        ${matchingRows(hits, layout)}),
+        ${matchingRows(hits, layout, sql`${joinsOf(within)}${joinsOf(order)}`)}),
       groups AS MATERIALIZED (SELECT ${raw(bests.join(''))}name FROM hits GROUP BY name),
       foremost AS MATERIALIZED (
         SELECT ${named}name, 0 AS rank FROM groups WHERE ${level}
@@ -52,28 +89,16 @@ export function searchGroups(
         SELECT name, row_number() OVER (ORDER BY rank, id) AS number FROM members
         WHERE place = 1 AND (rank > 0 OR id > ${after?.id ?? ''})
         ORDER BY number LIMIT ${size} OFFSET ${wanted.offset})
-      SELECT total, number, id, version, body${bestLast}
+      SELECT total, number, id, version, row${bestLast}
       FROM (SELECT count(*) AS total FROM groups) LEFT JOIN (
-        SELECT number, place, m.id, ${raw(VERSION)} AS version, body${bestLast}
-        FROM members m CROSS JOIN page ON page.name IS m.name CROSS JOIN bodies USING (row)
+        SELECT number, place, m.id, ${raw(VERSION)} AS version, m.row${bestLast}
+        FROM members m CROSS JOIN page ON page.name IS m.name
         WHERE place <= ${wanted.members})
       ORDER BY number, place`;
-    return file.all(query.text, ...query.values);
-  });
-  const total = Number(rows[0]?.[0] ?? 0);
-  const groups = groupsOf(rows);
-  const shown = groups.slice(0, wanted.size);
-  const [, , id, , , ...keys] = shown.at(-1)?.[0] ?? [];
-  return {
-    total,
-    groups: shown.map((group) => group.map(([, , ...found]) => foundOf(found))),
-    ...(after === undefined || groups.length < size || id === undefined
-      ? {}
-      : { next: standingOf(id, keys) }),
-  };
+  return file.all(query.text, ...query.values);
 }
 
-/** Cuts rows of total, number of the group, id, version, body and sort keys of the group. */
+/** Cuts such rows into groups. */
 function groupsOf(rows: readonly SqlRow[]): readonly (readonly SqlRow[])[] {
   const groups = new Map<unknown, SqlRow[]>();
   for (const row of rows) {

@@ -1,6 +1,7 @@
 import { type Filter } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, SLOT, sortIndex } from './layout';
+import { stoppable } from './query-clock';
 import { type Selection, selectionOf } from './selection';
 import { raw, type Sql, sql } from './sql';
 
@@ -62,20 +63,21 @@ export function withRanges(hits: Hits): Sql {
 /**
  * Where the documents that match come from, as `keys k`, up to the end of a WHERE: from the index of tokens when
  * it is asked, else from the index of a bounded sort field, else from the rows themselves. The order of the joins
- * is pinned, so that no list is walked while another is probed.
+ * is pinned, so that no list is walked while another is probed. `joined` is joined to them.
  */
-export function matchingRows(hits: Hits, layout: Layout): Sql {
+export function matchingRows(hits: Hits, layout: Layout, joined = raw('')): Sql {
+  const where = sql`${stoppable('k.row')}${and(hits.where)}`;
   if (hits.match !== undefined)
-    return sql`FROM ranges r CROSS JOIN tokens t CROSS JOIN keys k
+    return sql`FROM ranges r CROSS JOIN tokens t CROSS JOIN keys k${joined}
       WHERE t.tokens MATCH ${hits.match} AND t.rowid BETWEEN r.first AND r.last
-        AND k.row = t.rowid${and(hits.where)}`;
+        AND k.row = t.rowid AND ${where}`;
   if (hits.bound !== undefined && layout.partition === undefined)
-    return sql`FROM keys k INDEXED BY ${raw(sortIndex(hits.bound.field))} WHERE true${and(hits.where)}`;
+    return sql`FROM keys k INDEXED BY ${raw(sortIndex(hits.bound.field))}${joined} WHERE ${where}`;
   if (hits.bound !== undefined && layout.partition !== undefined && hits.values !== undefined)
-    return sql`FROM json_each(${hits.values}) p CROSS JOIN keys k INDEXED BY ${raw(sortIndex(hits.bound.field))}
-      WHERE k.${raw(column(layout.partition))} = p.value${and(hits.where)}`;
-  return sql`FROM ranges r CROSS JOIN keys k NOT INDEXED
-    WHERE k.row BETWEEN r.first AND r.last${and(hits.where)}`;
+    return sql`FROM json_each(${hits.values}) p CROSS JOIN keys k INDEXED BY ${raw(sortIndex(hits.bound.field))}${joined}
+      WHERE k.${raw(column(layout.partition))} = p.value AND ${where}`;
+  return sql`FROM ranges r CROSS JOIN keys k NOT INDEXED${joined}
+    WHERE k.row BETWEEN r.first AND r.last AND ${where}`;
 }
 
 /** How many documents match. */
@@ -85,7 +87,8 @@ export function countOf({ file, layout }: GenerationFile, hits: Hits): number {
     hits.match === undefined || hits.where !== undefined
       ? matchingRows(hits, layout)
       : sql`FROM ranges r CROSS JOIN tokens t
-          WHERE t.tokens MATCH ${hits.match} AND t.rowid BETWEEN r.first AND r.last`;
+          WHERE t.tokens MATCH ${hits.match} AND t.rowid BETWEEN r.first AND r.last
+            AND ${stoppable('t.rowid')}`;
   const query = sql`${withRanges(hits)} SELECT count(*) ${rows}`;
   const [count] = file.first(query.text, ...query.values) as [number];
   return count;

@@ -24,7 +24,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): ReadStore {
 }
 
 function storeIn({ directory, threads, readers, snapshotMs }: EmbeddedStoreOptions): EmbeddedStore {
-  if (!threads) return new EmbeddedStore(directory, snapshotMs);
+  if (!threads) return new EmbeddedStore(directory, { snapshotMs });
   return readers > 0
     ? new ThreadedStore(directory, readers, snapshotMs)
     : new WriterThreadStore(directory, undefined, snapshotMs);

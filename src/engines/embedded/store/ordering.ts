@@ -2,25 +2,51 @@ import { type Order, type Standing } from '../../../kernel/read-store';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
-import { isLong, matching, phrase } from './selection';
+import { stoppable } from './query-clock';
+import { isLong, phrase } from './selection';
 import { chain, join, raw, type Sql, sql } from './sql';
 
 /** A sort key: an expression over `keys k`, and its direction; no value comes last either way. */
 export interface SortKey {
   readonly expression: Sql;
   readonly direction: 'ASC NULLS LAST' | 'DESC NULLS LAST';
+  /** What the expression needs to be joined to `keys k`: a table of this name, with a column `row`. */
+  readonly joined?: { readonly name: string; readonly rows: Sql };
 }
 
-/** Reads an order. Raises `UndeclaredField`. */
-export function sortKeys(order: readonly Order[], layout: Layout, hits: Hits): readonly SortKey[] {
-  return order.map((key) => ({
-    expression: expressionOf(key, layout, hits),
-    direction: key.descending === true ? 'DESC NULLS LAST' : 'ASC NULLS LAST',
-  }));
+/** Reads an order. Tables that it joins have names with this prefix. Raises `UndeclaredField`. */
+export function sortKeys(
+  order: readonly Order[],
+  layout: Layout,
+  hits: Hits,
+  prefix: string,
+): readonly SortKey[] {
+  return order.map((key, at): SortKey => {
+    const direction = key.descending === true ? 'DESC NULLS LAST' : 'ASC NULLS LAST';
+    if (!('matches' in key)) return { expression: expressionOf(key, layout), direction };
+    const name = `${prefix}counts${at}`;
+    const rows = matchCounts(key.matches, layout.field(key.within, 'words').code, hits);
+    return { expression: raw(`coalesce(${name}.n, 0)`), direction, joined: { name, rows } };
+  });
 }
 
-function expressionOf(key: Order, layout: Layout, hits: Hits): Sql {
-  if ('matches' in key) return matches(key.matches, layout.field(key.within, 'words').code, hits);
+/** The tables that keys need, as common table expressions after another one. */
+export function tablesOf(keys: readonly SortKey[]): Sql {
+  const tables = keys.flatMap(({ joined }) =>
+    joined === undefined ? [] : sql`, ${raw(joined.name)} AS MATERIALIZED (${joined.rows})`,
+  );
+  return join(tables, '');
+}
+
+/** Joins them to `keys k`. */
+export function joinsOf(keys: readonly SortKey[]): Sql {
+  const joins = keys.flatMap(({ joined }) =>
+    joined === undefined ? [] : ` LEFT JOIN ${joined.name} ON ${joined.name}.row = k.row`,
+  );
+  return raw(joins.join(''));
+}
+
+function expressionOf(key: Exclude<Order, { readonly matches: readonly string[] }>, layout: Layout): Sql {
   const value = `k.${column(layout.field('field' in key ? key.field : key.shuffled, 'number').name)}`;
   return raw('field' in key ? value : shuffledAs(value, key.seed));
 }
@@ -36,15 +62,16 @@ function shuffledAs(value: string, seed: number): string {
 /** With more words than this, looking for each among the hits only costs more than it saves. */
 const FEW = 8;
 
-/** How many of the words a document has: for each word, whether it is among the documents that have it. */
-function matches(words: readonly string[], code: string, { match }: Hits): Sql {
+/**
+ * Rows and how many of the words each has: the lists of all words, counted by row. (To look each document up in each
+ * list takes as many steps as there are documents times words.)
+ */
+function matchCounts(words: readonly string[], code: string, { match }: Hits): Sql {
   const distinct = [...new Set(words)];
   const narrowed = distinct.length <= FEW && match !== undefined && !isLong(match) ? `${match} AND ` : '';
-  if (distinct.length === 0) return raw('0');
-  return chain(
-    distinct.map((word) => sql`k.row IN (${matching(`${narrowed}${phrase(code, word)}`)})`),
-    '+',
-  );
+  const lists = JSON.stringify(distinct.map((word) => `${narrowed}${phrase(code, word)}`));
+  return sql`SELECT m.rowid AS row, count(*) AS n FROM json_each(${lists}) w CROSS JOIN ranges q CROSS JOIN tokens m
+    WHERE m.tokens MATCH w.value AND m.rowid BETWEEN q.first AND q.last AND ${stoppable('m.rowid')} GROUP BY 1`;
 }
 
 /** The keys to be selected, named `<prefix>0`, `<prefix>1`, …: `…, `. */

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Filter, type Found } from '../../../kernel/read-store';
 import { type Position } from '../../../kernel/event';
+import { type Filter, type Found } from '../../../kernel/read-store';
+import { documentOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
-import { foundOf, VERSION } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow, type StoreFile } from './store-file';
 
@@ -62,7 +62,7 @@ export class Scan {
     await this.copying;
     const rows = take(this.copied ?? this.keys, BATCH);
     if (rows.length === 0) return undefined;
-    return this.copied === undefined ? withBodies(this.file, rows) : rows.map(foundOf);
+    return this.copied === undefined ? withBodies(this.file, rows) : rows.map(documentOf);
   }
 
   /**
@@ -137,5 +137,5 @@ function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] 
     JSON.stringify(keys.map(([, , row]) => row)),
   );
   const byRow = new Map(bodies.map(([row, body]) => [row, body]));
-  return keys.map(([id = null, version = null, row]) => foundOf([id, version, byRow.get(row) ?? null]));
+  return keys.map(([id = null, version = null, row]) => documentOf([id, version, byRow.get(row) ?? null]));
 }

@@ -1,42 +1,54 @@
-import { type Found, type Paged, type Search, type Standing } from '../../../kernel/read-store';
+import { type Results, type Search, type Standing } from '../../../kernel/read-store';
+import { bodiesOf, foundOf, VERSION } from './bodies';
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
 import { countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
-import { asSelected, comingAfter, selected, sorted, type SortKey, sortKeys } from './ordering';
+import {
+  asSelected,
+  comingAfter,
+  joinsOf,
+  selected,
+  sorted,
+  type SortKey,
+  sortKeys,
+  tablesOf,
+} from './ordering';
 import { isLong } from './selection';
 import { raw, type Sql, sql } from './sql';
 import { type SqlRow, type SqlValue } from './store-file';
-
-/** A version as it is written outside. */
-export const VERSION = `format('%019d', version)`;
-
-/** A document from a row of id, version and body. */
-export function foundOf([id, version, body]: SqlRow): Found {
-  return { id: String(id), version: String(version), body: String(body) };
-}
 
 /** Where a result stands, from its sort keys and its id. */
 export function standingOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Standing {
   return { keys: keys.map((key) => (key === null ? null : Number(key))), id: String(id) };
 }
 
-/** One page in order, and the number of all that match, of one moment. */
-export function search(
-  generation: GenerationFile,
-  wanted: Search,
-): Paged & { readonly found: readonly Found[] } {
+/** One page in order, and the number of all that match, of one moment; bodies until they have so many characters. */
+export function search(generation: GenerationFile, wanted: Search, bodyLimit?: number): Results {
   // One more tells whether there is a next page.
   const { after } = wanted;
   const size = after === undefined ? wanted.size : wanted.size + 1;
-  const { total, rows } = generation.file.reading(() => rowsOf(generation, { ...wanted, size }));
-  const found = rows.slice(0, wanted.size).map(foundOf);
-  const last = rows[wanted.size - 1];
-  if (after === undefined || rows.length < size || last === undefined) return { total, found };
-  const [id, , , , ...keys] = last;
-  return { total, found, next: standingOf(id, keys) };
+  const { file } = generation;
+  return file.reading(() => {
+    const { total, rows } = rowsOf(generation, { ...wanted, size });
+    const shown = rows.slice(0, wanted.size);
+    const bodies = bodiesOf(
+      file,
+      shown.map(([, , , row]) => row),
+      bodyLimit,
+    );
+    const rest = shown.slice(bodies.length).map(([id]) => String(id));
+    const last = after === undefined || rows.length < size ? undefined : shown.at(-1);
+    const [id, , , , ...keys] = last ?? [];
+    return {
+      total,
+      found: bodies.flatMap((body, at) => foundOf(shown[at], body)),
+      ...(rest.length === 0 ? {} : { rest }),
+      ...(last === undefined ? {} : { next: standingOf(id, keys) }),
+    };
+  });
 }
 
-/** Rows of id, version, body, total and sort keys. */
+/** Rows of id, version, total, row number and sort keys. */
 interface Rows {
   readonly total: number;
   readonly rows: readonly SqlRow[];
@@ -45,12 +57,12 @@ interface Rows {
 function rowsOf(generation: GenerationFile, wanted: Search): Rows {
   const hits = hitsOf(generation, wanted.filter);
   if (hits === undefined) return { total: 0, rows: [] };
-  const keys = sortKeys(wanted.order, generation.layout, hits);
-  const all = matchingRows(hits, generation.layout);
+  const keys = sortKeys(wanted.order, generation.layout, hits, 'o');
+  const all = matchingRows(hits, generation.layout, joinsOf(keys));
   if (isLong(hits.match) && (wanted.after ?? null) === null) {
     // To count on the way is faster than to go through the list twice.
     const rows = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
-    if (rows[0] !== undefined) return { total: Number(rows[0][3]), rows };
+    if (rows[0] !== undefined) return { total: Number(rows[0][2]), rows };
   }
   const total = countOf(generation, hits);
   const expected = Math.min(wanted.size, total - wanted.offset);
@@ -78,9 +90,9 @@ function page(
       ? candidates
       : sql`SELECT * FROM (${candidates})
     WHERE ${comingAfter(after, asSelected(keys, 'o'), raw('id'))}`;
-  const query = sql`${withRanges(hits)},
+  const query = sql`${withRanges(hits)}${tablesOf(keys)},
     page AS MATERIALIZED (${told} ORDER BY ${sorted(keys, 'o')}id LIMIT ${size} OFFSET ${offset})
-    SELECT id, ${raw(VERSION)}, body, total${raw(keys.map((_, at) => `, o${at}`).join(''))}
-    FROM page CROSS JOIN bodies USING (row) ORDER BY ${sorted(keys, 'o')}id`;
+    SELECT id, ${raw(VERSION)}, total, row${raw(keys.map((_, at) => `, o${at}`).join(''))}
+    FROM page ORDER BY ${sorted(keys, 'o')}id`;
   return file.all(query.text, ...query.values);
 }

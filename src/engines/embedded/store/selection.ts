@@ -1,5 +1,6 @@
 import { type Filter } from '../../../kernel/read-store';
 import { column, type Layout } from './layout';
+import { stoppable } from './query-clock';
 import { chain, raw, type Sql, sql } from './sql';
 import { encode } from './tokens';
 
@@ -161,5 +162,5 @@ export function isLong(match: string | undefined): boolean {
 /** The rows that match an expression, within `ranges`. */
 export function matching(match: string): Sql {
   return sql`SELECT m.rowid FROM ranges q CROSS JOIN tokens m
-    WHERE m.tokens MATCH ${match} AND m.rowid BETWEEN q.first AND q.last`;
+    WHERE m.tokens MATCH ${match} AND m.rowid BETWEEN q.first AND q.last AND ${stoppable('m.rowid')}`;
 }

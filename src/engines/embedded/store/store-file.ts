@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { Connection, openDatabase } from '../connection';
+import { QueryClock } from './query-clock';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
@@ -12,11 +13,24 @@ export const PATIENCE = 5_000;
 export class StoreFile {
   private readonly connection: Connection;
 
-  /** `setUp` is run whenever the file is opened. A file that is not there is made only with `create`. */
-  constructor(path: string, { create, setUp }: { readonly create: boolean; readonly setUp: string }) {
+  /**
+   * `setUp` is run whenever the file is opened. A file that is not there is made only with `create`. `clock` stops
+   * queries.
+   */
+  constructor(
+    path: string,
+    {
+      create,
+      setUp,
+      clock = new QueryClock(),
+    }: { readonly create: boolean; readonly setUp: string; readonly clock?: QueryClock },
+  ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
     this.connection = new Connection('the read store', () =>
-      openDatabase(url, { timeout: PATIENCE, returnArrays: true }, (database) => database.exec(setUp)),
+      openDatabase(url, { timeout: PATIENCE, returnArrays: true }, (database) => {
+        database.function('in_time', { directOnly: true }, () => clock.check());
+        database.exec(setUp);
+      }),
     );
   }
 

@@ -4,17 +4,24 @@ import { inspect } from 'node:util';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../../../kernel/calls';
 import { EngineUnavailable } from '../../../kernel/event-log';
+import { FairQueue } from '../../../kernel/fair-queue';
+import { type QueryOptions } from '../../../kernel/read-store';
 import { type EmbeddedStore } from './embedded-store';
 import { type StoreThreadData } from './store.thread';
 
 interface StoreThread {
   readonly store: Remote<EmbeddedStore>;
   readonly end: () => Promise<void>;
-  busy: number;
+  readonly cancelled: Int32Array;
+  isBusy: boolean;
 }
 
-/** Threads with connections of their own: work goes to the least busy one, a thread that dies is replaced. */
+/**
+ * Threads with connections of their own, each with one task at a time. Clients take turns, and where there are several
+ * threads one client never has all of them. A thread that dies is replaced.
+ */
 export class StoreThreads {
+  private readonly queue: FairQueue;
   private readonly threads = new Set<StoreThread>();
   private closed = false;
 
@@ -22,18 +29,39 @@ export class StoreThreads {
   constructor(
     private readonly directory: string,
     private readonly count: number,
-  ) {}
+  ) {
+    this.queue = new FairQueue({ atOnce: count, perClient: Math.max(1, count - 1) });
+  }
 
-  /** Has one of the threads do it. */
-  async ask<Result>(work: (store: Remote<EmbeddedStore>) => Promise<Result>): Promise<Result> {
+  /** Has one of the threads do it, when it is the client's turn. */
+  async ask<Result>(
+    work: (store: Remote<EmbeddedStore>) => Promise<Result>,
+    { client = '', signal }: Pick<QueryOptions, 'client' | 'signal'> = {},
+  ): Promise<Result> {
+    return await this.queue.run(client, () => this.run(work, signal), signal);
+  }
+
+  private async run<Result>(
+    work: (store: Remote<EmbeddedStore>) => Promise<Result>,
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
     if (this.closed) throw new EngineUnavailable('the read store is closed');
     this.start();
-    const thread = [...this.threads].reduce((least, one) => (one.busy < least.busy ? one : least));
-    thread.busy += 1;
+    const thread = [...this.threads].find(({ isBusy }) => !isBusy);
+    if (thread === undefined) throw new Error('the queue has let in more tasks than there are threads');
+    const { store, cancelled } = thread;
+    const cancel = (): unknown => Atomics.store(cancelled, 0, 1);
+    Atomics.store(cancelled, 0, 0);
+    thread.isBusy = true;
+    signal?.addEventListener('abort', cancel, { once: true });
     try {
-      return await work(thread.store);
+      return await work(store);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
     } finally {
-      thread.busy -= 1;
+      signal?.removeEventListener('abort', cancel);
+      thread.isBusy = false;
     }
   }
 
@@ -54,7 +82,8 @@ export class StoreThreads {
 
   private add(): void {
     const { port1: here, port2: there } = new MessageChannel();
-    const data: StoreThreadData = { directory: this.directory, port: there };
+    const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const data: StoreThreadData = { directory: this.directory, port: there, cancelled };
     const thread = new Worker(join(__dirname, 'store.thread.js'), {
       workerData: data,
       transferList: [there],
@@ -71,7 +100,8 @@ export class StoreThreads {
         here.close();
         await ended;
       },
-      busy: 0,
+      cancelled,
+      isBusy: false,
     };
     // Who waits for its answer is told by the port that closes with it; that it died is a bug to be heard of.
     thread.on('error', (error: unknown) => {

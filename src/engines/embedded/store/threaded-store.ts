@@ -1,43 +1,48 @@
 import {
-  type Filter,
   type Found,
   type GroupCount,
   type GroupCounts,
+  type GroupResults,
   type GroupSearch,
-  type Paged,
+  type QueryOptions,
+  type Results,
   type Search,
   type Target,
 } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
 import { StoreThreads } from './store-threads';
 
-/** The read store in a folder: queries are answered by reader threads, all else by the calling thread. */
+/**
+ * The read store in a folder: queries are answered by reader threads, all else by the calling thread. It also counts
+ * documents, for health checks, which must not wait for searches.
+ */
 export class ThreadedStore extends EmbeddedStore {
   private readonly readers: StoreThreads;
 
   constructor(directory: string, readers: number, snapshotMs?: number) {
-    super(directory, snapshotMs);
+    super(directory, { snapshotMs });
     this.readers = new StoreThreads(directory, readers);
     this.readers.start();
   }
 
-  override get(target: Target, ids: readonly string[]): Promise<readonly Found[]> {
-    return this.readers.ask((store) => store.get(target, ids));
+  override get(
+    target: Target,
+    ids: readonly string[],
+    options: QueryOptions = {},
+  ): Promise<readonly Found[]> {
+    return this.readers.ask((store) => store.get(target, ids, sent(options)), options);
   }
 
-  override search(target: Target, wanted: Search): Promise<Paged & { readonly found: readonly Found[] }> {
-    return this.readers.ask((store) => store.search(target, wanted));
+  override search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return this.readers.ask((store) => store.search(target, wanted, sent(options)), options);
   }
 
   override searchGroups(
     target: Target,
     wanted: GroupSearch,
-  ): Promise<Paged & { readonly groups: readonly (readonly Found[])[] }> {
-    return this.readers.ask((store) => store.searchGroups(target, wanted));
-  }
-
-  override count(target: Target, filter: Filter): Promise<number> {
-    return this.readers.ask((store) => store.count(target, filter));
+    options: QueryOptions = {},
+  ): Promise<GroupResults> {
+    return this.readers.ask((store) => store.searchGroups(target, wanted, sent(options)), options);
   }
 
   override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
@@ -53,4 +58,10 @@ export class ThreadedStore extends EmbeddedStore {
     await this.readers.close();
     await super.close();
   }
+}
+
+/** What of the options the thread needs; a signal cannot be sent. */
+function sent({ signal, ...options }: QueryOptions): QueryOptions {
+  signal?.throwIfAborted();
+  return options;
 }

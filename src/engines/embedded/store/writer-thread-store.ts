@@ -17,7 +17,7 @@ export class WriterThreadStore extends EmbeddedStore {
     private readonly many = MANY,
     snapshotMs?: number,
   ) {
-    super(directory, snapshotMs);
+    super(directory, { snapshotMs });
     this.writer = new StoreThreads(directory, 1);
   }
 

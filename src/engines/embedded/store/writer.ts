@@ -3,7 +3,7 @@ import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, type Row, SLOT } from './layout';
-import { VERSION } from './search';
+import { VERSION } from './bodies';
 import { type SqlValue, type StoreFile } from './store-file';
 
 /** What becomes of a document, ready to be written; without `put` it is removed. May be sent to another thread. */

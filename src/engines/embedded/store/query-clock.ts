@@ -1,0 +1,47 @@
+import { QueryTooLong } from '../../../kernel/read-store';
+import { raw, type Sql } from './sql';
+
+/** One row in so many is a moment to stop at: a power of two. */
+const EVERY = 256;
+
+/**
+ * Stops queries that take too long, or that nobody waits for any more. SQLite has no interrupt here, so queries call
+ * a function every few rows, which throws.
+ */
+export class QueryClock {
+  private end = Infinity;
+  private limit = Infinity;
+  private failure: Error | undefined;
+
+  /** `cancelled`: another thread stores 1 there to stop the query under way. */
+  constructor(private readonly cancelled?: Int32Array) {}
+
+  /** Runs a query, for `limit` ms at most. Raises `QueryTooLong`. */
+  run<Result>(limit: number | undefined, query: () => Result): Result {
+    this.limit = limit ?? Infinity;
+    this.end = performance.now() + this.limit;
+    this.failure = undefined;
+    try {
+      return query();
+    } catch (error) {
+      // SQLite does not always hand on the error that was thrown, only its message.
+      throw (this.failure as Error | undefined) ?? error;
+    } finally {
+      this.end = Infinity;
+    }
+  }
+
+  /** Called from SQL as `in_time()`. */
+  check(): number {
+    if (performance.now() > this.end) this.failure = new QueryTooLong(this.limit);
+    else if (this.cancelled !== undefined && Atomics.load(this.cancelled, 0) === 1)
+      this.failure = new Error('the query was cancelled');
+    if (this.failure !== undefined) throw this.failure;
+    return 1;
+  }
+}
+
+/** A condition that holds for every row, and lets a `QueryClock` stop the query. `row`: a column of row numbers. */
+export function stoppable(row: string): Sql {
+  return raw(`((${row} & ${EVERY - 1}) <> 0 OR in_time())`);
+}

@@ -1,0 +1,81 @@
+import { writeJson } from './json-write';
+import { xmlPiece, xmlPieces } from './xml-pieces';
+import { type XmlContent, type XmlElement } from './xml-write';
+
+/** The text of a document that is mostly one list, in parts: head, items, foot. Without items it is `empty`. */
+export interface ListText<Item> {
+  readonly empty: string;
+  readonly head: string;
+  item(item: Item, isFirst: boolean): string;
+  readonly foot: string;
+}
+
+interface ListOptions {
+  readonly pretty: boolean;
+}
+
+/** A JSON list, or an object that has one named `name` after other fields: the text of `writeJson`. */
+export function jsonList(
+  { pretty }: ListOptions,
+  around?: { readonly before: Readonly<Record<string, unknown>>; readonly name: string },
+): ListText<object> {
+  const line = (depth: number): string => (pretty ? `\n${'  '.repeat(depth)}` : '');
+  // In a JSON text no string has a line break.
+  const write = (value: unknown, depth: number): string => {
+    const text = writeJson(value, { pretty });
+    return pretty ? text.replaceAll('\n', line(depth)) : text;
+  };
+  const colon = pretty ? ': ' : ':';
+  const depth = around === undefined ? 0 : 1;
+  let open = '';
+  if (around !== undefined) {
+    open = '{';
+    for (const [name, value] of Object.entries(around.before))
+      open += `${line(1)}${writeJson(name)}${colon}${write(value, 1)},`;
+    open += `${line(1)}${writeJson(around.name)}${colon}`;
+  }
+  const close = around === undefined ? '' : `${line(0)}}`;
+  return {
+    empty: `${open}[]${close}`,
+    head: `${open}[`,
+    item: (item, isFirst) => `${isFirst ? '' : ','}${line(depth + 1)}${write(item, depth + 1)}`,
+    foot: `${line(depth)}]${close}`,
+  };
+}
+
+/**
+ * An XML document whose element `list`, at this depth below the root, has elements `item`. `document` has it empty and
+ * without attributes, and no other empty one of this name before it.
+ */
+export function xmlList(
+  { pretty }: ListOptions,
+  document: XmlElement,
+  { list, item: name, depth }: { readonly list: string; readonly item: string; readonly depth: number },
+): ListText<XmlContent> {
+  const empty = [...xmlPieces(document, { pretty })].join('');
+  const element = `<${list}/>`;
+  const at = empty.indexOf(element);
+  return {
+    empty,
+    head: `${empty.slice(0, at)}<${list}>`,
+    item: (item) => xmlPiece(name, item, depth + 1, { pretty }),
+    foot: `${pretty ? `\n${'  '.repeat(depth)}` : ''}</${list}>${empty.slice(at + element.length)}`,
+  };
+}
+
+/** The text of a list whose items come in batches: each batch is written as it is iterated. */
+export async function* listPieces<Item>(
+  { empty, head, item, foot }: ListText<Item>,
+  batches: AsyncIterable<Iterable<Item>>,
+): AsyncGenerator<Iterable<string>> {
+  let isFirst = true;
+  function* written(batch: Iterable<Item>): Generator<string> {
+    for (const one of batch) {
+      if (isFirst) yield head;
+      yield item(one, isFirst);
+      isFirst = false;
+    }
+  }
+  for await (const batch of batches) yield written(batch);
+  yield [isFirst ? empty : foot];
+}

@@ -1,0 +1,181 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Controller, Get } from '@nestjs/common';
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ListAnswer } from '../../src/http/list-answer';
+import { type QueryOptions, QueryTooLong } from '../../src/kernel/read-store';
+import { jsonList, listPieces } from '../../src/wire/list-text';
+import { codesOf, type ErrorList } from './asking-notes';
+import { notesApp, TOKENS } from './notes-service';
+
+/** What the list below is to do, and what has become of it. */
+interface Play {
+  readonly begun: QueryOptions[];
+  begin: (query: QueryOptions) => Promise<void>;
+  items: AsyncIterable<object[]>;
+}
+
+async function* items(count: number, text: string, failAt = Infinity): AsyncGenerator<object[]> {
+  for (let id = 0; id < count; id += 100) {
+    if (id >= failAt) throw new QueryTooLong(5_000);
+    yield Array.from({ length: 100 }, (_, at) => ({ id: id + at, text }));
+  }
+}
+
+const play: Play = { begun: [], begin: () => Promise.resolve(), items: items(0, '') };
+
+@Controller('1.0/noteTrees')
+class ListController {
+  @Get()
+  list(): ListAnswer {
+    return new ListAnswer(async ({ view, query }) => {
+      play.begun.push(query);
+      await play.begin(query);
+      return { pieces: listPieces(jsonList(view), play.items) };
+    });
+  }
+}
+
+let app: NestFastifyApplication;
+let logged: string[];
+let port: number;
+let unexpected = 0;
+/** Connections that the server has seen closed. */
+let closed = 0;
+
+beforeEach(async () => {
+  Object.assign(play, { begun: [], begin: () => Promise.resolve(), items: items(100, 'a') });
+  ({ app, logged } = await notesApp({ onUnexpected: () => (unexpected += 1) }, [ListController]));
+  await app.listen(0, '127.0.0.1');
+  closed = 0;
+  app.getHttpServer().on('connection', (socket: Socket) => socket.on('close', () => (closed += 1)));
+  port = (app.getHttpServer().address() as AddressInfo).port;
+});
+afterEach(async () => {
+  await app.close();
+  expect([unexpected, logged.filter((line) => /unexpected/.test(line))]).toEqual([0, []]);
+});
+
+const url = (token: string, rest = ''): string => `/1.0/noteTrees?token=${token}${rest}`;
+const get = (token: string, rest = '') => app.inject({ method: 'GET', url: url(token, rest) });
+
+/** Asks over a connection of its own, and stays. */
+async function ask(token: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(`GET ${url(token)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return socket;
+}
+
+/** Lets all lists wait until it is called. */
+function hold(): () => void {
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  play.begin = () => held;
+  return release;
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('turns (decisions X70)', () => {
+  test('a request is dropped when its client goes, while it waits and while it is answered', async () => {
+    const release = hold();
+    const sockets = await Promise.all(Array.from({ length: 40 }, () => ask(TOKENS.advertiser)));
+    await until(() => play.begun.length === 8);
+    for (const socket of sockets) socket.destroy();
+    await until(() => closed === 40);
+    expect(play.begun.map(({ signal }) => signal?.aborted)).toEqual(Array(8).fill(true));
+    release();
+    expect((await get(TOKENS.advertiser)).json()).toHaveLength(100);
+    expect(play.begun).toHaveLength(9);
+  });
+
+  test('another token is answered while one has all that it may have, and more', async () => {
+    const release = hold();
+    const busy = Array.from({ length: 50 }, () => get(TOKENS.advertiser));
+    await until(() => play.begun.length === 8);
+    play.begin = () => Promise.resolve();
+    expect((await get(TOKENS.publisher)).json()).toHaveLength(100);
+    expect(play.begun).toHaveLength(9);
+    release();
+    expect((await Promise.all(busy)).map(({ statusCode }) => statusCode)).toEqual(Array(50).fill(200));
+  });
+
+  test('a request too many is refused with 503 and Retry-After', async () => {
+    const release = hold();
+    const busy = Array.from({ length: 8 + 1000 }, () => get(TOKENS.advertiser));
+    await until(() => play.begun.length === 8);
+    const refused = await get(TOKENS.advertiser);
+    expect([refused.statusCode, codesOf(refused.body), refused.headers['retry-after']]).toEqual([
+      503,
+      ['503'],
+      '1',
+    ]);
+    release();
+    expect(new Set((await Promise.all(busy)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  });
+});
+
+test('a search that has run too long is refused with what to do about it (decisions X71)', async () => {
+  play.begin = (query) => Promise.reject(new QueryTooLong(query.timeLimit ?? 0));
+  const answer = await get(TOKENS.advertiser);
+  expect(answer.statusCode).toBe(400);
+  expect(answer.json<ErrorList>().errors).toEqual([
+    {
+      code: 'N_2',
+      message: 'the search was stopped after 5 s: give fewer words or values, or narrow it by other keys',
+    },
+  ]);
+});
+
+describe('a long list (decisions X72)', () => {
+  const text = 'A note. '.repeat(1_000);
+  const whole = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => ({ id, text })));
+
+  test('is sent in chunks while it is written, also to a function', async () => {
+    play.items = items(1_000, text);
+    const answer = await get(TOKENS.advertiser);
+    expect(answer.headers['content-length']).toBeUndefined();
+    expect(answer.body === whole).toBe(true);
+    play.items = items(1_000, text);
+    const called = await get(TOKENS.advertiser, '&jsonp=f');
+    expect(called.body === `/**/f(${whole}, undefined, undefined);`).toBe(true);
+  });
+
+  test('is not written for HEAD, nor faster than the client takes it', async () => {
+    let read = 0;
+    async function* counted(): AsyncGenerator<object[]> {
+      for await (const batch of items(10_000, text)) {
+        read += 1;
+        yield batch;
+      }
+    }
+    play.items = counted();
+    const head = await app.inject({ method: 'HEAD', url: url(TOKENS.advertiser) });
+    expect([head.statusCode, head.body]).toEqual([200, '']);
+    expect(read).toBeLessThan(10);
+
+    play.items = counted();
+    const socket = await ask(TOKENS.publisher);
+    socket.pause();
+    for (let before = -1; before < read;) {
+      before = read;
+      for (let at = 0; at < 1_000; at += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(read).toBeLessThan(100);
+    socket.destroy();
+  });
+
+  test('that cannot be completed ends with its connection', async () => {
+    play.items = items(1_000, text, 900);
+    const socket = await ask(TOKENS.advertiser);
+    let received = '';
+    socket.on('data', (data) => (received += data.toString()));
+    await once(socket, 'close');
+    expect(received).toContain('{"id":500,');
+    expect(received).not.toContain('\r\n0\r\n\r\n');
+  });
+});

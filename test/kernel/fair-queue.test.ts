@@ -1,0 +1,70 @@
+import { FairQueue, QueueFull } from '../../src/kernel/fair-queue';
+
+/** Work that ends when it is told to. */
+function workload(queue: FairQueue) {
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (name: string, signal?: AbortSignal): Promise<void> =>
+    queue.run(
+      name.charAt(0),
+      () => {
+        started.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      },
+      signal,
+    );
+  const end = async (name: string, work: Promise<void>): Promise<void> => {
+    ends.get(name)?.();
+    await work;
+  };
+  return { started, run, end };
+}
+
+test('clients take turns, however many tasks one of them has waiting (decisions X70)', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 1, perClient: 1 }));
+  const tasks = Object.fromEntries(['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map((name) => [name, run(name)]));
+  for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await end(name, tasks[name]!);
+  expect(started).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
+});
+
+test('a client leaves room for the others (decisions X70)', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 2, perClient: 1 }));
+  const [first, second, other] = [run('a1'), run('a2'), run('b1')];
+  expect(started).toEqual(['a1', 'b1']);
+  await end('b1', other);
+  expect(started).toEqual(['a1', 'b1']);
+  await end('a1', first);
+  await end('a2', second);
+  expect(started).toEqual(['a1', 'b1', 'a2']);
+});
+
+test('a task that nobody waits for any more is never started', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 1, perClient: 1 }));
+  const gone = new AbortController();
+  const [first, dropped, next] = [run('a1'), run('a2', gone.signal), run('a3')];
+  const reason = new Error('gone');
+  gone.abort(reason);
+  await expect(dropped).rejects.toBe(reason);
+  await expect(run('a4', gone.signal)).rejects.toBe(reason);
+  await end('a1', first);
+  await end('a3', next);
+  expect(started).toEqual(['a1', 'a3']);
+});
+
+test('tasks beyond what may wait are refused, those of one client before those of others', async () => {
+  const queue = new FairQueue({ atOnce: 1, perClient: 1, waiting: 3, waitingPerClient: 2 });
+  const { run, end } = workload(queue);
+  const tasks = Object.fromEntries(['a1', 'a2', 'a3'].map((name) => [name, run(name)]));
+  await expect(run('a4')).rejects.toBeInstanceOf(QueueFull);
+  tasks['b1'] = run('b1');
+  await expect(run('c1')).rejects.toBeInstanceOf(QueueFull);
+  for (const name of ['a1', 'a2', 'b1', 'a3']) await end(name, tasks[name]!);
+});
+
+test('a task that fails makes room for the next one', async () => {
+  const queue = new FairQueue({ atOnce: 1, perClient: 1 });
+  const failing = queue.run('a', () => Promise.reject(new Error('failed')));
+  const next = queue.run('a', async () => 'done');
+  await expect(failing).rejects.toThrow('failed');
+  expect(await next).toBe('done');
+});
