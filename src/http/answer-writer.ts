@@ -29,7 +29,8 @@ async function write(answer: Answer, reply: FastifyReply): Promise<string | unde
   }
   const { status, contentType, body } = render(answer.renderings, answer.details, admissionOf(reply.request));
   const pieces = await mapInSlices(body, (piece) => piece);
-  reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
+  reply.code(status).type(contentType).header('Vary', 'Accept').headers(headers);
+  reply.header('X-Content-Type-Options', 'nosniff');
   return pieces.join('');
 }
 

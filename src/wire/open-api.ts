@@ -32,7 +32,9 @@ export const httpFaultTable = {
   timeout: ['408', 408, 'The body comes too slowly'],
   bodyTooLarge: ['413', 413, 'The body is too large'],
   unsupportedType: ['415', 415, 'Sent content type not supported'],
+  expectationFailed: ['417', 417, 'Expectation failed'],
   quotaExceeded: ['429', 429, 'Request quota exceeded'],
+  headersTooLarge: ['431', 431, 'The headers are too large'],
   serviceDown: ['500', 500, 'Service down'],
   notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
 } as const;

@@ -15,6 +15,8 @@ const MAX_FAULTS = 20;
 /** Some products of a body, cut out of it but not read. */
 export interface Slice {
   readonly format: BodyFormat;
+  /** Namespace prefixes that the body declares around its products. */
+  readonly prefixes: readonly string[];
   /** One product after the other. */
   readonly bytes: Uint8Array;
   /** Where each ends. */
@@ -83,7 +85,7 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
     return true;
   };
   const knowsCategory = given ?? assume;
-  const read = readerOf(slice.format);
+  const read = readerOf(slice);
   let { room } = slice;
   let start = 0;
   for (const [at, end] of slice.ends.entries()) {
@@ -109,8 +111,8 @@ interface Read {
 /** Reads the bytes of one product after the other. Raises `PF_210`. */
 export type ReadPosted = (bytes: Buffer, sequence: number) => Read | Refused;
 
-export function readerOf(format: BodyFormat): ReadPosted {
-  return format === 'json' ? readJson : xmlReader();
+export function readerOf({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ReadPosted {
+  return format === 'json' ? readJson : xmlReader(prefixes);
 }
 
 /** Judges a product by its bytes; raises `PF_210` for what stores nothing of the whole body. */
@@ -150,16 +152,15 @@ function toLoadFault({ code, status, message, details }: Fault): LoadFault {
   return { code, status, message, sourceProductId: details.sourceProductId };
 }
 
-const BEFORE = Buffer.from('<products>');
-
 /** Reads elements one after the other as if each were the only one of a body. */
-function xmlReader(): ReadPosted {
+function xmlReader(prefixes: readonly string[]): ReadPosted {
   const found: (Read | Refused)[] = [];
   const reader = new ProductXml({
     take: (product) => found.push({ product, isPlain: false }),
     oversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId))),
   });
-  reader.write(BEFORE);
+  const declarations = prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
+  reader.write(Buffer.from(`<products${declarations.join('')}>`));
   return (bytes, sequence) => {
     found.length = 0;
     reader.countFromHere();
