@@ -154,10 +154,12 @@ export class Receiver {
     return this.underWay.length > AHEAD ? this.underWay.shift() : undefined;
   }
 
-  private async collect({ held, refused }: Sifted): Promise<void> {
+  private async collect({ held, refused, unlisted }: Sifted): Promise<void> {
     const records = Buffer.from(held.buffer, held.byteOffset, held.byteLength);
     numberRecords(records, (sourceProductId, sequence) => this.usable(sourceProductId, sequence));
     for (const product of refused) this.refuse(product);
+    this.refused += unlisted.products;
+    this.moreFaults += unlisted.faults;
     await this.options.spool.add(records);
   }
 

@@ -46,7 +46,10 @@ export interface Refused {
 export interface Sifted {
   /** The products that may be stored, as records. */
   readonly held: Uint8Array;
+  /** Those of which something is known or reported: an id, a fault. */
   readonly refused: readonly Refused[];
+  /** How many others are refused, and the faults of these. */
+  readonly unlisted: { readonly products: number; readonly faults: number };
   /** The platform categories without which some of them would have been refused. */
   readonly categories: readonly string[];
 }
@@ -58,10 +61,10 @@ export interface Check {
   readonly room: number;
 }
 
-/** Where a product comes from: `posted` is the digest of its bytes, `isPlain` as for `contentOf`. */
+/** Where a product comes from: `posted` gives the digest of its bytes, `isPlain` as for `contentOf`. */
 interface Origin {
   readonly sequence: number;
-  readonly posted?: Digest;
+  readonly posted?: () => Digest;
   readonly isPlain?: boolean;
 }
 
@@ -79,6 +82,7 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
   const bytes = Buffer.from(slice.bytes.buffer, slice.bytes.byteOffset, slice.bytes.byteLength);
   const block = new HeldBlock();
   const refused: Refused[] = [];
+  const unlisted = { products: 0, faults: 0 };
   const categories = new Set<string>();
   const assume = (id: string): true => {
     categories.add(id);
@@ -94,12 +98,15 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
     start = end;
     if ('head' in judged) {
       block.put(judged.head, judged.text);
-    } else {
+    } else if (judged.faults.length > 0 || judged.sourceProductId !== undefined) {
       refused.push(judged);
       room -= judged.faults.length;
+    } else {
+      unlisted.products += 1;
+      unlisted.faults += judged.moreFaults;
     }
   }
-  return { held: block.records(), refused, categories: [...categories] };
+  return { held: block.records(), refused, unlisted, categories: [...categories] };
 }
 
 /** A product as read, and whether `contentOf` may take it for plain. */
@@ -124,7 +131,7 @@ export function judgePosted(
 ): Usable | Refused {
   const found = read(bytes, sequence);
   if ('faults' in found) return found;
-  return judge(found.product, { sequence, posted: digestOf(bytes), isPlain: found.isPlain }, check);
+  return judge(found.product, { sequence, posted: () => digestOf(bytes), isPlain: found.isPlain }, check);
 }
 
 /** Judges a product in the shape of JSON, from wherever. */
@@ -138,7 +145,10 @@ export function judge(
   const { sourceProductId, price } = checked;
   const { json, digest: content } = contentOf(checked.product, isPlain);
   if (json.length > MAX_PRODUCT) return oversized(sourceProductId);
-  return { head: { kind: 'checked', sequence, sourceProductId, price, content, posted }, text: json };
+  return {
+    head: { kind: 'checked', sequence, sourceProductId, price, content, posted: posted?.() },
+    text: json,
+  };
 }
 
 /** Why a product of more than `MAX_PRODUCT` is refused; its id is not always known. */
