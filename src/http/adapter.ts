@@ -6,9 +6,6 @@ import { payloadOf } from './answer-writer';
 import { answerClientError, HEADERS_TIMEOUT, MAX_HEADERS } from './client-error';
 import { takeFacts } from './request-facts';
 
-/** Characters of an id in a path. */
-const MAX_PARAMETER = 1000;
-
 /**
  * The HTTP server below Nest. Bodies have neither limit nor time-out here, but where they are read
  * (`PostedBody`).
@@ -24,7 +21,8 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
     requestTimeout: 0,
     // What still comes in during a stop is answered in our own words (`watchConnections`).
     return503OnClosing: false,
-    routerOptions: { maxParamLength: MAX_PARAMETER },
+    // No more than the headers may have: Fastify would answer in words of its own.
+    routerOptions: { maxParamLength: MAX_HEADERS },
     http: {
       maxHeaderSize: MAX_HEADERS,
       headersTimeout: HEADERS_TIMEOUT,

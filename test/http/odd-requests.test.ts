@@ -109,6 +109,12 @@ describe('what is no request (decisions X70)', () => {
     });
   });
 
+  it('is answered by its route whatever the length of an id', async () => {
+    const id = 'a'.repeat(2_000);
+    const { status, body } = await answerTo(`DELETE /1.0/notes/${id}?${token} HTTP/1.1`, [HOST]);
+    expect([status, body]).toEqual([200, `{"removed":"${id}"}`]);
+  });
+
   it('is one without a Host where HTTP has none', async () => {
     expect((await answerTo('GET /health/live HTTP/1.0', [])).status).toBe(200);
   });
