@@ -5,8 +5,8 @@ module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // Need servers: `npm run test:engines` runs them (test/servers/jest.config.cjs).
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/servers/'],
+  // Run by commands of their own: those that need servers by `npm run test:engines`, attacks by `npm run test:hostile`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/servers/', '<rootDir>/test/hostile/'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -54,6 +54,15 @@ export interface AppParts {
 
 const SERVICES: readonly Service[] = [productService, voucherService, opsService];
 
+const OPEN_ROUTES = [
+  '/health/live',
+  '/health/ready',
+  '/docs',
+  '/docs/:file',
+  '/1.0/openapi',
+  '/1.0/schemas/:file',
+];
+
 /** Writes of no more changes wait until they can be read; for how long at most (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than it waits a read store may take to say how far it is (ms). */
@@ -127,6 +136,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   );
   installHttp(app, {
     services: SERVICES,
+    openRoutes: OPEN_ROUTES,
     baseUrl,
     maxBody: config.maxBody,
     rateLimits: config.rateLimits,

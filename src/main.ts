@@ -10,6 +10,20 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
+/** A server goes on without its output; any other verb has failed when its output is lost. */
+let isServing = false;
+let lost: NodeJS.ErrnoException | undefined;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => (lost ??= error));
+// There is nowhere to report this. Threads write there through this one.
+process.stderr.on('error', () => undefined);
+
+function exitCode(code: number): number {
+  if (lost === undefined || isServing) return code;
+  // Whoever closed a pipe knows.
+  if (lost.code !== 'EPIPE') process.stderr.write(`affilog: standard output: ${lost.message}\n`);
+  return code === 0 ? 1 : code;
+}
+
 setInterval(() => undefined, ALIVE_MS);
 void runCli(process.argv.slice(2), {
   environment: process.env,
@@ -17,5 +31,8 @@ void runCli(process.argv.slice(2), {
   stderr: process.stderr,
   stopSignal,
   threads: true,
-  start: async (config, options) => (await import('./start.js')).start(config, options),
-}).then((code) => process.exit(code));
+  start: async (config, options) => {
+    isServing = true;
+    return (await import('./start.js')).start(config, options);
+  },
+}).then((code) => setImmediate(() => process.exit(exitCode(code))));

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
-import { destination, pino, type Logger } from 'pino';
+import { pino, type Logger } from 'pino';
 import { refuseOtherLog } from '../projections/origin';
 import { baseUrlAt, type Config } from './config';
 import { type FollowedDirectory, followDirectory } from './directory/follower';
@@ -10,6 +10,7 @@ import { EngineUnavailable } from './kernel/event-log';
 import { type ApiParts, openApi } from './ops/api';
 import { createDemo } from './ops/demo';
 import { startLogEndpoint } from './ops/log-endpoint';
+import { logOutput } from './ops/log-output';
 import { Opened } from './ops/opened';
 import { type ProjectorThread, startProjector } from './ops/projector';
 import { type Running, type ServeOptions } from './ops/serve';
@@ -19,7 +20,7 @@ import { type Running, type ServeOptions } from './ops/serve';
  * Raises `EngineUnavailable`, `OtherLog`, and what the system says when it cannot listen.
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
-  const log = pino({ level: config.logLevel }, destination(2));
+  const log = pino({ level: config.logLevel }, logOutput(process.stderr));
   const opened = new Opened();
   const stop = (): Promise<void> => opened.close();
   try {

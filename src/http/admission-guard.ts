@@ -30,8 +30,10 @@ export class AdmissionGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
-    if (service === undefined) return true;
+    // By the route that was found, so that no spelling of a path gets around it.
+    const { url: route = '' } = request.routeOptions;
+    const service = serviceOf(this.options.services, route);
+    if (service === undefined) return this.options.openRoutes.includes(route);
     const caller = this.callerOf(request, service);
     this.limit(caller, context.switchToHttp().getResponse<FastifyReply>());
     const kinds = this.reflector.get<readonly Caller['kind'][] | undefined>(KINDS, context.getHandler());

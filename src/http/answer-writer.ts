@@ -34,7 +34,8 @@ async function write(answer: Answer, reply: FastifyReply): Promise<Buffer | Read
   const admission = admissionOf(reply.request);
   const { status, contentType, body } = render(answer.renderings, answer.details, admission);
   const payload = await payloadFrom(chunksOf([body]), reply, admission.options.downloadRate);
-  reply.code(status).type(contentType).headers(headers).header('X-Content-Type-Options', 'nosniff');
+  reply.code(status).type(contentType).header('Vary', 'Accept').headers(headers);
+  reply.header('X-Content-Type-Options', 'nosniff');
   return payload;
 }
 
@@ -49,7 +50,7 @@ async function list({ begin, details }: ListAnswer, reply: FastifyReply): Promis
     const body = view.jsonp === undefined ? pieces : calledWith(view.jsonp, pieces);
     const payload = await payloadFrom(chunksOf(body, query.signal), reply, options.downloadRate);
     reply.type(CONTENT_TYPES[view.jsonp === undefined ? view.format : 'jsonp']).headers(headers);
-    reply.header('X-Content-Type-Options', 'nosniff');
+    reply.header('Vary', 'Accept').header('X-Content-Type-Options', 'nosniff');
     return payload;
   });
 }

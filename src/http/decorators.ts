@@ -29,9 +29,14 @@ export function admit(request: FastifyRequest, admission: Admission): void {
   admissions.set(request, admission);
 }
 
+/** What the guard has found out about a request, if that is one to a service. */
+export function admitted(request: FastifyRequest): Admission | undefined {
+  return admissions.get(request);
+}
+
 /** What the guard has found out about a request, which is one to a service. */
 export function admissionOf(request: FastifyRequest): Admission {
-  const admission = admissions.get(request);
+  const admission = admitted(request);
   if (admission === undefined) throw new Error(`${request.url} belongs to no service`);
   return admission;
 }

@@ -1,10 +1,9 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
 import { NoGeneration, QueryTooLong } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/open-api';
-import { missingRoute, type Routes } from '../wire/routes';
 import { renderFailure } from './render';
 import { ClientGone } from './reads';
 import { factsOf } from './request-facts';
@@ -14,10 +13,7 @@ import { failureView } from './view';
 /** Tells of whatever was thrown, once and in one shape (`docs/decisions.md#a1`, `#a12`). */
 @Catch()
 export class FailureFilter implements ExceptionFilter {
-  constructor(
-    private readonly options: HttpOptions,
-    private readonly routes: Routes,
-  ) {}
+  constructor(private readonly options: HttpOptions) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
@@ -42,6 +38,7 @@ export class FailureFilter implements ExceptionFilter {
     void reply
       .code(status)
       .type(contentType)
+      .header('Vary', 'Accept')
       .header('X-Content-Type-Options', 'nosniff')
       .send([...body].join(''));
   }
@@ -49,7 +46,6 @@ export class FailureFilter implements ExceptionFilter {
   private failureOf(error: unknown, request: FastifyRequest, service: Service | undefined): Fault | Faults {
     if (error instanceof Fault || error instanceof Faults) return error;
     const { path } = factsOf(request.raw).target;
-    if (error instanceof NotFoundException) return missingRoute(request.method, path, this.routes);
     if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
       request.log.warn({ err: error, path }, 'an engine did not answer');
       return notResponding();

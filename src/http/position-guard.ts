@@ -1,9 +1,8 @@
 import { type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { type FastifyRequest } from 'fastify';
 import { httpFaults } from '../wire/open-api';
-import { admissionOf } from './decorators';
-import { factsOf } from './request-facts';
-import { type HttpOptions, serviceOf } from './service';
+import { type Admission, admitted } from './decorators';
+import { type HttpOptions } from './service';
 
 const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
@@ -17,14 +16,15 @@ export class PositionGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const sent = request.headers['x-min-position'];
     if (sent === undefined) return true;
-    if (serviceOf(this.options.services, factsOf(request.raw).target.path) === undefined) return true;
-    return this.waitFor(String(sent), request);
+    const admission = admitted(request);
+    return admission === undefined || this.waitFor(String(sent), admission);
   }
 
-  private async waitFor(position: string, request: FastifyRequest): Promise<boolean> {
+  private async waitFor(position: string, { service }: Admission): Promise<boolean> {
     if (!POSITION.test(position)) {
-      const { keyFaults } = admissionOf(request).service;
-      throw keyFaults.unusable(`X-Min-Position: ${position}: accepted is the value of an X-Log-Position`);
+      throw service.keyFaults.unusable(
+        `X-Min-Position: ${position}: accepted is the value of an X-Log-Position`,
+      );
     }
     if (await this.options.waitFor(position, MAX_WAIT)) return true;
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });

@@ -2,6 +2,7 @@ import { type IncomingMessage } from 'node:http';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
 import { httpFaults, notResponding } from '../wire/open-api';
 import { factsOf } from './request-facts';
+import { askForBody } from './request-headers';
 import { type Service } from './service';
 
 /** Longest wait for the next bytes, in milliseconds. */
@@ -42,6 +43,7 @@ export class PostedBody {
     const { raw, maxBody, stopping } = this;
     const tooLarge = () => httpFaults.bodyTooLarge(`the body may have ${maxBody} bytes at most`);
     if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
+    askForBody(raw);
     // Leaving off early must not destroy the connection that the answer is to be sent over.
     const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
     let received = 0;

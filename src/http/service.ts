@@ -33,6 +33,8 @@ type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
 export interface HttpOptions {
   readonly services: readonly Service[];
+  /** Routes of no service, which need no token (`docs/decisions.md#a8`), in Fastify's notation. */
+  readonly openRoutes: readonly string[];
   /** What clients reach us by, without a slash at the end. */
   readonly baseUrl: () => string;
   /** Bytes that a posted body may have. */
@@ -50,6 +52,13 @@ export interface HttpOptions {
   readonly downloadRate: number;
   /** Told of each failure that nobody expected, a bug (`docs/decisions.md#a12`). */
   readonly onUnexpected: () => void;
+}
+
+/** Raises an error for a route that is neither guarded by a service's tokens nor meant to be open. */
+export function refuseUnguarded(route: string, { services, openRoutes }: HttpOptions): void {
+  const isOpen = openRoutes.includes(route) || serviceOf(services, route) !== undefined;
+  if (!isOpen)
+    throw new Error(`${route} belongs to no service and is not among the routes that need no token`);
 }
 
 /** The service that a path belongs to, whether the path exists or not; some paths belong to none. */

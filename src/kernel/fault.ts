@@ -47,7 +47,19 @@ export function faultsOf<Table extends FaultTable>(
 ): { readonly [Name in keyof Table]: (message?: string, details?: FaultDetails) => Fault } {
   const make = Object.entries(table).map(([name, [code, status, text]]) => [
     name,
-    (message: string = text, details?: FaultDetails) => new Fault(code, status, message, details),
+    (message: string = text, details?: FaultDetails) =>
+      withoutStack(() => new Fault(code, status, message, details)),
   ]);
   return Object.fromEntries(make) as never;
+}
+
+/** Nobody asks where a fault was made, and to record it costs ten times what all else does: posts may have millions. */
+function withoutStack(make: () => Fault): Fault {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
 }

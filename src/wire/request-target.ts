@@ -13,7 +13,10 @@ export type Extension = (typeof EXTENSIONS)[number];
 
 /** A request target taken apart (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */
 export interface RequestTarget {
-  /** What is routed by: without keys, extension, trailing slash and query; still percent-encoded. */
+  /**
+   * What is routed by: without keys, extension, trailing slash and query; percent-encoded where it need be
+   * (`docs/decisions.md#x73`).
+   */
   readonly path: string;
   readonly extension: Extension | undefined;
   /** Matrix keys of all segments in their order; empty ones are left out. */
@@ -32,13 +35,21 @@ export function parseRequestTarget(target: string): RequestTarget {
   const segments = beforeQuery.split('/').map((segment) => {
     const [name = '', ...keys] = segment.split(';');
     matrix.push(...sentKeys(keys));
-    return name;
+    return unreservedDecoded(name);
   });
   if (segments.length > 2 && segments.at(-1) === '') segments.pop();
   const withExtension = segments.join('/');
   const extension = EXTENSION.exec(withExtension)?.[1] as Extension | undefined;
   const path = extension === undefined ? withExtension : withExtension.slice(0, -extension.length - 1);
   return { path: path === '' ? '/' : path, extension, matrix, query: sentKeys(rest.join('?').split('&')) };
+}
+
+/** Letters, digits and the like mean the same whether they are percent-encoded or not (RFC 3986, 2.3). */
+function unreservedDecoded(text: string): string {
+  return text.replace(/%[0-9a-f]{2}/gi, (sent) => {
+    const character = String.fromCharCode(Number.parseInt(sent.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : sent;
+  });
 }
 
 /** `name=value` of which neither is empty. */

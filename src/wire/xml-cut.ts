@@ -15,7 +15,8 @@ export interface XmlCutterOptions {
 /**
  * Cuts the elements directly in the root out of an XML document in UTF-8 that arrives in chunks, by its markup alone.
  * The document is well-formed if and only if the frame (what is left) is, with every cut at a place where an element
- * may be, and each element is one well-formed element: whoever reads both has read it. Memory stays flat.
+ * may be, and each element is one well-formed element where the root's prefixes are declared: whoever reads both has
+ * read it. Memory stays flat.
  */
 export class XmlCutter {
   private readonly markup: XmlMarkup;

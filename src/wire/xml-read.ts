@@ -1,10 +1,11 @@
 import { SaxesParser } from 'saxes';
 import { NotParsable } from './not-parsable';
 import { Utf8Decoder } from './utf8';
+import { type XmlName, xmlNames, XmlPrefixes } from './xml-names';
 
 /**
  * What a document consists of, by local names: which prefix a name had, and in which namespace it is, does
- * not matter.
+ * not matter, as long as the prefix is declared.
  */
 export interface XmlHandlers {
   readonly open: (name: string, attributes: XmlAttributes) => void;
@@ -24,6 +25,8 @@ export interface XmlReader {
   depth(): number | undefined;
   /** Has lines and columns counted from here. */
   countFromHere(): void;
+  /** Namespace prefixes that are declared where it has come to. */
+  prefixes(): readonly string[];
 }
 
 /** How deep elements may be nested. */
@@ -35,9 +38,6 @@ const MAX_MARKUP = 1024 * 1024;
 
 // XML 1.1, if it were not forced out, would let control characters in.
 const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
-
-/** Names of elements and attributes that are remembered while reading. */
-const MAX_NAMES = 1000;
 
 const NO_ATTRIBUTES = Object.freeze(Object.create(null)) as Record<string, string>;
 
@@ -55,21 +55,38 @@ const IN_COMMENT = stateAfter('<a><!--b');
 export function readXml(handlers: XmlHandlers): XmlReader {
   const decoder = new Utf8Decoder();
   const parser = newParser();
-  const localName = localNames();
+  const nameOf = xmlNames();
+  const prefixes = new XmlPrefixes();
   /** Local names of the elements that are open. */
   const path: string[] = [];
   let attributes = NO_ATTRIBUTES;
   let tags = 0;
   let markup = 0;
+  let hasBegun = false;
 
+  const required = (name: string): XmlName => {
+    const found = nameOf(name);
+    if (found === undefined) parser.fail(`malformed name: ${name}.`);
+    return found ?? { prefix: '', local: name };
+  };
+  const refuse = (problem: string | undefined): void => {
+    if (problem !== undefined) parser.fail(`${problem}.`);
+  };
   parser.on('attribute', ({ name, value }) => {
-    if (name === 'xmlns' || name.startsWith('xmlns:')) return;
+    if (name === 'xmlns') return;
+    const { prefix, local } = required(name);
+    if (prefix === 'xmlns') {
+      refuse(prefixes.declare(local, value, path.length));
+      return;
+    }
+    if (prefix !== '') prefixes.use(prefix);
     if (attributes === NO_ATTRIBUTES) attributes = Object.create(null) as Record<string, string>;
-    attributes[localName(name)] = value;
+    attributes[local] = value;
   });
   parser.on('opentag', (tag) => {
     if (path.length === MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);
-    const name = localName(tag.name);
+    const { prefix, local: name } = required(tag.name);
+    refuse(prefixes.opened(prefix));
     path.push(name);
     tags += 1;
     const given = attributes;
@@ -78,7 +95,9 @@ export function readXml(handlers: XmlHandlers): XmlReader {
   });
   parser.on('closetag', () => {
     tags += 1;
-    handlers.close(path.pop() ?? '');
+    const name = path.pop() ?? '';
+    prefixes.closed(path.length);
+    handlers.close(name);
   });
   parser.on('text', text);
   parser.on('cdata', text);
@@ -102,6 +121,9 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     write: (chunk) => {
       const piece = decoder.write(chunk);
       const before = tags;
+      // saxes would pass it over, as the decoder has done with the first.
+      if (!hasBegun && piece.startsWith('\ufeff')) parser.fail('a second byte order mark.');
+      hasBegun ||= piece !== '';
       parser.write(piece);
       markup = tags === before ? markup + piece.length : piece.length;
       flush();
@@ -116,6 +138,7 @@ export function readXml(handlers: XmlHandlers): XmlReader {
       parser.line = 1;
       parser.column = 0;
     },
+    prefixes: () => prefixes.inScope,
   };
 }
 
@@ -132,18 +155,6 @@ function newParser(): Parser {
 
 function stateAfter(xml: string): number {
   return newParser().write(xml)['state'] as number;
-}
-
-/** The part after the prefix; the same names come again and again, so that they are kept and not cut again. */
-function localNames(): (name: string) => string {
-  const known = new Map<string, string>();
-  return (name) => {
-    const local = known.get(name);
-    if (local !== undefined) return local;
-    const cut = name.slice(name.indexOf(':') + 1);
-    if (known.size < MAX_NAMES) known.set(name, cut);
-    return cut;
-  };
 }
 
 /** An element of a small document, by local names. */

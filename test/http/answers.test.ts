@@ -17,11 +17,13 @@ describe('format of an answer (decisions A1)', () => {
   ])('%s with %j is %s', async (url, headers, type) => {
     const answer = await asked.get(`${url}?${token}`, headers);
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, type]);
+    expect(answer.headers.vary).toBe('Accept');
   });
 
   it('is refused with 406 if Accept admits none that there is', async () => {
     const answer = await asked.get(`/1.0/notes;word=a?${token}`, { accept: 'image/png, text/html;q=0.5' });
     expect([answer.statusCode, codesOf(answer.body)]).toEqual([406, ['406']]);
+    expect(answer.headers.vary).toBe('Accept');
   });
 
   it('is that of the body for a POST', async () => {

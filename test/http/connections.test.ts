@@ -3,6 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PostedBody } from '../../src/http/posted-body';
+import { exchange as exchangeAt } from '../support/raw-http';
 import { notes, notesApp, TOKENS } from './notes-service';
 
 let app: NestFastifyApplication;
@@ -30,23 +31,8 @@ function open(sent: string, to = port): { socket: Socket; until: (part: RegExp) 
   return { socket, until };
 }
 
-/** Sends these pieces over one connection, and gives all that comes back until it holds `until` or the end. */
-async function exchange(pieces: readonly (string | Buffer)[], until?: RegExp): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  let received = '';
-  socket.on('error', () => undefined);
-  const done = new Promise<void>((resolve) => {
-    socket.on('data', (data) => {
-      received += data.toString();
-      if (until?.test(received)) resolve();
-    });
-    socket.on('close', () => resolve());
-  });
-  for (const piece of pieces) if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), done]);
-  await done;
-  socket.destroy();
-  return received;
-}
+const exchange = (pieces: readonly (string | Buffer)[], until?: RegExp): Promise<string> =>
+  exchangeAt(port, pieces, until);
 
 const post = (word: string, headers: readonly string[]) =>
   [

@@ -145,6 +145,7 @@ export async function notesApp(
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));
   installHttp(app, {
     services: [notes],
+    openRoutes: ['/health/live'],
     baseUrl: () => 'https://api.example',
     maxBody: 500,
     rateLimits: {},

@@ -97,6 +97,25 @@ describe('a body of more products than fit into one slice', () => {
   });
 });
 
+test('a body of products without anything in them is read in small slices, and most of them are only counted', async () => {
+  const most = { products: 0, refused: 0 };
+  let listed = 0;
+  const watched: Sift = async (slice) => {
+    const sifted = await elsewhere(slice);
+    most.products = Math.max(most.products, slice.ends.length);
+    most.refused = Math.max(most.refused, sifted.refused.length);
+    listed += sifted.refused.length;
+    return sifted;
+  };
+  const empty = Array.from({ length: 30_000 }, () => ({}) as PostedProduct);
+  const { faults, moreFaults, refused } = await receive(empty, watched);
+  expect([faults.length, faults.length + moreFaults, refused]).toEqual([10_000, 7 * 30_000, 30_000]);
+  // Some milliseconds of work, so that the slices of other loads do not wait.
+  expect(most.products).toBe(2_000);
+  // 10,000 faults of 7 each, and what was under way when there were as many.
+  expect(listed).toBeLessThan(12_000);
+});
+
 test.each([
   ['json', (at: number) => JSON.stringify(product(at)), (all: string) => `{"products":[${all}]}`, ','],
   [

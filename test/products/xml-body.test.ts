@@ -10,10 +10,12 @@ const PARTS = [
   '<?xml version="1.0"?>',
   '<products version="3.0">',
   '<products>',
+  '<products xmlns:c="u">',
   '</products>',
   '<product sourceProductId="a">',
   "<product sourceProductId='b'>",
   '<product/>',
+  '<c:product xmlns:c="u"/>',
   '</product>',
   '<name>n &lt;</name>',
   '<name>',
@@ -87,11 +89,16 @@ describe('a body in XML (Document 1, XML body shape)', () => {
       '<!-- </product> -->',
       '<name><![CDATA[<x>]]></name>',
       '<brand a="/>">b</brand>',
+      '<c:size>s</c:size>',
+      '<d:size xmlns:d="u">s</d:size>',
     ])
     .map((parts) => `<product sourceProductId="a>b">${parts.join('\n')}</product>`);
   const good = fc
     .array(fc.oneof(product, fc.constantFrom(' ', '\n', 'text', '<!-- <product/> -->', '<product/>')))
-    .map((parts) => `<?xml version="1.0"?><!-- c --><products version="3.0">${parts.join('')}</products>\n`);
+    .map(
+      (parts) =>
+        `<?xml version="1.0"?><!-- c --><products xmlns:c="u" version="3.0">${parts.join('')}</products>\n`,
+    );
   const edited = fc
     .tuple(good, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...EDITS)), { maxLength: 2 }))
     .map(([text, edits]) =>

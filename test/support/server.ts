@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { DIST } from './built';
 
@@ -31,10 +32,11 @@ export async function removeFolder(folder: string): Promise<void> {
 function launch(
   [program = '', ...args]: readonly string[],
   environment: Readonly<Record<string, string>>,
+  output: 'pipe' | number = 'pipe',
 ): ChildProcess {
   if (!existsSync(PROGRAM)) throw new Error('the program is not built: run "npm run build" before this test');
   const env = { PATH: process.env.PATH ?? '', ...environment };
-  return spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', output, output] });
 }
 
 /** Runs the built program as users do, until it ends. */
@@ -42,7 +44,19 @@ export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  const child = launch([...AFFILOG, ...args], environment);
+  return runCommand([...AFFILOG, ...args], environment);
+}
+
+/** Runs a command of a shell, in which `$AFFILOG` is the built program. */
+export async function runShell(command: string): Promise<Ended> {
+  return runCommand(['/bin/sh', '-c', command], { AFFILOG: AFFILOG.join(' ') });
+}
+
+async function runCommand(
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const child = launch(command, environment);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
@@ -59,7 +73,7 @@ export class Server {
     private readonly errors: readonly string[],
   ) {}
 
-  /** Starts the built program; resolves when it says that it listens, or runs. */
+  /** Starts the built program; resolves when it says that it listens, or runs; with `output`, when it answers. */
   static async start(
     dataDir: string,
     options: {
@@ -67,13 +81,21 @@ export class Server {
       /** Another command that starts it. */
       readonly command?: readonly string[];
       readonly environment?: Readonly<Record<string, string>>;
+      /** A file descriptor that takes stdout and stderr: nothing of them is seen here. */
+      readonly output?: number;
     } = {},
   ): Promise<Server> {
-    const environment = { LOG_LEVEL: 'warn', PORT: '0', DATA_DIR: dataDir, ...options.environment };
-    const { args = [], command = [...AFFILOG, 'serve'] } = options;
-    const child = launch([...command, ...args], environment);
+    const { args = [], command = [...AFFILOG, 'serve'], output } = options;
+    const port = output === undefined ? 0 : await freePort();
+    const environment = { LOG_LEVEL: 'warn', PORT: `${port}`, DATA_DIR: dataDir, ...options.environment };
+    const child = launch([...command, ...args], environment, output);
     const errors = collect(child.stderr);
     const said: string[] = [];
+    if (output !== undefined) {
+      const url = `http://127.0.0.1:${port}`;
+      await untilItAnswers(url, child);
+      return new Server(child, url, said, errors);
+    }
     const lines = createInterface({ input: child.stdout ?? process.stdin });
     const url = await new Promise<string>((resolve, reject) => {
       lines.on('line', (line) => {
@@ -94,12 +116,24 @@ export class Server {
     return this.errors.join('');
   }
 
+  /** From now on nobody reads what it says: its pipes fill up, or are closed. */
+  stopReading(how: 'unread' | 'closed'): void {
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      if (how === 'closed') stream?.destroy();
+      else stream?.removeAllListeners('data').pause();
+    }
+  }
+
   /** Sends a signal and waits for the end; gives the exit code. */
   async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
-    const ended = once(this.child, 'close') as Promise<[number | null]>;
+    const [exited, closed] = [once(this.child, 'exit'), once(this.child, 'close')];
     this.child.kill(signal);
-    return (await ended)[0];
+    const [code] = (await exited) as [number | null];
+    // Pipes that nobody reads are never closed.
+    for (const stream of [this.child.stdout, this.child.stderr]) stream?.resume();
+    await closed;
+    return code;
   }
 }
 
@@ -158,6 +192,23 @@ export async function folderWithNetwork(
   const { code, stderr } = imported;
   if (code !== 0) throw new Error(`the network was not imported: ${stderr}`);
   return folder;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function untilItAnswers(url: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const answer = await fetch(`${url}/health/live`).catch(() => undefined);
+    if (answer?.ok) return;
+  }
+  throw new Error(`the server ended with ${child.exitCode}`);
 }
 
 function collect(stream: NodeJS.ReadableStream | null): string[] {

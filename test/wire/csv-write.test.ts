@@ -15,6 +15,11 @@ const text = (signs: readonly string[]) =>
   });
 
 describe('a line of CSV (decisions P16, X26)', () => {
+  it('keeps texts that a spreadsheet would run as formulas as they were posted (decisions X74)', () => {
+    const cells = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '=HYPERLINK("https://x.example")'];
+    expect(csvLines([';'], "'")(cells)).toBe(`${cells.map((cell) => `'${cell}'`).join(';')}\r\n`);
+  });
+
   it('has the bytes that csv-stringify writes, whatever the cells, the separator and the embrace', () => {
     const styled = fc.uniqueArray(sign, { minLength: 2, maxLength: 2 }).chain((signs) =>
       fc.tuple(

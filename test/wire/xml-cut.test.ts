@@ -75,7 +75,7 @@ describe('an XML document that comes in chunks', () => {
     });
     fc.assert(
       fc.property(document, ({ before, attributes, parts, last, after, chunk }) => {
-        const start = `${before}<root${attributes}>`;
+        const start = `${before}<root xmlns:n="u"${attributes}>`;
         const end = `${last}</root>${after}`;
         const whole = start + parts.flat().join('') + end;
         readWhole(whole);

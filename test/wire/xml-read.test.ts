@@ -58,6 +58,20 @@ describe('posted XML (Document 1, XML body shape)', () => {
     expect(read(bytewise('\ufeff<a>b</a>'))).toEqual(['<a {}', '=b', '/a']);
   });
 
+  it('takes 100 prefixes in scope, and no more (decisions X11)', () => {
+    const declared = (count: number) =>
+      Array.from({ length: count }, (_, at) => ` xmlns:x${at}="u"`).join('');
+    expect(read([Buffer.from(`<a${declared(100)}/>`)])).toHaveLength(2);
+    const one = Buffer.from(`<a${declared(50)}><b/><b${declared(51)}/></a>`);
+    expect(() => read([one])).toThrow('more than 100 namespace prefixes in scope');
+  });
+
+  it('takes prefixes that are declared, wherever that is (decisions P24)', () => {
+    const xml = '<x:a xml:lang="en" x:b="1" xmlns:x="u"><x:b/><c xmlns:x="v" x:d="2"><x:e/></c><x:f/></x:a>';
+    const names = read([Buffer.from(xml)]).filter((seen) => seen.startsWith('<'));
+    expect(names.map((seen) => seen.split(' ')[0])).toEqual(['<a', '<b', '<c', '<e', '<f']);
+  });
+
   it('takes attributes by local names, and none of them for a member of all objects', () => {
     expect(read([Buffer.from('<a x:id="1" __proto__="2" xmlns:x="u"/>')])).toEqual([
       '<a {"id":"1","__proto__":"2"}',
@@ -80,6 +94,14 @@ describe('posted XML (Document 1, XML body shape)', () => {
     ['text', 'text'],
     ['{"products":[]}', 'text'],
     ['<a>'.repeat(100), 'elements are nested deeper than 64'],
+    ['\ufeff\ufeff<a/>', 'a second byte order mark'],
+    ['<x:a/>', 'the namespace prefix x is not declared'],
+    ['<a x:b="1"/>', 'the namespace prefix x is not declared'],
+    ['<a><b xmlns:x="u"/><x:b/></a>', 'the namespace prefix x is not declared'],
+    ['<a><x:b xmlns:x="u"><x:c/></x:b><c x:d=""/></a>', 'the namespace prefix x is not declared'],
+    ['<a xmlns:x=""/>', 'the namespace of the prefix x is empty'],
+    ['<a xmlns:x="u"><x:y:z/></a>', 'malformed name: x:y:z'],
+    ['<a xmlns:x="u"><x:/></a>', 'malformed name: x:'],
   ])('%j is refused: %s', (xml, message) => {
     expect(() => read([Buffer.from(xml)])).toThrow(NotParsable);
     expect(() => read([Buffer.from(xml)])).toThrow(message);
@@ -140,7 +162,7 @@ describe('written XML', () => {
     fc.assert(
       fc.property(text, text, (attribute, content) => {
         const xml = writeXml({
-          result: { $: { a: attribute }, 'ns2:b': [{ _: content }, content, 7, true] },
+          result: { $: { a: attribute, 'xmlns:ns2': 'u' }, 'ns2:b': [{ _: content }, content, 7, true] },
         });
         const root = parseXml(Buffer.from(xml));
         expect(root.attributes.a).toBe(asRead(attribute));

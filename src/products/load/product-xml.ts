@@ -71,6 +71,11 @@ export class ProductXml {
     this.reader.countFromHere();
   }
 
+  /** Namespace prefixes that are declared where it has come to. */
+  get prefixes(): readonly string[] {
+    return this.reader.prefixes();
+  }
+
   private open(name: string, attributes: XmlAttributes): void {
     this.depth += 1;
     if (this.depth > 2) this.taken += ELEMENT;

@@ -53,6 +53,8 @@ export class Receiver {
   /** Faults beyond these. */
   moreFaults = 0;
   refused = 0;
+  /** Namespace prefixes that the body declares around its products: to be known before the first of them. */
+  prefixes: readonly string[] = [];
   private readonly ids = new IdTable();
   /** Sequence number of the last usable product of each id. */
   private last = new Uint32Array(512);
@@ -60,11 +62,9 @@ export class Receiver {
   /** Each ends after those before it. */
   private readonly underWay: Promise<void>[] = [];
   private latest: Promise<void> = Promise.resolve();
-  private readonly read: ReadPosted;
+  private read: ReadPosted | undefined;
 
-  constructor(private readonly options: ReceiverOptions) {
-    this.read = readerOf(options.format);
-  }
+  constructor(private readonly options: ReceiverOptions) {}
 
   /** Takes the bytes of a product. */
   posted(bytes: Buffer, sequence: number): Promise<void> | undefined {
@@ -100,6 +100,7 @@ export class Receiver {
 
   /** Reads a product after all that was known by its bytes: undefined if it is refused. */
   again(bytes: Buffer, sequence: number): Usable | undefined {
+    this.read ??= readerOf({ format: this.options.format, prefixes: this.prefixes });
     return this.usableOf(judgePosted(this.read, bytes, sequence, this.check()));
   }
 
@@ -135,7 +136,8 @@ export class Receiver {
   }
 
   private slice(): Slice {
-    return { format: this.options.format, ...this.slicer.take(), room: this.room };
+    const { prefixes } = this;
+    return { format: this.options.format, prefixes, ...this.slicer.take(), room: this.room };
   }
 
   private sendSlice(): Promise<void> | undefined {
@@ -152,10 +154,12 @@ export class Receiver {
     return this.underWay.length > AHEAD ? this.underWay.shift() : undefined;
   }
 
-  private async collect({ held, refused }: Sifted): Promise<void> {
+  private async collect({ held, refused, unlisted }: Sifted): Promise<void> {
     const records = Buffer.from(held.buffer, held.byteOffset, held.byteLength);
     numberRecords(records, (sourceProductId, sequence) => this.usable(sourceProductId, sequence));
     for (const product of refused) this.refuse(product);
+    this.refused += unlisted.products;
+    this.moreFaults += unlisted.faults;
     await this.options.spool.add(records);
   }
 

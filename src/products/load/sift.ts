@@ -15,6 +15,8 @@ const MAX_FAULTS = 20;
 /** Some products of a body, cut out of it but not read. */
 export interface Slice {
   readonly format: BodyFormat;
+  /** Namespace prefixes that the body declares around its products. */
+  readonly prefixes: readonly string[];
   /** One product after the other. */
   readonly bytes: Uint8Array;
   /** Where each ends. */
@@ -44,7 +46,10 @@ export interface Refused {
 export interface Sifted {
   /** The products that may be stored, as records. */
   readonly held: Uint8Array;
+  /** Those of which something is known or reported: an id, a fault. */
   readonly refused: readonly Refused[];
+  /** How many others are refused, and the faults of these. */
+  readonly unlisted: { readonly products: number; readonly faults: number };
   /** The platform categories without which some of them would have been refused. */
   readonly categories: readonly string[];
 }
@@ -56,10 +61,10 @@ export interface Check {
   readonly room: number;
 }
 
-/** Where a product comes from: `posted` is the digest of its bytes, `isPlain` as for `contentOf`. */
+/** Where a product comes from: `posted` gives the digest of its bytes, `isPlain` as for `contentOf`. */
 interface Origin {
   readonly sequence: number;
-  readonly posted?: Digest;
+  readonly posted?: () => Digest;
   readonly isPlain?: boolean;
 }
 
@@ -77,13 +82,14 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
   const bytes = Buffer.from(slice.bytes.buffer, slice.bytes.byteOffset, slice.bytes.byteLength);
   const block = new HeldBlock();
   const refused: Refused[] = [];
+  const unlisted = { products: 0, faults: 0 };
   const categories = new Set<string>();
   const assume = (id: string): true => {
     categories.add(id);
     return true;
   };
   const knowsCategory = given ?? assume;
-  const read = readerOf(slice.format);
+  const read = readerOf(slice);
   let { room } = slice;
   let start = 0;
   for (const [at, end] of slice.ends.entries()) {
@@ -92,12 +98,15 @@ export function sift(slice: Slice, given?: Check['knowsCategory']): Sifted {
     start = end;
     if ('head' in judged) {
       block.put(judged.head, judged.text);
-    } else {
+    } else if (judged.faults.length > 0 || judged.sourceProductId !== undefined) {
       refused.push(judged);
       room -= judged.faults.length;
+    } else {
+      unlisted.products += 1;
+      unlisted.faults += judged.moreFaults;
     }
   }
-  return { held: block.records(), refused, categories: [...categories] };
+  return { held: block.records(), refused, unlisted, categories: [...categories] };
 }
 
 /** A product as read, and whether `contentOf` may take it for plain. */
@@ -109,8 +118,8 @@ interface Read {
 /** Reads the bytes of one product after the other. Raises `PF_210`. */
 export type ReadPosted = (bytes: Buffer, sequence: number) => Read | Refused;
 
-export function readerOf(format: BodyFormat): ReadPosted {
-  return format === 'json' ? readJson : xmlReader();
+export function readerOf({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ReadPosted {
+  return format === 'json' ? readJson : xmlReader(prefixes);
 }
 
 /** Judges a product by its bytes; raises `PF_210` for what stores nothing of the whole body. */
@@ -122,7 +131,7 @@ export function judgePosted(
 ): Usable | Refused {
   const found = read(bytes, sequence);
   if ('faults' in found) return found;
-  return judge(found.product, { sequence, posted: digestOf(bytes), isPlain: found.isPlain }, check);
+  return judge(found.product, { sequence, posted: () => digestOf(bytes), isPlain: found.isPlain }, check);
 }
 
 /** Judges a product in the shape of JSON, from wherever. */
@@ -136,7 +145,10 @@ export function judge(
   const { sourceProductId, price } = checked;
   const { json, digest: content } = contentOf(checked.product, isPlain);
   if (json.length > MAX_PRODUCT) return oversized(sourceProductId);
-  return { head: { kind: 'checked', sequence, sourceProductId, price, content, posted }, text: json };
+  return {
+    head: { kind: 'checked', sequence, sourceProductId, price, content, posted: posted?.() },
+    text: json,
+  };
 }
 
 /** Why a product of more than `MAX_PRODUCT` is refused; its id is not always known. */
@@ -150,16 +162,15 @@ function toLoadFault({ code, status, message, details }: Fault): LoadFault {
   return { code, status, message, sourceProductId: details.sourceProductId };
 }
 
-const BEFORE = Buffer.from('<products>');
-
 /** Reads elements one after the other as if each were the only one of a body. */
-function xmlReader(): ReadPosted {
+function xmlReader(prefixes: readonly string[]): ReadPosted {
   const found: (Read | Refused)[] = [];
   const reader = new ProductXml({
     take: (product) => found.push({ product, isPlain: false }),
     oversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId))),
   });
-  reader.write(BEFORE);
+  const declarations = prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
+  reader.write(Buffer.from(`<products${declarations.join('')}>`));
   return (bytes, sequence) => {
     found.length = 0;
     reader.countFromHere();

@@ -2,6 +2,8 @@ import { type Slice } from './sift';
 
 /** Bytes of a slice: a few milliseconds of work. */
 const SLICE = 256 * 1024;
+/** Products of a slice: as much work, however small they are. Other loads wait for no longer than that. */
+const PRODUCTS = 2_000;
 
 /** Gathers products of a body into slices. */
 export class Slicer {
@@ -17,7 +19,7 @@ export class Slicer {
     this.used += product.length;
     this.ends.push(this.used);
     this.sequences.push(sequence);
-    return this.used >= SLICE;
+    return this.used >= SLICE || this.ends.length >= PRODUCTS;
   }
 
   /** What has been gathered. */

@@ -35,6 +35,7 @@ export class XmlBody implements BodyReader {
       onElement: (bytes) => {
         if (!this.frame.isBetween)
           throw fault.noParsableContent('the body cannot be read: its elements overlap');
+        if (this.count === 0) receiver.prefixes = this.frame.prefixes;
         this.count += 1;
         this.pending = receiver.posted(bytes, this.count) ?? this.pending;
       },

@@ -1,0 +1,79 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type Duplex } from 'node:stream';
+import { type Fault } from '../kernel/fault';
+import { errorsAsJson } from '../wire/errors';
+import { CONTENT_TYPES } from '../wire/format';
+import { writeJson } from '../wire/json-write';
+import { httpFaults } from '../wire/open-api';
+import { CORS, CORS_HEADERS } from './cors';
+
+/** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
+export const MAX_HEADERS = 64 * 1024;
+/** Milliseconds for them to arrive. */
+export const HEADERS_TIMEOUT = 20_000;
+
+interface ParserError extends Error {
+  readonly code?: string;
+  /** What the parser has to say of it. */
+  readonly reason?: string;
+  /** The bytes that it was reading. */
+  readonly rawPacket?: unknown;
+}
+
+/** The beginning of a request, of whatever method. */
+const REQUEST = /^[\w!#$%&'*+.^`|~-]+ \S/;
+
+const METHODS = [...CORS.methods, 'OPTIONS'];
+
+/** By the codes of Node.js; what is not here is no valid HTTP. */
+const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
+  HPE_HEADER_OVERFLOW: () =>
+    httpFaults.headersTooLarge(`the request line and its headers may have ${MAX_HEADERS} bytes at most`),
+  ERR_HTTP_REQUEST_TIMEOUT: () =>
+    httpFaults.timeout(`the request line and its headers must arrive within ${HEADERS_TIMEOUT / 1000} s`),
+  HPE_INVALID_URL: () =>
+    httpFaults.badRequest(
+      'the request target has a byte that must be percent-encoded: é in UTF-8 is %C3%A9, a blank %20',
+    ),
+};
+
+/** Answers what could not be read as HTTP at all; Fastify's `clientErrorHandler`. */
+export function answerClientError(error: ParserError, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  answer(faultOf(error), socket);
+}
+
+function faultOf({ code = '', reason = code, rawPacket }: ParserError): Fault {
+  const begin = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, 100) : '';
+  if (code === 'HPE_INVALID_METHOD' && REQUEST.test(begin))
+    return unknownMethod('the method of the request is unknown');
+  return CLIENT_ERRORS[code]?.() ?? httpFaults.badRequest(`${httpFaults.badRequest().message}: ${reason}`);
+}
+
+/** Answers CONNECT, which Node.js takes for no request. */
+export function answerConnect({ method }: IncomingMessage, socket: Duplex): void {
+  answer(unknownMethod(`${method}: this is no proxy`), socket);
+}
+
+function unknownMethod(problem: string): Fault {
+  return httpFaults.methodNotAllowed(`${problem}; there is ${METHODS.join(', ')}`, { allow: METHODS });
+}
+
+function answer(fault: Fault, socket: Duplex): void {
+  const { status, details } = fault;
+  const body = writeJson(errorsAsJson([fault]));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...CORS_HEADERS,
+    ...(details.allow === undefined ? [] : [`Allow: ${details.allow.join(', ')}`]),
+    `Content-Type: ${CONTENT_TYPES.json}`,
+    'X-Content-Type-Options: nosniff',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Date: ${new Date().toUTCString()}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}

@@ -1,0 +1,26 @@
+/** Headers of answers that scripts of other origins may read (Document 1, Conventions 7). */
+const EXPOSED = [
+  'X-Log-Position',
+  'X-Next-Cursor',
+  'X-Next-Since',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'Retry-After',
+  'ETag',
+];
+
+/** What browsers may send, and scripts of other origins may read. */
+export const CORS = {
+  origin: '*',
+  methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+  exposedHeaders: EXPOSED,
+  maxAge: 86_400,
+  strictPreflight: false,
+};
+
+/** The same of an answer that is not written by Fastify. */
+export const CORS_HEADERS: readonly string[] = [
+  `Access-Control-Allow-Origin: ${CORS.origin}`,
+  `Access-Control-Expose-Headers: ${EXPOSED.join(', ')}`,
+];

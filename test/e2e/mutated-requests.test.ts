@@ -1,0 +1,28 @@
+import { attackWithMutations, live, openFiles, unexpectedFailures, untilClosed } from '../support/attack';
+import { folderWithNetwork, removeFolder, Server } from '../support/server';
+
+const SEED = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const REQUESTS = 500;
+
+let folder: string;
+let server: Server;
+beforeAll(async () => {
+  folder = await folderWithNetwork();
+  server = await Server.start(folder);
+});
+afterAll(async () => {
+  expect(await server.end()).toBe(0);
+  await removeFolder(folder);
+});
+
+it(`${REQUESTS} mutated requests meet no bug, leak nothing and leave no file open (decisions X73; HOSTILE_SEED=${SEED})`, async () => {
+  // Whatever is opened at the first use of it.
+  await attackWithMutations(server, 100, SEED + 1);
+  const before = openFiles(server);
+  const { statuses, wrong } = await attackWithMutations(server, REQUESTS, SEED);
+  expect(wrong).toEqual([]);
+  expect(Object.keys(statuses).length).toBeGreaterThan(4);
+  expect(await unexpectedFailures(server)).toBe(0);
+  await live(server);
+  await untilClosed(server, before + 5);
+});

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { live } from '../support/attack';
+import { ADVERTISER, folderWithNetwork, removeFolder, Server } from '../support/server';
+import { report } from './report';
+
+/** Each writes a line of more than a kilobyte to the log: several times what a pipe holds, and more than is kept. */
+const POSTS = 3_000;
+
+it.each(['full', 'closed', 'unread'] as const)(
+  `${POSTS} posts are answered by a server whose output is %s, and it stops when asked to`,
+  async (way) => {
+    const folder = await folderWithNetwork();
+    const output = way === 'full' ? openSync('/dev/full', 'w') : undefined;
+    const server = await Server.start(folder, output === undefined ? {} : { output });
+    if (output !== undefined) closeSync(output);
+    if (way !== 'full') server.stopReading(way);
+    // No file of it may grow: each post is refused, and logged.
+    expect(spawnSync('prlimit', ['--pid', String(server.pid), '--fsize=1:']).status).toBe(0);
+    const statuses: Record<number, number> = {};
+    const posts = Array.from({ length: POSTS }, (_, at) => at).values();
+    const client = async (): Promise<void> => {
+      for (const at of posts) {
+        const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json; charset=utf-8' },
+          body: JSON.stringify({ products: [product(at)] }),
+        });
+        await answer.arrayBuffer();
+        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, client));
+    const took = await live(server);
+    const asked = performance.now();
+    const code = await server.end();
+    report(
+      `output ${way}: ${POSTS} posts to a full disk answered ${JSON.stringify(statuses)}, ` +
+        `live in ${Math.round(took)} ms, ended with ${code} in ${Math.round(performance.now() - asked)} ms`,
+    );
+    expect([statuses, code]).toEqual([{ 500: POSTS }, 0]);
+    await removeFolder(folder);
+  },
+);
+
+function product(at: number): object {
+  return {
+    sourceProductId: `p${at}`,
+    name: 'A',
+    description: 'B',
+    productUrl: 'https://a.example/',
+    productImage: { url: 'https://a.example/' },
+    price: 1,
+    categories: [{ id: '1' }],
+  };
+}
