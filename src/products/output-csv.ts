@@ -20,9 +20,9 @@ export interface CsvOptions extends CsvStyle {
 
 /** Products as lines of CSV, each ended (`docs/decisions.md#p16`). */
 export interface CsvLayout {
-  header(): string;
+  readonly header: () => string;
   /** A line for each offer; what is not the offer's own is the product's. */
-  rows(product: OutputProduct): string;
+  readonly rows: (product: OutputProduct) => string;
 }
 
 /** What the cells of a line are made of. */

@@ -6,7 +6,7 @@ import { type XmlContent, type XmlElement } from './xml-write';
 export interface ListText<Item> {
   readonly empty: string;
   readonly head: string;
-  item(item: Item, isFirst: boolean): string;
+  readonly item: (item: Item, isFirst: boolean) => string;
   readonly foot: string;
 }
 
@@ -68,14 +68,14 @@ export async function* listPieces<Item>(
   { empty, head, item, foot }: ListText<Item>,
   batches: AsyncIterable<Iterable<Item>>,
 ): AsyncGenerator<Iterable<string>> {
-  let isFirst = true;
+  let count = 0;
   function* written(batch: Iterable<Item>): Generator<string> {
     for (const one of batch) {
-      if (isFirst) yield head;
-      yield item(one, isFirst);
-      isFirst = false;
+      if (count === 0) yield head;
+      yield item(one, count === 0);
+      count += 1;
     }
   }
   for await (const batch of batches) yield written(batch);
-  yield [isFirst ? empty : foot];
+  yield [count === 0 ? empty : foot];
 }

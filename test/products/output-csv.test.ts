@@ -1,12 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { type OutputProduct } from '../../src/products/output';
-import {
-  type CsvOptions,
-  csvLayout,
-  type CsvStyle,
-  customFieldNames,
-} from '../../src/products/output-csv';
+import { type CsvOptions, csvLayout, type CsvStyle, customFieldNames } from '../../src/products/output-csv';
 
 const STYLE: CsvStyle = { columns: 'of the type', separators: [',', ';', ':'], embrace: '"' };
 

@@ -46,12 +46,12 @@ export class Connection {
     signal?.throwIfAborted();
     const own = new Connection(this.client, this.patience, this);
     const end = (): void => own.closing.abort();
-    let isLate = false;
-    const late =
+    const late = new AbortController();
+    const timer =
       timeLimit === undefined
         ? undefined
         : setTimeout(() => {
-            isLate = true;
+            late.abort();
             end();
           }, timeLimit);
     const signals = [this.closing.signal, ...(signal === undefined ? [] : [signal])];
@@ -60,10 +60,10 @@ export class Connection {
       return await work(own);
     } catch (error) {
       signal?.throwIfAborted();
-      if (isLate && timeLimit !== undefined) throw new QueryTooLong(timeLimit);
+      if (late.signal.aborted && timeLimit !== undefined) throw new QueryTooLong(timeLimit);
       throw error;
     } finally {
-      clearTimeout(late);
+      clearTimeout(timer);
       for (const one of signals) one.removeEventListener('abort', end);
     }
   }

@@ -1,7 +1,7 @@
 import { type Filter } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, SLOT, sortIndex } from './layout';
-import { stoppable } from './query-clock';
+import { stoppable } from './stoppable';
 import { type Selection, selectionOf } from './selection';
 import { raw, type Sql, sql } from './sql';
 

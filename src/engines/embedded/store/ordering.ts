@@ -2,7 +2,7 @@ import { type Order, type Standing } from '../../../kernel/read-store';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
-import { stoppable } from './query-clock';
+import { stoppable } from './stoppable';
 import { isLong, phrase } from './selection';
 import { chain, join, raw, type Sql, sql } from './sql';
 

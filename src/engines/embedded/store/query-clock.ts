@@ -1,12 +1,8 @@
 import { QueryTooLong } from '../../../kernel/read-store';
-import { raw, type Sql } from './sql';
-
-/** One row in so many is a moment to stop at: a power of two. */
-const EVERY = 256;
 
 /**
  * Stops queries that take too long, or that nobody waits for any more. SQLite has no interrupt here, so queries call
- * a function every few rows, which throws.
+ * a function every few rows (`stoppable`), which throws.
  */
 export class QueryClock {
   private end = Infinity;
@@ -39,9 +35,4 @@ export class QueryClock {
     if (this.failure !== undefined) throw this.failure;
     return 1;
   }
-}
-
-/** A condition that holds for every row, and lets a `QueryClock` stop the query. `row`: a column of row numbers. */
-export function stoppable(row: string): Sql {
-  return raw(`((${row} & ${EVERY - 1}) <> 0 OR in_time())`);
 }

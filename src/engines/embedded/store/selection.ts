@@ -1,6 +1,6 @@
 import { type Filter } from '../../../kernel/read-store';
 import { column, type Layout } from './layout';
-import { stoppable } from './query-clock';
+import { stoppable } from './stoppable';
 import { chain, raw, type Sql, sql } from './sql';
 import { encode } from './tokens';
 
@@ -160,7 +160,7 @@ export function isLong(match: string | undefined): boolean {
 }
 
 /** The rows that match an expression, within `ranges`. */
-export function matching(match: string): Sql {
+function matching(match: string): Sql {
   return sql`SELECT m.rowid FROM ranges q CROSS JOIN tokens m
     WHERE m.tokens MATCH ${match} AND m.rowid BETWEEN q.first AND q.last AND ${stoppable('m.rowid')}`;
 }
