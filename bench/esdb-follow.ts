@@ -140,7 +140,7 @@ function countCalls(): { while(work: () => Promise<unknown>): Promise<number> } 
 async function appendFor(log: EventLog, milliseconds: number): Promise<void> {
   const stream = `other-${randomUUID()}`;
   const end = performance.now() + milliseconds;
-  for (let revision = NO_STREAM; performance.now() < end; ) {
+  for (let revision = NO_STREAM; performance.now() < end;) {
     ({ revision } = await log.append(stream, revision, events(1)));
     await after(1000 / RATE);
   }

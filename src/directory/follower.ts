@@ -7,9 +7,16 @@ import { DIRECTORY_PREFIXES } from './events';
 /** How long to wait after the first failure, doubled with each one, up to the longest (ms). */
 const WAITS = { first: 50, longest: 5_000 } as const;
 
+/** How long a request waits for the directory (ms). */
+const PATIENCE = 5_000;
+
 /** A directory that follows the log until `signal`; an engine that does not answer is asked again and again. */
-export function followDirectory(log: EventLog, signal?: AbortSignal): FollowedDirectory {
-  return new FollowedDirectory(log, signal ?? new AbortController().signal);
+export function followDirectory(
+  log: EventLog,
+  signal = new AbortController().signal,
+  patience = PATIENCE,
+): FollowedDirectory {
+  return new FollowedDirectory(log, signal, patience);
 }
 
 export class FollowedDirectory {
@@ -24,6 +31,7 @@ export class FollowedDirectory {
   constructor(
     private readonly log: EventLog,
     private readonly signal: AbortSignal,
+    private readonly patience: number,
   ) {
     const { promise, resolve, reject } = promised();
     this.ready = promise;
@@ -50,6 +58,12 @@ export class FollowedDirectory {
       this.waiting.delete(waiter);
     }
     return true;
+  }
+
+  /** As `reached`, for a request: raises `EngineUnavailable` when it takes longer than a request may wait. */
+  async reachedInTime(position: Position): Promise<void> {
+    if (await this.reached(position, AbortSignal.timeout(this.patience))) return;
+    throw new EngineUnavailable('the directory is behind the log');
   }
 
   private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {

@@ -26,7 +26,7 @@ export function makeExporter(
     source,
     versions: new FeedVersions(log, directory, source),
     directory,
-    reached: (position, signal) => follower.reached(position, signal),
+    reached: (position) => follower.reachedInTime(position),
   });
 }
 

@@ -36,7 +36,7 @@ export function makeLoader(
     feeds: new Feeds(log, join(dataDir, 'cache'), turns),
     spoolFolder: join(dataDir, 'spool'),
     directory: follower.directory,
-    reached: (position) => follower.reached(position),
+    reached: (position) => follower.reachedInTime(position),
     now,
     sift,
   });

@@ -56,6 +56,18 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
+  it('lets no request wait for ever for a position that the log never gets to', () =>
+    withLog(async (log) => {
+      const ending = new AbortController();
+      const followed = followDirectory(log, ending.signal, 20);
+      const { position } = await log.append('feed-301', NO_STREAM, [feed]);
+      await followed.reached(position);
+      await expect(followed.reachedInTime('9'.repeat(START.length))).rejects.toThrow(EngineUnavailable);
+      await followed.reachedInTime(position);
+      ending.abort();
+      await followed.ended;
+    }));
+
   it('lets those go who no longer want to wait for a position', () =>
     withLog(async (log) => {
       const ending = new AbortController();

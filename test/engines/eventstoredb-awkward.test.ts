@@ -109,10 +109,10 @@ test('the same events from two processes at once: both are told that they were a
   const { open } = proxy.seen;
   const events = newEvents(2);
   const both = Promise.all([log, mine].map((each) => each.append(stream, NO_STREAM, events)));
-  let settled = false;
-  void both.finally(() => (settled = true)).catch(() => undefined);
+  const settled = { yes: false };
+  void both.finally(() => (settled.yes = true)).catch(() => undefined);
   let others = 0;
-  for (; !settled; others += 1) await mine.append(`${category}-o${others}`, NO_STREAM, newEvents(1));
+  for (; !settled.yes; others += 1) await mine.append(`${category}-o${others}`, NO_STREAM, newEvents(1));
 
   const [one, other] = await both;
   expect(one).toEqual(other);
@@ -171,7 +171,7 @@ describe('following costs next to nothing', () => {
     // The server reports some events of its own.
     const ticks = client.subscribeToAll({ fromPosition: 'end' });
     let count = 0;
-    for await (const _ of ticks) if ((count += 1) === 8) break;
+    for await (const { event } of ticks) if (event !== undefined && (count += 1) === 8) break;
     await ticks.unsubscribe();
 
     expect(read.mock.calls.length - 1).toBeLessThan(3);
@@ -206,7 +206,7 @@ describe('following costs next to nothing', () => {
     for (const follower of followers) await follower.next();
 
     expect(await streamOf(log, stream, { limit: 1 })).toHaveLength(1);
-    await Promise.all(followers.map((follower) => follower.return?.()));
+    await Promise.all(followers.map(async (follower) => follower.return?.()));
   });
 
   test('a follower that is too slow for the new events reads them when it has time: none is left out', async () => {

@@ -126,7 +126,7 @@ describe('What the server refuses is final, and says what helps', () => {
     const server = await serverThat({ version });
     await expect(openEventStoreDb(server.url, PATIENT)).rejects.toMatchObject({
       name: 'EngineUnavailable',
-      message: `the event log is unavailable: it is version ${name}: expected EventStoreDB 22.10 or later`,
+      message: `the event log is not available: it is version ${name}: expected EventStoreDB 22.10 or later`,
     });
     server.stop();
   });

@@ -127,13 +127,12 @@ export class EventStoreLog extends EventLog {
     const closing = this.#closing.signal;
     const signal = options.signal === undefined ? closing : AbortSignal.any([options.signal, closing]);
     const past = new Past(this.shared.readers, options.after, followed(options));
-    const isOver = (): boolean => signal.aborted;
-    while (!isOver()) {
+    while (!isAborted(signal)) {
       for await (const batch of this.#persist(signal, (patience) =>
         this.#follow(past, options, signal, patience),
       )) {
         yield batch;
-        if (isOver()) return;
+        if (isAborted(signal)) return;
       }
     }
   }
@@ -225,7 +224,8 @@ export class EventStoreLog extends EventLog {
   /** Makes a call over again until it ends well; each time it has to take up where the last one broke off. */
   async *#persist<T>(signal: AbortSignal, call: (patience: Patience) => AsyncIterable<T>): AsyncGenerator<T> {
     const patience = new Patience(this.patience);
-    while (!signal.aborted) {
+    for (;;) {
+      if (isAborted(signal)) return;
       const since = performance.now();
       try {
         for await (const part of call(patience)) {
@@ -234,7 +234,7 @@ export class EventStoreLog extends EventLog {
         }
         return;
       } catch (error) {
-        if (signal.aborted) return;
+        if (isAborted(signal)) return;
         if (error instanceof NoAnswer) this.shared.readers.renew(since);
         await patience.afterFailure(await this.shared.readers.explained(error), signal);
       }
@@ -255,6 +255,11 @@ function checkVersion(version: string): void {
   // 0.0.0 is a build of the server's developers.
   if (version.startsWith('0.') || major * 100 + minor >= 2210) return;
   throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
+}
+
+/** By a call, since it changes meanwhile. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 function closed(): Error {

@@ -46,7 +46,7 @@ export function unavailable(error: unknown): Error {
   if (error instanceof EngineUnavailable) return error;
   const why = whyNot(error);
   if (why === undefined) return asError(error);
-  return new EngineUnavailable(`the event log is unavailable: ${why}`, { cause: error });
+  return new EngineUnavailable(`the event log is not available: ${why}`, { cause: error });
 }
 
 function whyNot(error: unknown): string | undefined {

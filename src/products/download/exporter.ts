@@ -55,8 +55,8 @@ interface ExporterOptions {
   readonly source: FeedSource;
   readonly versions: FeedVersions;
   readonly directory: Directory;
-  /** Waits until the directory has seen a position, false if the signal aborts before. */
-  readonly reached: (position: Position, signal: AbortSignal) => Promise<boolean>;
+  /** Waits until the directory has seen a position; raises `EngineUnavailable` when that takes too long. */
+  readonly reached: (position: Position) => Promise<unknown>;
 }
 
 interface Export {
@@ -71,9 +71,6 @@ interface Export {
   file?: FileHandle;
   bytes: number;
 }
-
-/** Milliseconds to wait for the directory. */
-const PATIENCE = 5_000;
 
 /**
  * Renders feeds into files, each from one snapshot. An export is opened, begun, rendered block by block, and closed; it
@@ -93,14 +90,14 @@ export class Exporter {
   async open(request: ExportRequest): Promise<OpenedExport> {
     const { source, versions, directory } = this.options;
     const { feedId, caller, pastPrices, since } = request;
-    await this.reached(request.directoryPosition);
+    await this.options.reached(request.directoryPosition);
     const visibleOnly = caller.kind === 'publisher';
     const which = visibleOnly ? 'visible' : 'all';
     const isFlat = request.format === 'csv' && request.flatten;
     const snapshot = iterate(source.snapshot(feedId, which, isFlat));
     try {
       const { total, checkpoint, customFields } = await headOf(snapshot);
-      await this.reached(checkpoint);
+      await this.options.reached(checkpoint);
       const state = await versions.at(feedId, checkpoint);
       if (pastPrices !== 'none' && !(await source.pricesUpTo(checkpoint)))
         throw new EngineUnavailable('the prices of the past are behind the products');
@@ -161,11 +158,6 @@ export class Exporter {
   /** Lets go of all. */
   async end(): Promise<void> {
     for (const id of [...this.exports.keys()]) await this.close(id);
-  }
-
-  private async reached(position: Position): Promise<void> {
-    if (await this.options.reached(position, AbortSignal.timeout(PATIENCE))) return;
-    throw new EngineUnavailable('the directory is behind the log');
   }
 
   private exportOf(id: string): Export {

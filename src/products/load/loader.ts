@@ -40,7 +40,7 @@ export interface LoaderOptions {
   /** Where bodies are held that are too large for memory. */
   readonly spoolFolder: string;
   readonly directory: Directory;
-  /** Waits until the directory has seen a position. */
+  /** Waits until the directory has seen a position; raises `EngineUnavailable` when that takes too long. */
   readonly reached: (position: Position) => Promise<unknown>;
   readonly now: () => Date;
   /** Reads products in other threads. */

@@ -137,9 +137,9 @@ export function subscribing({ log }: Subject): void {
 
     await Promise.all(followers.map((follower) => follower.reached(head)));
     ending.abort();
-    for (const { ended, last } of followers) {
-      await ended;
-      expect(last()).toBe(head);
+    for (const follower of followers) {
+      await follower.ended;
+      expect(follower.last()).toBe(head);
     }
   });
 
