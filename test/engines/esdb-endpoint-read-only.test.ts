@@ -1,4 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  type ResolvedEvent,
+  START,
+  streamNameFilter,
+} from '@eventstore/db-client';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { NO_STREAM } from '../../src/kernel/event';
 import { collected, happened } from '../support/esdb-events';
@@ -51,4 +58,41 @@ test('shows what the program itself appends, with the time and the names it has'
     created: new Date(data.at),
     position: { commit: BigInt(position), prepare: BigInt(position) },
   });
+});
+
+// What differs from EventStoreDB: docs/operations.md, Replaying the log.
+
+test.each<[string, () => Promise<unknown>]>([
+  [
+    'persistent subscriptions',
+    () =>
+      only.client.createPersistentSubscriptionToStream(
+        only.stream,
+        'group',
+        persistentSubscriptionToStreamSettingsFromDefaults(),
+      ),
+  ],
+  ['projections', () => only.client.createProjection('all', 'fromAll()')],
+  ['operations of subsystems', () => only.client.restartSubsystem()],
+])('there are no %s', async (_, call) => {
+  await expect(call()).rejects.toMatchObject({
+    message: expect.stringMatching(/UNIMPLEMENTED|not supported/i),
+  });
+});
+
+test('a read of at most 0 of all events ends at once', async () => {
+  expect(await collected(only.client.readAll({ maxCount: 0 }))).toEqual([]);
+});
+
+test('a prefix matches whatever follows it', async () => {
+  const { log } = await openLog(only.server.file, false);
+  const event = { id: randomUUID(), type: 'ProductListed', data: '{}', meta: '{}' };
+  await log.append(`${only.category}-\u0301x`, NO_STREAM, [event]);
+  await log.close();
+  const filter = streamNameFilter({ prefixes: [`${only.category}-`] });
+  const subscription = only.client.subscribeToAll({ fromPosition: START, filter });
+
+  const [seen] = (await once(subscription, 'data')) as [ResolvedEvent];
+  expect(seen.event!.id).toBe(event.id);
+  await subscription.unsubscribe();
 });

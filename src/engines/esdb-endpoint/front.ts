@@ -29,8 +29,12 @@ export async function openFront(
     // Errors before the protocol is known close the socket; later ones are those of its server.
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
     sniff(socket, (isHttp2) => {
-      if (isHttp2) http2(socket);
-      else http.emit('connection', socket) && socket.resume();
+      if (isHttp2) {
+        http2(socket);
+        return;
+      }
+      http.emit('connection', socket);
+      socket.resume();
     });
   });
   await new Promise<void>((resolve, reject) => {
