@@ -59,20 +59,20 @@ export async function fill(server: Server, products: readonly object[], atOnce: 
   }
 }
 
-/** Posts so many vouchers that differ in nothing but their texts. */
+/** Posts so many vouchers that have this text in each field that takes a long one. */
 export async function fillVouchers(server: Server, count: number, text: string): Promise<void> {
   const voucher = {
     title: 'Free delivery',
     programId: 101,
     voucherTypeId: 4,
     shortDescription: 'Nothing to pay',
-    description: 'Whatever you order.',
+    description: text,
     publisherInformation: text,
     startDate: Date.now() - 86_400_000,
     endDate: Date.now() + 30 * 86_400_000,
   };
-  for (let from = 0; from < count; from += 100) {
-    const vouchers = Array<object>(Math.min(100, count - from)).fill(voucher);
+  for (let from = 0; from < count; from += 50) {
+    const vouchers = Array<object>(Math.min(50, count - from)).fill(voucher);
     await postJson(server, '/1.0/vouchers/bulk', VOUCHERS.advertiser, vouchers);
   }
 }
