@@ -17,14 +17,14 @@ export interface EventBatch {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here has been seen: where to resume, whatever was filtered out. */
   readonly position: Position;
-  /** True when nothing was left to read in the moment this batch was made. */
+  /** Nothing was left to read when this batch was made: then `position` is that of `head()`. */
   readonly caughtUp: boolean;
 }
 
 export interface ReadAllOptions {
   /** Read what comes after this position; `START` for everything. */
   readonly after: Position;
-  /** Only streams whose name begins with one of these; absent for all. */
+  /** Only streams whose name begins with one of these, character by character; absent for all. */
   readonly prefixes?: readonly string[];
   /** Most events in a batch (default 1,000); a batch may be cut earlier to bound its bytes. */
   readonly batchSize?: number;
@@ -46,7 +46,7 @@ export interface ReadStreamOptions {
   /** First revision to read: by default 0, backwards the last one. */
   readonly from?: number;
   readonly backwards?: boolean;
-  /** Most events to read in all. */
+  /** Most events to read in all, 0 for none. */
   readonly limit?: number;
   readonly batchSize?: number;
 }
@@ -97,10 +97,16 @@ export abstract class EventLog {
    * `expected` is the revision of the stream's last event, `NO_STREAM` if it has none. When the stream has moved
    * on and holds exactly these event ids right after `expected`, the append was already made: it succeeds again,
    * writing nothing, however long ago that was. Otherwise `RevisionConflict`. An empty append checks only.
+   *
+   * Raises `UnacceptableAppend` for what `APPEND_LIMITS` or `NewEvent` do not allow, for a stream whose name is empty or
+   * begins with `$`, and for texts that would not come back to the letter (half a character, U+0000).
    */
   abstract append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended>;
 
-  /** The events of one stream in order (or backwards), in batches; a missing stream is an empty one. */
+  /**
+   * The events of one stream in order (or backwards), in batches. A missing stream is an empty one, and so is one that there
+   * cannot be.
+   */
   abstract readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<readonly RecordedEvent[]>;
 
   /** Everything after a position up to the end the log has now; the last batch has `caughtUp`. */
@@ -118,5 +124,9 @@ export abstract class EventLog {
   /** Position of the last event, `START` in an empty log. */
   abstract head(): Promise<Position>;
 
+  /**
+   * Reads and appends that are under way, or are begun later, raise `EngineUnavailable`: what was cut short does not look
+   * as if it had come to its end. Subscriptions end.
+   */
   abstract close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ export const NO_STREAM = -1;
 
 /** An event to be appended. `data` and `meta` are JSON texts of objects: an engine keeps them to the letter. */
 export interface NewEvent {
-  /** A UUID, chosen by the caller: the same event appended again bears the same id. */
+  /** A UUID in lower case, chosen by the caller: the same event appended again bears the same id. */
   readonly id: string;
   readonly type: string;
   readonly data: string;

@@ -121,12 +121,13 @@ describe('What the server refuses is final, and says what helps', () => {
 
   test.each([
     ['21.10.8.0', '21.10.8.0'],
+    ['22.10.5.0', '22.10.5.0'],
     ['', 'unknown'],
   ])('a server of version "%s" is refused by name', async (version, name) => {
     const server = await serverThat({ version });
     await expect(openEventStoreDb(server.url, PATIENT)).rejects.toMatchObject({
       name: 'EngineUnavailable',
-      message: `the event log is not available: it is version ${name}: expected EventStoreDB 22.10 or later`,
+      message: `the event log is not available: it is version ${name}: expected EventStoreDB 23.10 or later`,
     });
     server.stop();
   });
@@ -143,7 +144,7 @@ describe('What the server refuses is final, and says what helps', () => {
     const server = await serverThat({ read });
     const log = await openEventStoreDb(server.url, PATIENT);
     await expect(streamOf(log, 'feed-1')).rejects.toMatchObject({
-      message: expect.stringMatching(/no positions: expected EventStoreDB 22.10 or later/),
+      message: expect.stringMatching(/no positions: expected EventStoreDB 23.10 or later/),
     });
     await log.close();
     server.stop();

@@ -247,13 +247,13 @@ export class EventStoreLog extends EventLog {
   }
 }
 
-/** Versions from before this one (and `unknown`, older still) read streams without positions. */
-const OLDEST = '22.10';
+/** Versions before this one do not say when a subscription has caught up; `unknown` ones read streams without positions. */
+const OLDEST = '23.10';
 
 function checkVersion(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   // 0.0.0 is a build of the server's developers.
-  if (version.startsWith('0.') || major * 100 + minor >= 2210) return;
+  if (version.startsWith('0.') || major * 100 + minor >= 2310) return;
   throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
 }
 

@@ -37,7 +37,7 @@ export class SentEvent {
   get position(): Position {
     const position = toPosition(this.record.getCommitPosition());
     if (position !== undefined) return position;
-    throw new Refused('its reads of streams carry no positions: expected EventStoreDB 22.10 or later');
+    throw new Refused('its reads of streams carry no positions: expected EventStoreDB 23.10 or later');
   }
 
   get stream(): string {
