@@ -84,7 +84,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     ).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^affilog: EVENT_LOG: the URL is not esdb:[^\n]*\n$/),
+      stderr: expect.stringMatching(/^affilog: EVENT_LOG: expected esdb:[^\n]*\n$/),
     });
   });
 

@@ -40,9 +40,9 @@ describe('affilog', () => {
   });
 
   it.each([
-    ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'the URL is not esdb://['],
+    ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'expected esdb://['],
     ['EVENT_LOG', 'esdb://affilog:secret@host?colour=red', 'colour is not an option of esdb:// URLs'],
-    ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'the URL is not esdb://['],
+    ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'expected esdb://['],
     [
       'READ_STORE',
       'https://affilog:secret@host/UPPER',
@@ -61,7 +61,7 @@ describe('affilog', () => {
     const args = ['log', 'copy', '--from', 'sqlite:', '--to', 'esdb://host:port', ...places()];
     expect(await run(args)).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^affilog: --to: the URL is not .*\n$/),
+      err: expect.stringMatching(/^affilog: --to: expected esdb:.*\n$/),
     });
   });
 

@@ -58,11 +58,11 @@ export class Feed {
   /** Events of the log, of any streams, in its order; `position` is that of the last one. */
   push(events: readonly RecordedEvent[], position: Position): void {
     for (const event of events)
-      if (this.wants(event.stream)) {
+      if (event.position > this.from && this.wants(event.stream)) {
         this.#events.push(event);
         this.#bytes += event.data.length + event.meta.length;
       }
-    this.#position = position;
+    this.#position = later(this.#position, position);
     if (this.#events.length > WAITING.events || this.#bytes > WAITING.bytes) this.#overflow();
     this.#wake();
   }
@@ -131,6 +131,7 @@ export class Tail {
 class Running {
   readonly #feeds = new Set<Feed>();
   readonly #messages: Messages;
+  /** Position of the last event that was taken: who joins wants what comes after it, though it may not be handed on yet. */
   #position: Position;
   #isOver = false;
   #isHeard = false;
@@ -185,7 +186,7 @@ class Running {
   /** Hands on what has come in one piece; false when nothing has. */
   async #pass(): Promise<boolean> {
     const events: RecordedEvent[] = [];
-    let position = this.#position;
+    const before = this.#position;
     let count = 0;
     for (; count < PIECE; count += 1) {
       let message = this.#messages.take();
@@ -197,13 +198,12 @@ class Running {
       if (message === undefined) break;
       this.#isHeard = true;
       const sent = SentEvent.in(message);
-      if (sent?.isOfLog !== true || sent.position <= position) continue;
-      ({ position } = sent);
-      const { stream } = sent;
-      const event = this.#isWanted(stream) ? sent.recorded() : undefined;
+      if (sent?.isOfLog !== true || sent.position <= this.#position) continue;
+      this.#position = sent.position;
+      const event = this.#isWanted(sent.stream) ? sent.recorded() : undefined;
       if (event !== undefined) events.push(event);
     }
-    if (position > this.#position) this.#hand(events, position);
+    if (this.#position > before) this.#hand(events);
     return count > 0;
   }
 
@@ -212,10 +212,9 @@ class Running {
     return false;
   }
 
-  #hand(events: readonly RecordedEvent[], position: Position): void {
-    this.#position = position;
-    this.head.reached(position);
-    for (const feed of this.#feeds) feed.push(events, position);
+  #hand(events: readonly RecordedEvent[]): void {
+    this.head.reached(this.#position);
+    for (const feed of this.#feeds) feed.push(events, this.#position);
   }
 
   /** Waits for the next message; a subscription that is silent is believed as long as the log does not grow. */

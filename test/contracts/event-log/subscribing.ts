@@ -85,6 +85,33 @@ export function subscribing({ log }: Subject): void {
     expect(positions).toEqual(positions.toSorted());
   });
 
+  test('by some who join at any moment while writers write: each is given all that comes after its position', async () => {
+    const steady = new AbortController();
+    const company = gather(
+      log().subscribe({ after: START, prefixes: [`${category}none`], signal: steady.signal }),
+    );
+    const writing = { isDone: false };
+    const written = writeAll(log(), category, 400).finally(() => (writing.isDone = true));
+    const last = newEvent();
+    const joined: { readonly after: string; readonly seen: ReturnType<typeof gather> }[] = [];
+    while (!writing.isDone && joined.length < 40) {
+      const after = await log().head();
+      const seen = gather(
+        log().subscribe({ after, prefixes: [category] }),
+        (events) => events.at(-1)?.id === last.id,
+      );
+      joined.push({ after, seen });
+    }
+    await written;
+    await log().append(`${category}-last`, NO_STREAM, [last]);
+
+    const { events } = await gather(log().readAll({ after: START, prefixes: [category] }));
+    for (const { after, seen } of joined)
+      expect(idsOf((await seen).events)).toEqual(idsOf(events.filter(({ position }) => position > after)));
+    steady.abort();
+    await company;
+  });
+
   test('again from a position where nothing of it lies', async () => {
     const prefixes = [`${category}-`];
     const start = await log().head();
@@ -189,7 +216,7 @@ export function subscribing({ log }: Subject): void {
     expect(nothing).toEqual({ events: [], position: after, caughtUp: true });
 
     await fill(log(), `${category}-1`, 10);
-    const batches = await take(log().subscribe({ after, batchSize: 4 }), 3);
+    const batches = await take(log().subscribe({ after, prefixes: [category], batchSize: 4 }), 3);
     expect(batches.map(({ events, caughtUp }) => [events.length, caughtUp])).toEqual([
       [4, false],
       [4, false],
