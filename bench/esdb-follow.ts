@@ -67,7 +67,14 @@ export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
 }
 
 function callsFigure(figure: string, measured: number): Figure {
-  return { figure, measured, limit: UNNOTICED, ratio: Math.min(UNNOTICED / measured, MOST), goal: 1, unit: 'calls/s' };
+  return {
+    figure,
+    measured,
+    limit: UNNOTICED,
+    ratio: Math.min(UNNOTICED / measured, MOST),
+    goal: 1,
+    unit: 'calls/s',
+  };
 }
 
 /** CPU time of this process, appends included (µs). */

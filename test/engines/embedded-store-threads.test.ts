@@ -132,8 +132,9 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
   expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
   await expect(
     threads.ask(async (one) => {
+      const ended = (started.mock.contexts[0] as Worker).terminate();
       const answer = one.count(target, EVERYTHING);
-      await (started.mock.contexts[0] as Worker).terminate();
+      await ended;
       return await answer;
     }),
   ).rejects.toMatchObject({ name: 'EngineUnavailable' });

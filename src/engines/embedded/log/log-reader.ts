@@ -50,7 +50,7 @@ export class LogReader {
     if (after >= end) return { events: [], upTo: after };
     const streams = prefixes ?? [];
     const wanted = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
-    return this.#connection.use((session) => {
+    return this.#ofOneMoment((session) => {
       const { prepared } = session;
       const upTo = end <= after + WINDOW ? end : boundary(session, after);
       const planned = prepared(
@@ -75,7 +75,7 @@ export class LogReader {
 
   /** The last `most` events before a position, the last one first. */
   before(before: number, most: number): readonly RecordedEvent[] {
-    return this.#connection.use(({ prepared }) => {
+    return this.#ofOneMoment(({ prepared }) => {
       const planned = prepared(
         `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes, min(a.position, ?1 - 1) FROM appends a
          WHERE ${APPENDS_BEFORE} ORDER BY a.position DESC LIMIT ?2`,
@@ -99,7 +99,7 @@ export class LogReader {
   /** The first `most` events of a stream from a revision on, or back from it. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamStretch {
     const { append, event, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
-    return this.#connection.use(({ prepared }) => {
+    return this.#ofOneMoment(({ prepared }) => {
       const planned = prepared(
         `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
          WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
@@ -122,6 +122,16 @@ export class LogReader {
 
   close(): void {
     this.#connection.close();
+  }
+
+  /** Reads what belongs together: an append between two statements would look like damage. */
+  #ofOneMoment<T>(read: (session: Session) => T): T {
+    return this.#connection.use((session) => {
+      session.prepared('BEGIN').run();
+      const result = read(session);
+      session.prepared('COMMIT').run();
+      return result;
+    });
   }
 }
 
