@@ -79,9 +79,10 @@ export function subscribing({ log }: Subject): void {
     const event = newEvent();
     const own = await log().append(`${category}-1`, NO_STREAM, [event]);
 
-    expect(told).toEqual({ events: [], position: others.position });
+    expect(told.events).toEqual([]);
     expect(idsOf((await subscriber).events)).toEqual([event.id]);
-    expect(positions.at(-1)).toBe(own.position);
+    // Others may append too.
+    expect(positions.at(-1)! >= own.position).toBe(true);
     expect(positions).toEqual(positions.toSorted());
   });
 
