@@ -1,13 +1,13 @@
-import { setTimeout as after } from 'node:timers/promises';
+import { Backoff } from '../../kernel/backoff';
 import { isTransient, unavailable } from './trouble';
 
-/** How long to wait before trying again: doubled with each failure, up to the longest (ms). */
+/** How long to wait before trying again (ms). */
 const WAITS = { first: 50, longest: 2_000 } as const;
 
 /** Bounds how long a server that fails is tried. */
 export class Patience {
   #since: number | undefined;
-  #wait: number = WAITS.first;
+  readonly #backoff = new Backoff(WAITS);
 
   /** `most`: for how long one failure may follow the other until it is given up (ms). */
   constructor(private readonly most: number) {}
@@ -15,7 +15,7 @@ export class Patience {
   /** The server has answered. */
   renew(): void {
     this.#since = undefined;
-    this.#wait = WAITS.first;
+    this.#backoff.reset();
   }
 
   /**
@@ -27,8 +27,6 @@ export class Patience {
     this.#since ??= now;
     const left = this.#since + this.most - now;
     if (!isTransient(error) || left <= 0) throw unavailable(error);
-    // An aborted wait is over early, which is all it takes.
-    await after(Math.min(this.#wait, left), undefined, signal && { signal }).catch(() => undefined);
-    this.#wait = Math.min(2 * this.#wait, WAITS.longest);
+    await this.#backoff.wait(signal, left);
   }
 }

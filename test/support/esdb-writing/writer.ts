@@ -4,6 +4,7 @@ import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoin
 import { DELETED, lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
+import { Turns } from '../../../src/kernel/turns';
 import { RecentIds } from './recent-ids';
 import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
 import { inAppends, toStored } from './to-stored';
@@ -22,7 +23,7 @@ export interface Written {
  */
 export class Writer {
   readonly #recent = new RecentIds();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -153,17 +154,7 @@ export class Writer {
   async #inTurn<T>(stream: string, write: () => Promise<T>): Promise<T> {
     let key = stream;
     for (let original = originalOf(key); original !== undefined; original = originalOf(key)) key = original;
-    const before = this.#turns.get(key);
-    const turn = (async () => {
-      await before?.catch(() => undefined);
-      return write();
-    })();
-    this.#turns.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
-    }
+    return await this.#turns.take(key, write);
   }
 }
 
