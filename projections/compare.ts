@@ -1,12 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type EventLog } from '../src/kernel/event-log';
-import {
-  EVERYTHING,
-  type Found,
-  type Generation,
-  type ReadStore,
-  type Target,
-} from '../src/kernel/read-store';
+import { EVERYTHING, type Found } from '../src/kernel/query';
+import { type Generation, type ReadStore, type Target } from '../src/kernel/read-store';
 import { catchUp } from './fill';
 import { type GenerationFold } from './generation-fold';
 import { nameOf, targetOf } from './generations';

@@ -1,4 +1,5 @@
-import { type Found, type QueryOptions, type ReadStore, type Target } from '../src/kernel/read-store';
+import { type Found, type QueryOptions } from '../src/kernel/query';
+import { type ReadStore, type Target } from '../src/kernel/read-store';
 
 /** Characters of documents that are in memory at once for one answer, more or less (`docs/decisions.md#x72`). */
 export const BODY_LIMIT = 4 * 1024 * 1024;

@@ -1,7 +1,8 @@
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
 import { eventAt } from '../src/kernel/last-event';
-import { type CollectionSpec, type Found, NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { type Found } from '../src/kernel/query';
+import { type CollectionSpec, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { dropGenerations } from './generations';
 import { PROJECTIONS } from './index';
 

@@ -1,12 +1,6 @@
 import { type Position, START } from '../src/kernel/event';
-import {
-  type CollectionSpec,
-  EVERYTHING,
-  type Filter,
-  NoGeneration,
-  type ReadStore,
-  type Write,
-} from '../src/kernel/read-store';
+import { EVERYTHING, type Filter } from '../src/kernel/query';
+import { type CollectionSpec, NoGeneration, type ReadStore, type Write } from '../src/kernel/read-store';
 
 /** A document that an event could not be folded into: it stays as it was until it is folded again. */
 export interface Parked {

@@ -1,5 +1,6 @@
 import { type Position } from '../src/kernel/event';
-import { type QueryOptions, type ReadStore } from '../src/kernel/read-store';
+import { type QueryOptions } from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from './projection';

@@ -1,4 +1,5 @@
-import { type Filter, type Found, type ReadStore } from '../src/kernel/read-store';
+import { type Filter, type Found } from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
 import { type Offer } from '../src/products/offer';
 import { type FeedSource } from '../src/products/download/feed-source';
 import { type Remapping } from '../src/products/remapped';

@@ -7,9 +7,9 @@ import {
   type Page,
   type Paged,
   type QueryOptions,
-  type ReadStore,
   type Standing,
-} from '../src/kernel/read-store';
+} from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type CategoryChange } from '../src/directory/categories';
-import { type FieldType, type FieldValue, type Filter, type Found } from '../src/kernel/read-store';
+import { type Filter, type Found } from '../src/kernel/query';
+import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';

@@ -2,7 +2,8 @@ import { type CategoryChange } from '../src/directory/categories';
 import { type Directory } from '../src/directory/directory';
 import { type DomainEvent } from '../src/kernel/decider';
 import { type Position } from '../src/kernel/event';
-import { type CollectionSpec, type FieldValue, type Filter } from '../src/kernel/read-store';
+import { type Filter } from '../src/kernel/query';
+import { type CollectionSpec, type FieldValue } from '../src/kernel/read-store';
 
 /** An event as a fold takes it: parsed, with its place in the log. */
 export type Told<Event extends DomainEvent = DomainEvent> = Event & {

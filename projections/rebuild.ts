@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Position } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
-import { EVERYTHING, type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { EVERYTHING } from '../src/kernel/query';
+import { type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { compareWithLive, type Comparison } from './compare';
 import { catchUp, fill, type OnFolded } from './fill';
 import { type GenerationFold } from './generation-fold';

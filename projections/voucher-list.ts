@@ -1,11 +1,5 @@
-import {
-  EVERYTHING,
-  type Filter,
-  type Found,
-  type Order,
-  type QueryOptions,
-  type ReadStore,
-} from '../src/kernel/read-store';
+import { EVERYTHING, type Filter, type Found, type Order, type QueryOptions } from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { wordsOf } from '../src/wire/words';

@@ -1,7 +1,8 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
-import { NoGeneration, QueryTooLong } from '../kernel/read-store';
+import { QueryTooLong } from '../kernel/query';
+import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/open-api';
 import { renderFailure } from './render';

@@ -1,4 +1,4 @@
-import { type QueryOptions } from '../kernel/read-store';
+import { type QueryOptions } from '../kernel/query';
 import { type Format } from '../wire/format';
 import { type View } from './view';
 

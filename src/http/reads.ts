@@ -1,7 +1,7 @@
 import { finished } from 'node:stream';
 import { type FastifyReply } from 'fastify';
 import { FairQueue, QueueFull } from '../kernel/fair-queue';
-import { type QueryOptions } from '../kernel/read-store';
+import { type QueryOptions } from '../kernel/query';
 import { httpFaults } from '../wire/open-api';
 import { admissionOf } from './decorators';
 

@@ -1,7 +1,8 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
 import { Fault, Faults } from './fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from './event-log';
-import { NoGeneration, QueryTooLong, UndeclaredField } from './read-store';
+import { QueryTooLong } from './query';
+import { NoGeneration, UndeclaredField } from './read-store';
 
 /**
  * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Standing } from '../kernel/read-store';
+import { type Standing } from '../kernel/query';
 import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 import { type SearchKeys } from './search-keys';

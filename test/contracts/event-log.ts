@@ -1,5 +1,6 @@
 import { type EventLog } from '../../src/kernel/event-log';
 import { appending } from './event-log/appending';
+import { finding } from './event-log/finding';
 import { judging } from './event-log/judging';
 import { type Subject } from './event-log/events';
 import { reading } from './event-log/reading';
@@ -19,6 +20,7 @@ const PARTS = {
   'judges a repeated append': judging,
   reads: reading,
   'reads backwards': readingBackwards,
+  'finds streams': finding,
   'is subscribed to': subscribing,
 } as const;
 type Part = keyof typeof PARTS;

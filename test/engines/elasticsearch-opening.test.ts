@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { UnusableUrl } from '../../src/engines/unusable-url';
-import { EVERYTHING } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
 const target = { collection: 'products' };

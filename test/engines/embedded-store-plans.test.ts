@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { GenerationFile } from '../../src/engines/embedded/store/generation-file';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { search } from '../../src/engines/embedded/store/search';
-import { type Filter, type Order } from '../../src/kernel/read-store';
+import { type Filter, type Order } from '../../src/kernel/query';
 import { OFFERS } from '../contracts/read-store/documents';
 import { live, put } from '../contracts/read-store/subject';
 import { storeFolder } from '../support/store-folder';

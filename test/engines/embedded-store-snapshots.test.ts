@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
-import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { scanning } from '../contracts/read-store/scanning';
 import { at, live, put, type Subject } from '../contracts/read-store/subject';

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';

@@ -8,7 +8,8 @@ import { GenerationFile } from '../../src/engines/embedded/store/generation-file
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { draftsOf, writeBatch } from '../../src/engines/embedded/store/writer';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { built, DIST } from '../support/built';

@@ -43,7 +43,7 @@ eventLogContract(
       HASTY,
     );
   },
-  ['appends', 'reads', 'is subscribed to'],
+  ['appends', 'reads', 'finds streams', 'is subscribed to'],
 );
 
 // A real server, when there is one: `esdb://localhost:2113?tls=false`.

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ListAnswer } from '../../src/http/list-answer';
-import { type QueryOptions, QueryTooLong } from '../../src/kernel/read-store';
+import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/list-text';
 import { codesOf, type ErrorList } from './asking-notes';
 import { notesApp, TOKENS } from './notes-service';

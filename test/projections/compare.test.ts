@@ -3,7 +3,8 @@ import { fill } from '../../projections/fill';
 import { type GenerationFold } from '../../projections/generation-fold';
 import { targetOf } from '../../projections/generations';
 import { products } from '../../projections/products';
-import { type Found, type Generation, type ReadStore, type Target } from '../../src/kernel/read-store';
+import { type Found } from '../../src/kernel/query';
+import { type Generation, type ReadStore, type Target } from '../../src/kernel/read-store';
 import { listed } from './telling';
 import { PROJECTIONS, World } from './world';
 

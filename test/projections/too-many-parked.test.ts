@@ -8,7 +8,7 @@ import { type Runner } from '../../projections/runner';
 import { waitForPosition } from '../../projections/wait';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { EVERYTHING } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
 import { FEED_ID, listed, mapped } from './telling';
 import { World } from './world';
 

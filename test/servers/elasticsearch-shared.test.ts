@@ -1,7 +1,8 @@
 import { Client } from '@elastic/elasticsearch';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { ownStore, serverUrl } from './server';

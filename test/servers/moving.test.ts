@@ -6,7 +6,8 @@ import { type ProductCriteria, searchProducts, searchWindow } from '../../projec
 import { createDemo } from '../../src/ops/demo';
 import { copyLog } from '../../src/ops/copy-log';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { EVERYTHING, type ReadStore } from '../../src/kernel/read-store';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { ownStore } from './server';

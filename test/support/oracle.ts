@@ -1,11 +1,11 @@
 import {
-  type Document,
   type Filter,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Search,
-} from '../../src/kernel/read-store';
+} from '../../src/kernel/query';
+import { type Document } from '../../src/kernel/read-store';
 import { shuffler } from '../../src/kernel/shuffle';
 
 /** What a read store must answer, found by looking at every document: slow and obviously right. */

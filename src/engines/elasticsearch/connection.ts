@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type Client, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { Backoff } from '../../kernel/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { type QueryOptions, QueryTooLong } from '../../kernel/read-store';
+import { type QueryOptions, QueryTooLong } from '../../kernel/query';
 import { toFailure } from './failure';
 
 /** How long (ms) trouble is waited out before it is raised. */

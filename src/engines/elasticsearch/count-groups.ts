@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Found, type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../kernel/read-store';
+import { type Found, type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../kernel/query';
 import { foundOf, type Kept, type Layout, property } from './layout';
 import { nextPageSize } from './page-size';
 import { queryOf } from './query';

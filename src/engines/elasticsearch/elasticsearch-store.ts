@@ -1,18 +1,20 @@
 import { type Position, START } from '../../kernel/event';
 import {
-  type CollectionSpec,
   type Filter,
   type Found,
-  type Generation,
   type GroupCount,
   type GroupCounts,
   type GroupResults,
   type GroupSearch,
-  type Lease,
   type QueryOptions,
-  ReadStore,
   type Results,
   type Search,
+} from '../../kernel/query';
+import {
+  type CollectionSpec,
+  type Generation,
+  type Lease,
+  ReadStore,
   type SnapshotBatch,
   type Target,
   type Write,

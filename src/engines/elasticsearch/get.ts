@@ -1,4 +1,4 @@
-import { type Found } from '../../kernel/read-store';
+import { type Found } from '../../kernel/query';
 import { failureOf } from './failure';
 import { foundOf, type Kept } from './layout';
 import { type Place } from './search';

@@ -1,4 +1,4 @@
-import { type GroupOrder, type GroupResults, type GroupSearch } from '../../kernel/read-store';
+import { type GroupOrder, type GroupResults, type GroupSearch } from '../../kernel/query';
 import { foundOf, property } from './layout';
 import { queryOf } from './query';
 import { compareRanks, PageOf, type Rank, type Ranked, Ranks } from './ranks';

@@ -1,11 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
-import {
-  type CollectionSpec,
-  type Document,
-  type FieldType,
-  type FieldValue,
-  type Found,
-} from '../../kernel/read-store';
+import { type Found } from '../../kernel/query';
+import { type CollectionSpec, type Document, type FieldType, type FieldValue } from '../../kernel/read-store';
 import { type Position } from '../../kernel/event';
 import { Declaration } from '../declaration';
 import { encode, encodeWords } from './tokens';

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Filter } from '../../kernel/read-store';
+import { type Filter } from '../../kernel/query';
 import { ID, type Layout, property } from './layout';
 import { encode } from './tokens';
 

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Standing } from '../../kernel/read-store';
+import { type Order, type Page, type Standing } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
 import { ID, type Kept, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';

@@ -1,5 +1,6 @@
 import { type Position } from '../../kernel/event';
-import { type Filter, type SnapshotBatch } from '../../kernel/read-store';
+import { type Filter } from '../../kernel/query';
+import { type SnapshotBatch } from '../../kernel/read-store';
 import { groupPages } from './count-groups';
 import { foundOf, ID, type Kept, type Layout } from './layout';
 import { nextPageSize } from './page-size';

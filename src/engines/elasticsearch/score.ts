@@ -1,4 +1,4 @@
-import { type Order } from '../../kernel/read-store';
+import { type Order } from '../../kernel/query';
 import { type Layout } from './layout';
 import { having, type Query } from './query';
 

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Results, type Search, type Standing } from '../../kernel/read-store';
+import { type Order, type Page, type Results, type Search, type Standing } from '../../kernel/query';
 import { type Connection } from './connection';
 import { foundOf, ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';

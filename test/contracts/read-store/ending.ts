@@ -1,4 +1,5 @@
-import { EVERYTHING, QueryTooLong, type ReadStore } from '../../../src/kernel/read-store';
+import { EVERYTHING, QueryTooLong } from '../../../src/kernel/query';
+import { type ReadStore } from '../../../src/kernel/read-store';
 import { LOOSE } from './documents';
 import { freshForEach, live, put, type Subject } from './subject';
 

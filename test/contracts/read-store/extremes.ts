@@ -1,10 +1,5 @@
-import {
-  type Document,
-  EVERYTHING,
-  type Filter,
-  MOST_ID_BYTES,
-  type Order,
-} from '../../../src/kernel/read-store';
+import { EVERYTHING, type Filter, type Order } from '../../../src/kernel/query';
+import { type Document, MOST_ID_BYTES } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';

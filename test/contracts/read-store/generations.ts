@@ -1,4 +1,4 @@
-import { EVERYTHING, type Search } from '../../../src/kernel/read-store';
+import { EVERYTHING, type Search } from '../../../src/kernel/query';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, LOOSE, OFFERS } from './documents';
 

@@ -1,4 +1,5 @@
-import { EVERYTHING, type Found, type ReadStore } from '../../../src/kernel/read-store';
+import { EVERYTHING, type Found } from '../../../src/kernel/query';
+import { type ReadStore } from '../../../src/kernel/read-store';
 import { LOOSE } from './documents';
 import { freshForEach, live, put, type Subject } from './subject';
 

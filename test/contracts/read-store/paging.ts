@@ -3,10 +3,10 @@ import {
   EVERYTHING,
   type GroupSearch,
   type Order,
-  type ReadStore,
   type Search,
   type Standing,
-} from '../../../src/kernel/read-store';
+} from '../../../src/kernel/query';
+import { type ReadStore } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
 import { queriesFor } from './queries';

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import {
-  type Document,
   type Filter,
   type GroupCount,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Search,
-} from '../../../src/kernel/read-store';
+} from '../../../src/kernel/query';
+import { type Document } from '../../../src/kernel/read-store';
 import { FEEDS } from './documents';
 
 /** Queries made of what the documents have, and of a little that they do not have. */

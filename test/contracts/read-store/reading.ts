@@ -1,11 +1,6 @@
 import { START } from '../../../src/kernel/event';
-import {
-  EVERYTHING,
-  type Filter,
-  type Generation,
-  GROUPS_CHARACTERS,
-  type Target,
-} from '../../../src/kernel/read-store';
+import { EVERYTHING, type Filter, GROUPS_CHARACTERS } from '../../../src/kernel/query';
+import { type Generation, type Target } from '../../../src/kernel/read-store';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, LOOSE, OFFERS } from './documents';
 

@@ -1,4 +1,4 @@
-import { EVERYTHING } from '../../../src/kernel/read-store';
+import { EVERYTHING } from '../../../src/kernel/query';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
 

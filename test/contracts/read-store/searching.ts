@@ -4,10 +4,9 @@ import {
   type Filter,
   type GroupCount,
   type GroupCounts,
-  type ReadStore,
   type Search,
-  type Target,
-} from '../../../src/kernel/read-store';
+} from '../../../src/kernel/query';
+import { type ReadStore, type Target } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';

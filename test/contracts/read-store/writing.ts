@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { START } from '../../../src/kernel/event';
-import { type Document, EVERYTHING, type Write } from '../../../src/kernel/read-store';
+import { EVERYTHING } from '../../../src/kernel/query';
+import { type Document, type Write } from '../../../src/kernel/read-store';
 import { inRandomOrder } from '../../support/random-order';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { FEEDS, generatedDocuments, OFFERS } from './documents';

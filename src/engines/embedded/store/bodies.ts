@@ -1,4 +1,4 @@
-import { type Found } from '../../../kernel/read-store';
+import { type Found } from '../../../kernel/query';
 import { type SqlRow, type SqlValue, type StoreFile } from './store-file';
 
 /** A version as it is written outside. */

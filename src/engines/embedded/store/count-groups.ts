@@ -1,4 +1,4 @@
-import { type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../../kernel/read-store';
+import { type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../../kernel/query';
 import { documentOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, hitsOf, matchingRows, withRanges } from './hits';

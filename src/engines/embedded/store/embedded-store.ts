@@ -1,20 +1,22 @@
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
 import {
-  type CollectionSpec,
   type Filter,
   type Found,
-  type Generation,
   type GroupCount,
   type GroupCounts,
   type GroupResults,
   type GroupSearch,
-  type Lease,
-  NoGeneration,
   type QueryOptions,
-  ReadStore,
   type Results,
   type Search,
+} from '../../../kernel/query';
+import {
+  type CollectionSpec,
+  type Generation,
+  type Lease,
+  NoGeneration,
+  ReadStore,
   type SnapshotBatch,
   type Target,
   type Write,

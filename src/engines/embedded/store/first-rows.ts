@@ -1,4 +1,4 @@
-import { type Order, type Search, type Standing } from '../../../kernel/read-store';
+import { type Order, type Search, type Standing } from '../../../kernel/query';
 import { and, type Hits } from './hits';
 import { column, type Layout, sortIndex } from './layout';
 import { comingAfter, type SortKey } from './ordering';

@@ -1,4 +1,4 @@
-import { type Found } from '../../../kernel/read-store';
+import { type Found } from '../../../kernel/query';
 import { bodiesOf, foundOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 

@@ -1,4 +1,4 @@
-import { type Found, type GroupResults, type GroupSearch } from '../../../kernel/read-store';
+import { type Found, type GroupResults, type GroupSearch } from '../../../kernel/query';
 import { bodiesOf, foundOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { hitsOf, matchingRows, withRanges } from './hits';

@@ -1,4 +1,4 @@
-import { type Filter } from '../../../kernel/read-store';
+import { type Filter } from '../../../kernel/query';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, SLOT, sortIndex } from './layout';
 import { stoppable } from './stoppable';

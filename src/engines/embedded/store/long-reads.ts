@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { type Filter, type Found, type SnapshotBatch } from '../../../kernel/read-store';
+import { type Filter, type Found } from '../../../kernel/query';
+import { type SnapshotBatch } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { Scan } from './scan';
 

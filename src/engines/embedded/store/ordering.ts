@@ -1,4 +1,4 @@
-import { type Order, type Standing } from '../../../kernel/read-store';
+import { type Order, type Standing } from '../../../kernel/query';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';

@@ -1,4 +1,4 @@
-import { QueryTooLong } from '../../../kernel/read-store';
+import { QueryTooLong } from '../../../kernel/query';
 
 /**
  * Stops queries that take too long, or that nobody waits for any more. SQLite has no interrupt here, so queries call

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Position } from '../../../kernel/event';
-import { type Filter, type Found } from '../../../kernel/read-store';
+import { type Filter, type Found } from '../../../kernel/query';
 import { documentOf, VERSION } from './bodies';
 import { type GenerationFile } from './generation-file';
 import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';

@@ -1,4 +1,4 @@
-import { type Results, type Search, type Standing } from '../../../kernel/read-store';
+import { type Results, type Search, type Standing } from '../../../kernel/query';
 import { bodiesOf, foundOf, VERSION } from './bodies';
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';

@@ -1,4 +1,4 @@
-import { type Filter } from '../../../kernel/read-store';
+import { type Filter } from '../../../kernel/query';
 import { column, type Layout } from './layout';
 import { stoppable } from './stoppable';
 import { chain, raw, type Sql, sql } from './sql';

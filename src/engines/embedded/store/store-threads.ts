@@ -5,7 +5,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../../../kernel/calls';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { FairQueue } from '../../../kernel/fair-queue';
-import { type QueryOptions } from '../../../kernel/read-store';
+import { type QueryOptions } from '../../../kernel/query';
 import { type EmbeddedStore } from './embedded-store';
 import { type StoreThreadData } from './store.thread';
 

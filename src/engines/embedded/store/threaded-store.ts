@@ -7,8 +7,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
-  type Target,
-} from '../../../kernel/read-store';
+} from '../../../kernel/query';
+import { type Target } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
 import { StoreThreads } from './store-threads';
 
