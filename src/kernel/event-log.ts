@@ -63,7 +63,7 @@ export class RevisionConflict extends Error {
   }
 }
 
-/** The append is over `APPEND_LIMITS`, or an event is not what `NewEvent` says; nothing was appended. */
+/** The append is over `APPEND_LIMITS`, or an event violates `NewEvent`; nothing was appended. */
 export class UnacceptableAppend extends Error {
   override readonly name = 'UnacceptableAppend';
 }
@@ -76,7 +76,7 @@ export class EngineUnavailable extends Error {
   override readonly name = 'EngineUnavailable';
 }
 
-/** Events are missing from the log: repeating does not help, a backup does. Told like any `EngineUnavailable`. */
+/** Events are missing from the log: repeating does not help, a backup does. Handled like any other `EngineUnavailable`. */
 export class DamagedLog extends EngineUnavailable {
   /** `what` is missing, and where. */
   constructor(what: string) {

@@ -52,7 +52,12 @@ describe('a new server, that has events of its own alone', () => {
       (_, { position }) => position >= head,
     );
 
-    expect(batch!.events).toEqual([]);
+    const positions = [
+      START,
+      ...(await gather(empty.readAll({ after: START }))).events.map(({ position }) => position),
+    ];
+    expect(batch).toMatchObject({ events: [], caughtUp: true });
+    expect(positions).toContain(batch!.position);
     expect(caughtUp.events).toEqual([]);
   });
 
@@ -129,9 +134,7 @@ test('64 callers append at a time', async () => {
   proxy.faults.mute = true;
   const appends = Array.from({ length: 64 }, (_, n) => mine.append(`${stream}${n}`, NO_STREAM, newEvents(1)));
   // No answer has come back, and all are there.
-  const after = await log.head();
   await gather(log.subscribe({ after: START, prefixes: [stream] }), ({ length }) => length >= 65);
-  expect(after).toBeDefined();
   proxy.faults.mute = false;
   proxy.cut();
 
@@ -233,6 +236,63 @@ describe('following costs next to nothing', () => {
       await Promise.all(others);
     },
   );
+});
+
+test('a follower that was slow with its past, and joined when others had appended last, is given all', async () => {
+  const past = await fill(log, stream, 30);
+  await log.append(`${category}other-1`, NO_STREAM, newEvents(1));
+  const follower = log
+    .subscribe({ after: START, prefixes: [`${category}-`], batchSize: 10 })
+    [Symbol.asyncIterator]();
+  const seen: string[] = [];
+  const next = async (): Promise<void> => {
+    seen.push(...idsOf(((await follower.next()).value as EventBatch).events));
+  };
+  await next();
+  // Beyond what it asked for, and more than its feed takes.
+  const events = await fill(log, `${category}-2`, 12_000);
+  while (seen.length < past.length + events.length) await next();
+
+  expect(seen).toEqual(idsOf([...past, ...events]));
+  await follower.return?.();
+});
+
+test('a caught-up batch has the position of the head, also when others append while the past is read', async () => {
+  await fill(log, stream, 30);
+  const follower = log
+    .subscribe({ after: START, prefixes: [`${category}-`], batchSize: 30 })
+    [Symbol.asyncIterator]();
+  const heads = async (n: number): Promise<Position> => {
+    const { position } = await log.append(`${category}other-${n}`, NO_STREAM, newEvents(1));
+    return position;
+  };
+  for (let n = 0, caughtUp = 0; caughtUp < 5; n += 1) {
+    const before = await heads(n);
+    const batch = (await follower.next()).value as EventBatch;
+    if (!batch.caughtUp) continue;
+    caughtUp += 1;
+    // A batch that was made before the append is followed by one that knows of it.
+    const next = batch.position >= before ? batch : ((await follower.next()).value as EventBatch);
+    expect(next.position >= before).toBe(true);
+  }
+  await follower.return?.();
+});
+
+test('an empty append to a stream that was ended for ever is refused as any append to it is', async () => {
+  await log.append(stream, NO_STREAM, newEvents(1));
+  await client.tombstoneStream(stream);
+
+  await expect(log.append(stream, 0, [])).rejects.toMatchObject({ name: 'UnacceptableAppend' });
+  await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject({ name: 'UnacceptableAppend' });
+});
+
+test('a subscription that has ended leaves no listener behind in the log', async () => {
+  const { signal } = new AbortController();
+  const add = jest.spyOn(signal, 'addEventListener');
+  const remove = jest.spyOn(signal, 'removeEventListener');
+  await first(log.subscribe({ after: await log.head(), prefixes: [stream], signal }), 1);
+
+  expect(remove.mock.calls.length).toBe(add.mock.calls.length);
 });
 
 test('a position that is that of no event is refused at once', async () => {

@@ -168,7 +168,7 @@ test('what passes is tried again: a server that is away or busy, appends that it
 
 test('a fault of our own code is no fault of the server: it is raised as it is', async () => {
   const fault = new TypeError('x is not a function');
-  await expect(new Patience(600_000).afterFailure(fault)).rejects.toBe(fault);
+  await expect(new Patience(600_000).afterFailure(fault, performance.now())).rejects.toBe(fault);
 });
 
 test('a server that refuses connections is tried until patience is over, and the error says so', async () => {

@@ -165,9 +165,32 @@ test('two logs at one URL share a connection, and the first to be closed leaves 
     log.append(stream, NO_STREAM, newEvents(1)),
     other.append(`${stream}0`, NO_STREAM, newEvents(1)),
   ]);
+  proxy.faults.mute = true;
+  const underWay = other.append(`${stream}0`, 0, newEvents(1)).catch((error: unknown) => error);
   await other.close();
 
+  expect(await underWay).toBeInstanceOf(EngineUnavailable);
+  await expect(other.append(`${stream}0`, 1, newEvents(1))).rejects.toThrow(EngineUnavailable);
+  proxy.faults.mute = false;
+  proxy.cut();
   expect(await log.append(stream, 0, newEvents(1))).toMatchObject({ revision: 1 });
+});
+
+test('appends that wait for each other over a silent connection all end when patience is over', async () => {
+  const hasty = await openEventStoreDb(`esdb://localhost:${proxy.port}?tls=false`, {
+    silence: 300,
+    patience: 1_500,
+  });
+  await hasty.append(stream, NO_STREAM, newEvents(1));
+  proxy.faults.mute = true;
+  const begun = performance.now();
+  const appends = Array.from({ length: 10 }, (_, n) => hasty.append(stream, n, newEvents(1)));
+  const outcomes = await Promise.allSettled(appends);
+
+  expect(outcomes.map(({ status }) => status)).toEqual(appends.map(() => 'rejected'));
+  // One after the other, each with patience of its own, they would take ten times as long.
+  expect(performance.now() - begun).toBeLessThan(5 * 1_500);
+  await hasty.close();
 });
 
 test('a log that is closed leaves nothing under way', async () => {
@@ -203,6 +226,8 @@ describe('a password in the URL is told to nobody', () => {
     ['a value that is none', at('?tls=perhaps'), UnusableUrl],
     ['a port that is none', `esdb://admin:${secret}@127.0.0.1:port`, UnusableUrl],
     ['a file that is not there', at('?tlsCAFile=/nowhere/ca.pem'), UnusableUrl],
+    ['a value that is not percent-encoded', at('?tlsCAFile=%zz'), UnusableUrl],
+    ['a cluster whose certificates are not to be verified', 'esdb://a,b?tlsVerifyCert=false', UnusableUrl],
     ['another protocol', `kurrentdb://admin:${secret}@127.0.0.1`, UnusableUrl],
   ])('%s', async (_, url, kind) => {
     const refused: unknown = await openEventStoreDb(url, { silence: 50, patience: 50 }).catch(

@@ -5,6 +5,9 @@ import { EngineUnavailable } from '../../kernel/event-log';
 /** How a connection over HTTP/2 begins. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
+/** How long a connection may say nothing (ms), unless it is HTTP/2. */
+const SILENCE = 10_000;
+
 /** A port on which HTTP/2 and HTTP/1.1 are served. */
 export interface Front {
   readonly port: number;
@@ -61,9 +64,12 @@ function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
     const length = Math.min(bytes.length, PREFACE.length);
     const isHttp2 = bytes.subarray(0, length).equals(PREFACE.subarray(0, length));
     if (isHttp2 && length < PREFACE.length) return;
+    // HTTP/2 has a keep-alive of its own; an HTTP/1.1 connection that is idle is closed.
+    if (isHttp2) socket.setTimeout(0).off('timeout', end);
     socket.off('data', look).off('end', end).pause();
     socket.unshift(bytes);
     decide(isHttp2);
   };
+  socket.setTimeout(SILENCE, end);
   socket.on('data', look).once('end', end);
 }

@@ -19,7 +19,7 @@ export interface Append {
 /** Where an append ended. */
 export interface Made {
   readonly revision: number;
-  /** Unknown when the append was made before, and the stream was truncated since. */
+  /** Unknown when the append was already made, and the stream was truncated since. */
   readonly position: Position | undefined;
 }
 
@@ -55,8 +55,9 @@ export class AppendCall {
     return await new Promise<Made>((resolve, reject) => {
       if (this.#failure !== undefined) throw this.#failure;
       const id = randomUUID();
+      const request = requestOf(id, append);
       this.#pending.set(id, { append, resolve, reject });
-      this.call.write(requestOf(id, append));
+      this.call.write(request);
     });
   }
 
@@ -143,7 +144,7 @@ function asPortError(error: Status | undefined, { stream, expected }: Append): E
       return new Refused(
         `access is denied: the user in its URL must be allowed to write to the stream ${stream}`,
       );
-    // The outcome is unknown, or there is none yet: the same append again will tell.
+    // The outcome is unknown, or there is none yet: retrying the same append settles it.
     case 'Timeout':
       return new NoAnswer('it did not make an append in time');
     case 'BadRequest':

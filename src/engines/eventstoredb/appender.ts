@@ -9,7 +9,7 @@ import { NoAnswer, unavailable } from './trouble';
 /** Most appends at a time: each may be of a megabyte, which waits in memory. */
 const AT_WORK = 64;
 
-/** An append that is not answered is made again after a time that grows up to this (ms). */
+/** The longest time after which an append that is not answered is retried (ms). */
 const LONGEST_SILENCE = 60_000;
 
 /** A server said nothing for so long, which is no answer of its own. */
@@ -18,8 +18,8 @@ class Silence extends NoAnswer {}
 /**
  * Appends over one connection; where that is of no use any more, over another.
  *
- * An append whose outcome is unknown is made again with the same ids at the same revision, and is found there if it was
- * made. Appends to one stream wait for each other.
+ * An append whose outcome is unknown is retried with the same ids at the same revision: if it was made already, the server
+ * finds it there. Appends to one stream wait for each other.
  */
 export class Appender {
   #connection: Connection;
@@ -29,7 +29,7 @@ export class Appender {
   readonly #waiting: (() => void)[] = [];
   #atWork = 0;
 
-  /** An append is made again after `silence`, then after double that, until `patience` is over (ms). */
+  /** An append is retried after `silence`, then after double that, until `patience` is over (ms). */
   constructor(
     private readonly url: string,
     private readonly timing: { readonly silence: number; readonly patience: number },
@@ -39,10 +39,12 @@ export class Appender {
 
   /** The events have to be acceptable, and some. Raises `RevisionConflict`, `UnacceptableAppend`, `EngineUnavailable`. */
   async append(append: Append): Promise<Made> {
+    // Patience starts here: those that this append waits for started before it, and end before it.
+    const since = performance.now();
     return await this.#turns.take(append.stream, async () => {
-      await this.#place();
+      await this.#slot();
       try {
-        return await this.#persist(append);
+        return await this.#persist(append, since);
       } finally {
         const next = this.#waiting.shift();
         if (next === undefined) this.#atWork -= 1;
@@ -57,14 +59,15 @@ export class Appender {
     await this.#drop(this.#call);
   }
 
-  async #persist(append: Append): Promise<Made> {
+  async #persist(append: Append, since: number): Promise<Made> {
     const patience = new Patience(this.timing.patience);
     let { silence } = this.timing;
+    let failure: unknown;
     for (;;) {
       if (this.#closed) throw unavailable(new NoAnswer('it was closed'));
       const call = (this.#call ??= this.#open());
       try {
-        return await this.#try(await call, append, silence);
+        return await this.#try(await call, append, Math.min(silence, patience.leftSince(since)));
       } catch (error) {
         if (error instanceof RevisionConflict || error instanceof UnacceptableAppend) throw error;
         if (error instanceof Silence) {
@@ -72,7 +75,9 @@ export class Appender {
           await this.#drop(call);
         }
         await this.#reopen(call);
-        await patience.afterFailure(await this.#connection.explained(error));
+        // What an attempt was cut short by says less than what an earlier one met.
+        failure = error instanceof Silence ? (failure ?? error) : error;
+        await patience.afterFailure(await this.#connection.explained(failure), since);
       }
     }
   }
@@ -81,7 +86,7 @@ export class Appender {
     return await inTime(
       call.append(append),
       silence,
-      () => new Silence(`it did not answer an append within ${silence} ms`),
+      () => new Silence('it did not answer an append in time'),
     );
   }
 
@@ -104,7 +109,8 @@ export class Appender {
     const connection = this.#connection;
     this.#call = undefined;
     if (!this.#closed) this.#connection = new Connection(this.url);
-    await call?.then(
+    // An opening call may take its time: nobody waits for it.
+    void call?.then(
       (opened) => opened.cancel(),
       () => undefined,
     );
@@ -112,7 +118,7 @@ export class Appender {
   }
 
   /** Waits until another append may be at work. */
-  async #place(): Promise<void> {
+  async #slot(): Promise<void> {
     if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#atWork += 1;
   }

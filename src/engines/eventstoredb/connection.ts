@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect as connectTls } from 'node:tls';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
@@ -19,7 +18,7 @@ import {
   type Metadata,
   status,
 } from '@grpc/grpc-js';
-import { marksOf, Refused } from './trouble';
+import { marksOf, NoAnswer, Refused } from './trouble';
 import { type EsdbUrl, parseEsdbUrl } from './url';
 
 /** The largest message a server may send (bytes): one with its largest event. */
@@ -51,8 +50,10 @@ export class Connection {
   readonly #client: Client;
   readonly #internals: Internals;
   readonly #isPlain: boolean;
-  #streams: StreamsClient | undefined;
+  readonly #channels = new Set<Channel>();
+  #target: string | undefined;
   #explained = false;
+  #closed = false;
 
   /** Connects when it is first used. Raises `UnusableUrl`. */
   constructor(url: string) {
@@ -60,7 +61,10 @@ export class Connection {
     this.#client = parsed.client;
     this.#internals = internalsOf(this.#client);
     this.#isPlain = parsed.option('tls')?.toLowerCase() === 'false';
-    replaceChannel(this.#internals, parsed, this.#isPlain);
+    replaceChannel(this.#internals, parsed, this.#isPlain, (channel) => {
+      this.#channels.add(channel);
+      if (this.#closed) channel.close();
+    });
   }
 
   /** Starts a read or a subscription. */
@@ -85,21 +89,23 @@ export class Connection {
   /** The error, or what explains it better: a server that speaks TLS closes a plain connection without a word. */
   async explained(error: unknown): Promise<unknown> {
     const isSilent = marksOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
-    if (!this.#isPlain || !isSilent || this.#explained) return error;
+    if (!this.#isPlain || !isSilent || this.#explained || this.#target === undefined) return error;
     this.#explained = true;
-    const [host, port] = hostAndPort(this.#streams?.getChannel().getTarget() ?? '');
+    const [host, port] = hostAndPort(this.#target);
     if (!(await speaksTls(host, port))) return error;
     return new Refused('it uses TLS: remove tls=false from the URL');
   }
 
   /** Takes no more calls; the connection ends with those under way. */
   close(): void {
-    this.#streams?.close();
+    this.#closed = true;
+    for (const channel of this.#channels) channel.close();
   }
 
   async #call(): Promise<[StreamsClient, Metadata, CallOptions]> {
     const streams = await this.#internals.getGRPCClient(StreamsClient, 'streams');
-    this.#streams = streams;
+    if (this.#closed) throw new NoAnswer('the connection was closed');
+    this.#target = streams.getChannel().getTarget();
     // A follower may not have yet what has been appended: its end of the log would be in the past.
     const [metadata, options] = this.#client['callArguments'](
       { requiresLeader: true },
@@ -131,13 +137,15 @@ function isOwnCancellation(error: Error): boolean {
  * Makes the client's channels here: connections are not shared with other clients of the process, a certificate may go
  * unverified, and an IP address is verified without being sent as a server name, which Node.js warns about.
  */
-function replaceChannel(client: Internals, url: EsdbUrl, isPlain: boolean): void {
+function replaceChannel(
+  client: Internals,
+  url: EsdbUrl,
+  isPlain: boolean,
+  onChannel: (channel: Channel) => void,
+): void {
   const connect = client.createChannel.bind(client);
-  const files = (name: string): Buffer | null => {
-    const path = url.option(name);
-    return path === undefined ? null : readFileSync(path);
-  };
-  const [root, key, certificate] = [files('tlsCAFile'), files('userKeyFile'), files('userCertFile')];
+  const file = (name: string): Buffer | null => (isPlain ? null : url.file(name));
+  const [root, key, certificate] = [file('tlsCAFile'), file('userKeyFile'), file('userCertFile')];
   client.createChannel = async () => {
     const made = await connect();
     const target = made.getTarget();
@@ -156,7 +164,9 @@ function replaceChannel(client: Internals, url: EsdbUrl, isPlain: boolean): void
       'grpc-node.flow_control_window': WINDOW_BYTES,
       ...(isIP(host) !== 0 && !isPlain && { 'grpc.ssl_target_name_override': 'localhost' }),
     };
-    return new Channel(target, isPlain ? credentials.createInsecure() : secure(), options);
+    const channel = new Channel(target, isPlain ? credentials.createInsecure() : secure(), options);
+    onChannel(channel);
+    return channel;
   };
 }
 

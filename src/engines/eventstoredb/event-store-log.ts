@@ -13,7 +13,8 @@ import {
 import { checkAppend } from '../acceptable';
 import { type Appender } from './appender';
 import { Gathered } from './batches';
-import { type Followed, Past } from './following';
+import { Past, type Selection } from './past';
+import { follow } from './follow';
 import { type End, type Head } from './head';
 import { Patience } from './patience';
 import { type Readers } from './readers';
@@ -24,8 +25,8 @@ import { NoAnswer, Refused, unavailable } from './trouble';
 
 const BATCH = 1_000;
 
-/** How often a follower learns that the log has grown by events of other streams alone (ms). */
-const ADVANCE_MS = 100;
+/** Events of a stream asked for, at least, once events of other programs were among them. */
+const LOOK_AHEAD = 100;
 
 /** What all logs of a thread at one URL share. */
 export interface Shared {
@@ -58,9 +59,12 @@ export class EventStoreLog extends EventLog {
 
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
     checkAppend(stream, expected, events);
-    const made = await (events.length > 0
-      ? this.shared.appender.append({ stream, expected, events })
-      : this.#check(stream, expected));
+    this.#checkOpen();
+    const made = await this.#unlessClosed(
+      events.length > 0
+        ? this.shared.appender.append({ stream, expected, events })
+        : this.#check(stream, expected),
+    );
     const position = made.position ?? (await this.#positionOf(stream, made.revision));
     this.shared.head.reached(position);
     return { revision: made.revision, position };
@@ -77,13 +81,16 @@ export class EventStoreLog extends EventLog {
     const isDone = (): boolean => stream === '' || limit <= 0 || (from ?? 0) < 0;
     yield* this.#persist(signal, async function* () {
       for (let asked = 0, looked = 0; looked === asked && !isDone();) {
-        [asked, looked] = [limit, 0];
-        const messages = readers.read(streamRequest(stream, { from, backwards, limit }), signal);
+        // Events of other programs count for the server, but not here: where there are some, there may be many.
+        [asked, looked] = [asked === 0 ? limit : Math.max(limit, LOOK_AHEAD), 0];
+        const messages = readers.read(streamRequest(stream, { from, backwards, limit: asked }), signal);
         for await (const part of streamParts(messages, batchSize)) {
           from = part.last + (backwards ? -1 : 1);
           looked += part.looked;
-          limit -= part.events.length;
-          if (part.events.length > 0) yield part.events;
+          const events = part.events.slice(0, limit);
+          limit -= events.length;
+          if (events.length > 0) yield events;
+          if (limit <= 0) return;
         }
       }
     });
@@ -97,7 +104,7 @@ export class EventStoreLog extends EventLog {
       yield { events: [], position: options.after, caughtUp: true };
       return;
     }
-    const past = new Past(this.shared.readers, options.after, followed(options));
+    const past = new Past(this.shared.readers, options.after, selectionOf(options));
     yield* this.#persist(signal, () => past.upTo(head, signal, () => true));
     this.#checkOpen();
   }
@@ -124,16 +131,26 @@ export class EventStoreLog extends EventLog {
   }
 
   override async *subscribe(options: SubscribeOptions): AsyncGenerator<EventBatch> {
-    const closing = this.#closing.signal;
-    const signal = options.signal === undefined ? closing : AbortSignal.any([options.signal, closing]);
-    const past = new Past(this.shared.readers, options.after, followed(options));
-    while (!isAborted(signal)) {
-      for await (const batch of this.#persist(signal, (patience) =>
-        this.#follow(past, options, signal, patience),
-      )) {
-        yield batch;
-        if (isAborted(signal)) return;
+    // Not by `AbortSignal.any`, which leaves something behind in the signal that lives longest.
+    const ending = new AbortController();
+    const { signal } = ending;
+    const end = (): void => ending.abort();
+    const causes = [this.#closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
+    for (const cause of causes) cause.addEventListener('abort', end);
+    if (causes.some(isAborted)) end();
+    const selection = selectionOf(options);
+    const past = new Past(this.shared.readers, options.after, selection);
+    try {
+      while (!isAborted(signal)) {
+        for await (const batch of this.#persist(signal, (patience) =>
+          follow(this.shared, past, selection, signal, patience),
+        )) {
+          yield batch;
+          if (isAborted(signal)) return;
+        }
       }
+    } finally {
+      for (const cause of causes) cause.removeEventListener('abort', end);
     }
   }
 
@@ -147,47 +164,12 @@ export class EventStoreLog extends EventLog {
     await this.release();
   }
 
-  /** Follows until its feed overflows: then it has to be taken up again, from the past. */
-  async *#follow(
-    past: Past,
-    options: ReadAllOptions,
-    signal: AbortSignal,
-    patience: Patience,
-  ): AsyncGenerator<EventBatch> {
-    const { batchSize } = followed(options);
-    const end = await this.shared.head.look();
-    const feed = this.shared.tail.join(end, options.prefixes);
-    const isCaughtUp = (): boolean => feed.isDrained && feed.position >= end.head;
-    let told: EventBatch | undefined;
-    let advanced = -Infinity;
-    try {
-      for await (const batch of past.upTo(feed.from, signal, isCaughtUp)) yield (told = batch);
-      while (!feed.hasOverflowed && !signal.aborted) {
-        const events = feed.take(batchSize).filter(({ position }) => position > past.position);
-        if (feed.isDrained) past.passed(feed.position);
-        else past.passed(events.at(-1)?.position ?? past.position);
-        const batch = { events, position: past.position, caughtUp: isCaughtUp() };
-        const isNews = batch.caughtUp && !(told?.caughtUp === true && told.position === batch.position);
-        const wait =
-          events.length > 0 || told?.caughtUp !== true ? 0 : advanced + ADVANCE_MS - performance.now();
-        if (events.length === 0 && (!isNews || wait > 0)) {
-          if (feed.isDrained) await feed.more(signal, isNews ? wait : undefined);
-          continue;
-        }
-        advanced = performance.now();
-        yield (told = batch);
-      }
-    } finally {
-      if (feed.isHeard) patience.renew();
-      feed.close();
-    }
-  }
-
   /** An empty append: what it would have met. */
   async #check(stream: string, expected: number): Promise<{ revision: number; position: Position }> {
     const { signal } = this.#closing;
     const actual = await this.#once(() =>
       lastRevision(
+        stream,
         this.shared.readers.read(
           streamRequest(stream, { from: undefined, backwards: true, limit: 1 }),
           signal,
@@ -236,8 +218,21 @@ export class EventStoreLog extends EventLog {
       } catch (error) {
         if (isAborted(signal)) return;
         if (error instanceof NoAnswer) this.shared.readers.renew(since);
-        await patience.afterFailure(await this.shared.readers.explained(error), signal);
+        await patience.afterFailure(await this.shared.readers.explained(error), since, signal);
       }
+    }
+  }
+
+  /** What comes of some work, unless the log is closed meanwhile. */
+  async #unlessClosed<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#closing;
+    let end = (): void => undefined;
+    const closing = new Promise<never>((_, reject) => (end = () => reject(closed())));
+    signal.addEventListener('abort', end);
+    try {
+      return await Promise.race([work, closing]);
+    } finally {
+      signal.removeEventListener('abort', end);
     }
   }
 
@@ -266,6 +261,6 @@ function closed(): Error {
   return unavailable(new NoAnswer('it was closed'));
 }
 
-function followed({ prefixes, batchSize = BATCH }: ReadAllOptions): Followed {
+function selectionOf({ prefixes, batchSize = BATCH }: ReadAllOptions): Selection {
   return { prefixes, batchSize: Math.max(1, batchSize) };
 }

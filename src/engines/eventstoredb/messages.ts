@@ -24,11 +24,6 @@ export class Messages {
     );
   }
 
-  /** How many have come that are not taken yet. */
-  get waiting(): number {
-    return this.#ended ? 0 : (this.#stream?.readableLength ?? 0);
-  }
-
   /** A message that has come; undefined while there is none. */
   take(): ReadResp | undefined {
     if (this.#ended) return undefined;
@@ -41,10 +36,10 @@ export class Messages {
    * long (ms; `silence`). Raises what has ended the call.
    */
   async next(silence = this.silence): Promise<'more' | 'end' | 'silence'> {
-    if (this.waiting > 0) return 'more';
+    if (this.#waiting > 0) return 'more';
     if (this.#error === undefined && !this.#ended && !(await this.#woken(silence))) return 'silence';
     if (this.#ended) return 'end';
-    if (this.#error !== undefined && this.waiting === 0) throw this.#error;
+    if (this.#error !== undefined && this.#waiting === 0) throw this.#error;
     return 'more';
   }
 
@@ -52,6 +47,11 @@ export class Messages {
   close(): void {
     this.#finish();
     this.#stream?.cancel();
+  }
+
+  /** How many have come that are not taken yet. */
+  get #waiting(): number {
+    return this.#ended ? 0 : (this.#stream?.readableLength ?? 0);
   }
 
   #listen(stream: ClientReadableStream<ReadResp>): void {

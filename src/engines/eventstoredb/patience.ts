@@ -12,6 +12,11 @@ export class Patience {
   /** `most`: for how long one failure may follow the other until it is given up (ms). */
   constructor(private readonly most: number) {}
 
+  /** How much is left of it (ms), if a call began at `since` (ms, of `performance.now`). */
+  leftSince(since: number): number {
+    return (this.#since ?? since) + this.most - performance.now();
+  }
+
   /** The server has answered. */
   renew(): void {
     this.#since = undefined;
@@ -20,12 +25,11 @@ export class Patience {
 
   /**
    * Waits until it is worth trying again. Raises `EngineUnavailable` when that is of no use, or of none any more, and a
-   * fault of our own code as it is.
+   * fault of our own code as it is. `since`: when the call began that has failed (ms, of `performance.now`).
    */
-  async afterFailure(error: unknown, signal?: AbortSignal): Promise<void> {
-    const now = performance.now();
-    this.#since ??= now;
-    const left = this.#since + this.most - now;
+  async afterFailure(error: unknown, since: number, signal?: AbortSignal): Promise<void> {
+    this.#since ??= since;
+    const left = this.leftSince(since);
     if (!isTransient(error) || left <= 0) throw unavailable(error);
     await this.#backoff.wait(signal, left);
   }

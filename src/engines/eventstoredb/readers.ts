@@ -52,8 +52,8 @@ export class Readers {
   }
 
   /**
-   * Further calls go over new connections, unless they do since a call that has failed began (`since`, of
-   * `performance.now`). Calls over the others find out by themselves; when they have ended, so do their connections.
+   * Opens new connections, unless that already happened after `since`, when the failed call began (`performance.now`). Calls
+   * over the others find out by themselves; when they have ended, so do their connections.
    */
   renew(since: number): void {
     if (this.#renewed >= since) return;

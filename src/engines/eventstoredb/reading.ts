@@ -1,12 +1,13 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { UnacceptableAppend } from '../../kernel/event-log';
 import { Gathered } from './batches';
 import { type Messages } from './messages';
 import { SentEvent } from './records';
 import { marksOf, NoAnswer } from './trouble';
 
 /** A part of a stream that was read. */
-export interface StreamPart {
+export interface ReadPart {
   readonly events: readonly RecordedEvent[];
   /** How many events were looked at, those of the log and others, and the revision of the last one. */
   readonly looked: number;
@@ -17,11 +18,11 @@ export interface StreamPart {
  * The events of a stream in the messages of a read, in batches. Raises what breaks the read off, after what has come
  * until then.
  */
-export async function* streamParts(messages: Messages, batchSize: number): AsyncGenerator<StreamPart> {
+export async function* streamParts(messages: Messages, batchSize: number): AsyncGenerator<ReadPart> {
   const gathered = new Gathered(batchSize);
   let looked = 0;
   let last = NO_STREAM;
-  const part = (): StreamPart => {
+  const part = (): ReadPart => {
     const taken = { events: gathered.take(), looked, last };
     looked = 0;
     return taken;
@@ -42,8 +43,11 @@ export async function* streamParts(messages: Messages, batchSize: number): Async
   if (looked > 0) yield part();
 }
 
-/** The revision of a stream's last event, one of the log or not: the messages are those of a read back from its end. */
-export async function lastRevision(messages: Messages): Promise<number> {
+/**
+ * The revision of a stream's last event, one of the log or not: the messages are those of a read back from its end.
+ * Raises `UnacceptableAppend` for a stream that was ended for ever.
+ */
+export async function lastRevision(stream: string, messages: Messages): Promise<number> {
   let last = NO_STREAM;
   try {
     for await (const message of messagesIn(messages)) {
@@ -53,6 +57,7 @@ export async function lastRevision(messages: Messages): Promise<number> {
     }
   } catch (error) {
     if (marksOf(error).type !== 'stream-deleted') throw error;
+    throw new UnacceptableAppend(`${stream} was deleted for ever`);
   }
   return last;
 }

@@ -31,7 +31,7 @@ export class Feed {
     this.#position = from;
   }
 
-  /** Whether anything has come of the subscription behind it, if only that it was confirmed. */
+  /** Whether anything has come of the subscription behind it but that it was confirmed. */
   get isHeard(): boolean {
     return this.running.isHeard;
   }
@@ -196,7 +196,7 @@ class Running {
         message = this.#messages.take();
       }
       if (message === undefined) break;
-      this.#isHeard = true;
+      this.#isHeard ||= !message.hasConfirmation();
       const sent = SentEvent.in(message);
       if (sent?.isOfLog !== true || sent.position <= this.#position) continue;
       this.#position = sent.position;
@@ -217,7 +217,7 @@ class Running {
     for (const feed of this.#feeds) feed.push(events, this.#position);
   }
 
-  /** Waits for the next message; a subscription that is silent is believed as long as the log does not grow. */
+  /** Waits for the next message. A silent subscription counts as alive until the log grows without it. */
   async #isAlive(): Promise<boolean> {
     const { silence } = this.readers;
     for (let expected = this.#position; ;) {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { UnusableUrl } from '../unusable-url';
 
@@ -27,6 +28,8 @@ const OPTIONS = new Set(
 export interface EsdbUrl {
   /** The value of an option, by its documented name. */
   option(name: string): string | undefined;
+  /** What is in the file that an option names; null where it names none. Raises `UnusableUrl`. */
+  file(name: string): Buffer | null;
   /** A client of its own, which connects when it is first used. */
   readonly client: EventStoreDBClient;
 }
@@ -46,11 +49,31 @@ export function parseEsdbUrl(url: string): EsdbUrl {
       throw new UnusableUrl(
         `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
       );
-    options.set(spelled(name), value.join('='));
+    options.set(spelled(name), decoded(name, value.join('=')));
   }
   checkTruth(options, 'tlsVerifyCert');
+  const isCluster = url.startsWith('esdb+discover') || /^[^?/]*,/.test(url.replace(CREDENTIALS, ''));
+  if (isCluster && options.get(spelled('tlsVerifyCert'))?.toLowerCase() === 'false')
+    throw new UnusableUrl('tlsVerifyCert=false: expected a single host without esdb+discover');
   const client = clientAt(withoutOption(url, 'tlsVerifyCert'));
-  return { option: (name) => options.get(spelled(name)), client };
+  const option = (name: string): string | undefined => options.get(spelled(name));
+  return { option, file: (name) => fileOf(name, option(name)), client };
+}
+
+function decoded(name: string, value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    throw new UnusableUrl(`${name}: expected a percent-encoded value`);
+  }
+}
+
+function fileOf(name: string, path: string | undefined): Buffer | null {
+  try {
+    return path === undefined ? null : readFileSync(path);
+  } catch {
+    throw new UnusableUrl(`${name}: expected a file that can be read`);
+  }
 }
 
 function clientAt(url: string): EventStoreDBClient {

@@ -9,25 +9,25 @@ import { followRequest } from './requests';
 import { NoAnswer } from './trouble';
 
 /** Which events, and in what batches. */
-export interface Followed {
+export interface Selection {
   readonly prefixes: readonly string[] | undefined;
   readonly batchSize: number;
 }
 
 /**
- * The past: what lies after a position, up to another. It can be asked for again when it has broken off, and takes up
- * where that was.
+ * The past: what lies after a position, up to another. It can be asked for again when it was broken off, and resumes
+ * there. Always `#position` <= `#seen` <= the position asked for.
  */
 export class Past {
   /** All up to here was passed on. */
   #position: Position;
-  /** All up to here was seen: a checkpoint of the server, from which a call can take up, but no position of the log. */
+  /** All up to here was seen: a checkpoint of the server, to resume from, but no position of the log. */
   #seen: Position;
 
   constructor(
     private readonly readers: Readers,
     after: Position,
-    private readonly followed: Followed,
+    private readonly selection: Selection,
   ) {
     this.#position = after;
     this.#seen = after;
@@ -37,8 +37,8 @@ export class Past {
     return this.#position;
   }
 
-  /** All of it was passed on by others, up to here. */
-  passed(position: Position): void {
+  /** The tail has delivered everything up to this position. */
+  delivered(position: Position): void {
     this.#position = later(this.#position, position);
     this.#seen = later(this.#seen, position);
   }
@@ -49,8 +49,8 @@ export class Past {
    */
   async *upTo(to: Position, signal: AbortSignal, isCaughtUp: () => boolean): AsyncGenerator<EventBatch> {
     if (this.#position >= to) return;
-    const gathered = new Gathered(this.followed.batchSize);
-    const { prefixes } = this.followed;
+    const gathered = new Gathered(this.selection.batchSize);
+    const { prefixes } = this.selection;
     const messages =
       prefixes?.length === 0 ? undefined : this.readers.read(followRequest(this.#seen, prefixes), signal);
     try {
@@ -86,12 +86,13 @@ export class Past {
     const before = this.#seen;
     const checkpoint = message.getCheckpoint()?.getCommitPosition();
     const seen = sent?.position ?? (checkpoint === undefined ? undefined : toPosition(checkpoint));
-    if (seen !== undefined) this.#seen = later(before, seen);
+    // What lies beyond `to` is left to the tail: it is not seen until it was delivered.
+    if (seen !== undefined) this.#seen = later(before, seen < to ? seen : to);
     // What lies up to `to` was there before the call was made: a server that has caught up has sent it.
     if (message.hasCaughtUp()) this.#seen = later(this.#seen, to);
     if (sent === undefined || sent.position <= before || sent.position > to) return undefined;
     const event = sent.recorded();
-    const { prefixes } = this.followed;
+    const { prefixes } = this.selection;
     return prefixes?.some((prefix) => event?.stream.startsWith(prefix)) === false ? undefined : event;
   }
 }
