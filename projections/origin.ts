@@ -12,13 +12,13 @@ class OtherLog extends Error {
 }
 
 const OTHER =
-  'READ_STORE holds read models of another log than EVENT_LOG: name the log they were made from, or make them anew by `affilog rebuild all --force`';
+  'READ_STORE holds read models of another log than EVENT_LOG: name the log they were made from, or rebuild them with `affilog rebuild all --force`';
 const OLDER =
-  'READ_STORE holds read models of events that EVENT_LOG does not have, as when it was restored from an older backup: make them anew by `affilog rebuild all --force`';
+  'READ_STORE holds read models of events that EVENT_LOG does not have, as when it was restored from an older backup: rebuild them with `affilog rebuild all --force`';
 
 const COLLECTION: CollectionSpec = { name: 'origin', version: 1, fields: {} };
 const TARGET = { collection: COLLECTION.name };
-/** The documents: the first event of the log, and one that was folded of late. */
+/** The documents: the first event of the log, and a recently folded event. */
 const FIRST = 'log';
 const FOLDED = 'folded';
 

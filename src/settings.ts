@@ -68,7 +68,7 @@ export const SETTINGS = {
   },
   DOWNLOAD_RATE: {
     default: '10KB',
-    says: 'Bytes a second that a client has to take of a download, before compression, or be dropped.',
+    says: 'Bytes a second that a client has to take of a download or a list, before compression, or be dropped.',
     serving: true,
   },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),

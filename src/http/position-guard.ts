@@ -23,7 +23,7 @@ export class PositionGuard implements CanActivate {
   private async waitFor(position: string, { service }: Admission): Promise<boolean> {
     if (!POSITION.test(position)) {
       throw service.keyFaults.unusable(
-        `X-Min-Position: ${position}: accepted is the value of an X-Log-Position`,
+        `X-Min-Position: ${position}: expected the value of an X-Log-Position`,
       );
     }
     if (await this.options.waitFor(position, MAX_WAIT)) return true;

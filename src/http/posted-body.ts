@@ -29,7 +29,7 @@ export class PostedBody {
     const { bodyFaults } = this.service;
     const encoding = this.raw.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') {
-      throw bodyFaults.type(`Content-Encoding: ${encoding}: accepted are bodies as they are`);
+      throw bodyFaults.type(`Content-Encoding: ${encoding}: expected an unencoded body`);
     }
     return bodyFormat(factsOf(this.raw).contentType, bodyFaults, accepted);
   }

@@ -122,3 +122,13 @@ describe('a body in XML (Document 1, XML body shape)', () => {
     );
   });
 });
+
+test('prefixes of the root are known to all products, also when the first one is too large', async () => {
+  const large = `<product sourceProductId="large"><name>${'n'.repeat(1_100_000)}</name></product>`;
+  const small = '<product sourceProductId="small"><x:name>n</x:name></product>';
+  const outcome = await inProducts(`<products xmlns:x="u">${large}${small}</products>`, 65_536);
+
+  // Each is refused by itself, and the body is read to its end.
+  const { faults } = outcome as { readonly faults: readonly { readonly sourceProductId: string }[] };
+  expect(new Set(faults.map(({ sourceProductId }) => sourceProductId))).toEqual(new Set(['large', 'small']));
+});

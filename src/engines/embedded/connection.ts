@@ -30,7 +30,7 @@ export class Connection {
     private readonly open: () => DatabaseSyncInstance,
   ) {}
 
-  /** Does some work; when it fails, what it did not commit is rolled back, whatever that meets. Raises `EngineUnavailable`. */
+  /** Does some work; when it fails, what it did not commit is rolled back. Raises `EngineUnavailable`. */
   use<T>(work: (session: Session) => T): T {
     if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
     try {

@@ -207,7 +207,7 @@ export class Loader {
 
   private loadOf(id: string): Load {
     const load = this.loads.get(id);
-    if (load === undefined) throw new EngineUnavailable('the load was broken off');
+    if (load === undefined) throw new EngineUnavailable('the load was aborted');
     return load;
   }
 }

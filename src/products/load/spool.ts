@@ -55,7 +55,7 @@ export class Spool {
 
   /** Sends the full block to the file and goes on with another; waits for the one before. */
   private turn(): Promise<void> {
-    if (this.isClosed) return Promise.reject(new EngineUnavailable('the load was broken off'));
+    if (this.isClosed) return Promise.reject(new EngineUnavailable('the load was aborted'));
     const full = this.block;
     const before = this.writing;
     this.block = this.spare ?? new HeldBlock();

@@ -16,6 +16,7 @@ export class XmlBody implements BodyReader {
   private readonly frame: ProductXml;
   /** Products so far. */
   private count = 0;
+  private hasPrefixes = false;
   private pending: Promise<void> | undefined;
 
   constructor(receiver: Receiver) {
@@ -35,7 +36,8 @@ export class XmlBody implements BodyReader {
       onElement: (bytes) => {
         if (!this.frame.isBetween)
           throw fault.noParsableContent('the body cannot be read: its elements overlap');
-        if (this.count === 0) receiver.prefixes = this.frame.prefixes;
+        if (!this.hasPrefixes) receiver.prefixes = this.frame.prefixes;
+        this.hasPrefixes = true;
         this.count += 1;
         this.pending = receiver.posted(bytes, this.count) ?? this.pending;
       },

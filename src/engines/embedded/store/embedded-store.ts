@@ -36,7 +36,7 @@ import { type Draft, draftsOf, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
 const SNAPSHOT_MS = 5_000;
-/** How soon (ms) a store that nobody asks lets go of generations that another thread or process has dropped. */
+/** How often (ms) an idle store closes generations that another thread or process has dropped. */
 const LOOK_MS = 5_000;
 
 /** The read store in a folder, all its work done in the calling thread. */
@@ -187,7 +187,7 @@ export class EmbeddedStore extends ReadStore {
     try {
       if (this.opened.size > 0) this.forget();
     } catch (error) {
-      // Whoever asks next is told.
+      // The next call raises it.
       if (!(error instanceof EngineUnavailable)) throw error;
     }
   }

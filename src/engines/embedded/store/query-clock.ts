@@ -20,7 +20,7 @@ export class QueryClock {
     try {
       return query();
     } catch (error) {
-      // SQLite does not always hand on the error that was thrown, only its message.
+      // SQLite does not always propagate the error that was thrown, only its message.
       throw (this.failure as Error | undefined) ?? error;
     } finally {
       this.end = Infinity;

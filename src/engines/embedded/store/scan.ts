@@ -87,7 +87,7 @@ export class Scan {
   /** Copies what is left into a temporary table and ends the transaction; `next` waits for that. */
   copy(): void {
     this.copying ??= this.copyRest();
-    // Who asks for the next documents is told.
+    // The next call raises it.
     this.copying.catch(() => undefined);
   }
 
