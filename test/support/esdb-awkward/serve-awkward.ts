@@ -1,5 +1,5 @@
 import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
-import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
+import { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import {
   type EsdbEndpoint,
   type EsdbOptions,
@@ -16,7 +16,7 @@ import { likeDotNet } from './prefixes';
 const TICK = 250;
 
 /**
- * Serves a log as an EventStoreDB 24.6 at its most awkward: positions have gaps, the server itself and other programs
+ * Serves a log as an EventStoreDB 24.6 at its most awkward, and in one thing as later ones: positions have gaps, the server itself and other programs
  * append too, filters by prefix follow the rules of a language, a repeated append times out while the first
  * is in flight, and a read of at most 0 of all events never ends.
  */
@@ -43,8 +43,27 @@ function awkwardStreams(log: BusyLog, answers: Answers): IStreamsServer {
       const filter = options?.getFilter();
       likeDotNet(filter?.getStreamIdentifier());
       likeDotNet(filter?.getEventType());
+      withCheckpointPastTheEnd(call);
       if (options === undefined || !isEndless(options)) streams.read(call);
     },
+  };
+}
+
+/** Less than the gap between two positions. */
+const PAST = 100n;
+
+/** Where the next event may be written: servers from 25 on send it as the checkpoint of the end of the log. */
+function withCheckpointPastTheEnd(call: { write(message: ReadResp): boolean }): void {
+  const write = call.write.bind(call);
+  let last: bigint | undefined;
+  call.write = (message) => {
+    const sent = message.getEvent()?.getEvent()?.getCommitPosition();
+    if (sent !== undefined) last = BigInt(sent);
+    if (message.hasCaughtUp() && last !== undefined) {
+      const past = new ReadResp.Checkpoint().setCommitPosition(String(last + PAST)).setPreparePosition('0');
+      write(new ReadResp().setCheckpoint(past));
+    }
+    return write(message);
   };
 }
 
