@@ -11,6 +11,8 @@ import { CORS, CORS_HEADERS } from './cors';
 export const MAX_HEADERS = 64 * 1024;
 /** Milliseconds for them to arrive. */
 export const HEADERS_TIMEOUT = 20_000;
+/** Milliseconds for a client to close its connection after CONNECT was refused. */
+const LINGER = 1_000;
 
 interface ParserError extends Error {
   readonly code?: string;
@@ -55,6 +57,11 @@ function faultOf({ code = '', reason = code, rawPacket }: ParserError): Fault {
 
 /** Answers CONNECT, which Node.js takes for no request. */
 export function answerConnect({ method }: IncomingMessage, socket: Duplex): void {
+  // From here on Node.js leaves the connection to us: its errors, its input and its end.
+  socket.on('error', () => socket.destroy());
+  socket.resume();
+  const late = setTimeout(() => socket.destroy(), LINGER);
+  socket.once('close', () => clearTimeout(late));
   answer(unknownMethod(`${method}: this is no proxy`), socket);
 }
 
