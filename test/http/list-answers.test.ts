@@ -22,6 +22,11 @@ async function* items(count: number, text: string, failAt = Infinity): AsyncGene
   }
 }
 
+/** What `X-Min-Position` waits for. */
+let position: Promise<boolean>;
+/** Requests that the server has read. */
+let requests = 0;
+
 const play: Play = { begun: [], begin: () => Promise.resolve(), items: items(0, '') };
 
 @Controller('1.0/noteTrees')
@@ -45,9 +50,13 @@ let closed = 0;
 
 beforeEach(async () => {
   Object.assign(play, { begun: [], begin: () => Promise.resolve(), items: items(100, 'a') });
-  ({ app, logged } = await notesApp({ onUnexpected: () => (unexpected += 1) }, [ListController]));
+  position = Promise.resolve(true);
+  const options = { onUnexpected: () => (unexpected += 1), waitFor: () => position };
+  ({ app, logged } = await notesApp(options, [ListController]));
   await app.listen(0, '127.0.0.1');
   closed = 0;
+  requests = 0;
+  app.getHttpServer().on('request', () => (requests += 1));
   app.getHttpServer().on('connection', (socket: Socket) => socket.on('close', () => (closed += 1)));
   port = (app.getHttpServer().address() as AddressInfo).port;
 });
@@ -116,6 +125,48 @@ describe('turns (decisions X70)', () => {
     ]);
     release();
     expect(new Set((await Promise.all(busy)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  });
+});
+
+describe('lists that are asked for at once over one connection (decisions X70)', () => {
+  const list = `GET ${url(TOKENS.advertiser)} HTTP/1.1\r\nHost: x\r\n`;
+
+  /** Asks for nine lists, of which the first waits until it is released. */
+  async function askTogether(): Promise<{ socket: Socket; release: () => void }> {
+    let release = (): void => undefined;
+    position = new Promise((resolve) => (release = () => resolve(true)));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`${list}X-Min-Position: ${'1'.padStart(19, '0')}\r\n\r\n${`${list}\r\n`.repeat(8)}`);
+    await until(() => requests === 9);
+    expect((await get(TOKENS.publisher)).statusCode).toBe(200);
+    return { socket, release };
+  }
+
+  test('leave no turns behind when the connection closes before the first is answered', async () => {
+    const { socket, release } = await askTogether();
+    socket.destroy();
+    await until(() => closed === 1);
+    release();
+    expect((await get(TOKENS.advertiser)).statusCode).toBe(200);
+  });
+
+  test('are all answered, though the first of them takes its turn last', async () => {
+    const { socket, release } = await askTogether();
+    let received = '';
+    socket.on('data', (data) => (received += data.toString()));
+    release();
+    await until(() => received.split('HTTP/1.1 200 OK').length === 10 && received.endsWith(']'));
+    socket.destroy();
+  });
+
+  test('close the connection when there are more than 100 behind the first', async () => {
+    const release = hold();
+    const socket = await ask(TOKENS.advertiser);
+    await until(() => play.begun.length === 1);
+    socket.write(`${list}\r\n`.repeat(101));
+    await once(socket, 'close');
+    release();
+    expect(play.begun).toHaveLength(1);
   });
 });
 
