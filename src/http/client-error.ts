@@ -6,6 +6,7 @@ import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
 import { httpFaults } from '../wire/open-api';
 import { CORS, CORS_HEADERS } from './cors';
+import { isAnswering } from './pipeline';
 
 /** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
 export const MAX_HEADERS = 64 * 1024;
@@ -41,7 +42,7 @@ const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
 
 /** Answers what could not be read as HTTP at all; Fastify's `clientErrorHandler`. */
 export function answerClientError(error: ParserError, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy();
     return;
   }

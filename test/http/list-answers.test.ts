@@ -220,6 +220,18 @@ describe('a long list (decisions X72)', () => {
     socket.destroy();
   });
 
+  test('ends with its connection when the client then sends what is no request', async () => {
+    play.items = items(Infinity, text);
+    const socket = await ask(TOKENS.advertiser);
+    let received = '';
+    socket.on('data', (data) => {
+      if (received === '') socket.write('nonsense\r\n\r\n');
+      received += data.toString();
+    });
+    await once(socket, 'close');
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+  });
+
   test('that cannot be completed ends with its connection', async () => {
     play.items = items(1_000, text, 900);
     const socket = await ask(TOKENS.advertiser);
