@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type Caller } from '../../src/directory/organisations';
 import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/list-text';
 import { codesOf, type ErrorList } from './asking-notes';
+import { tokenHash } from '../../src/directory/token';
 import { notesApp, TOKENS } from './notes-service';
 
 /** What the list below is to do, and what has become of it. */
@@ -41,6 +43,14 @@ class ListController {
   }
 }
 
+/** Any token is one. */
+const callerOf = (hash: string): Caller => ({
+  tokenHash: hash,
+  organisationId: 1,
+  kind: 'publisher',
+  system: 'PRODUCTS',
+});
+
 let app: NestFastifyApplication;
 let logged: string[];
 let port: number;
@@ -51,7 +61,7 @@ let closed = 0;
 beforeEach(async () => {
   Object.assign(play, { begun: [], begin: () => Promise.resolve(), items: items(100, 'a') });
   position = Promise.resolve(true);
-  const options = { onUnexpected: () => (unexpected += 1), waitFor: () => position };
+  const options = { onUnexpected: () => (unexpected += 1), waitFor: () => position, callerOf };
   ({ app, logged } = await notesApp(options, [ListController]));
   await app.listen(0, '127.0.0.1');
   closed = 0;
@@ -111,6 +121,36 @@ describe('turns (decisions X70)', () => {
     expect(play.begun).toHaveLength(9);
     release();
     expect((await Promise.all(busy)).map(({ statusCode }) => statusCode)).toEqual(Array(50).fill(200));
+  });
+
+  test('a token that has none gets one while others hold all that they may have', async () => {
+    const release = hold();
+    const tokens = ['1', '2', '3', '4', '5'].map((digit) => digit.repeat(40));
+    const busy = tokens.flatMap((token) => Array.from({ length: 9 }, () => get(token)));
+    await until(() => play.begun.length === 33);
+    play.begin = () => Promise.resolve();
+    expect((await get(TOKENS.publisher)).json()).toHaveLength(100);
+    for (const token of tokens) expect(play.begun.map(({ client }) => client)).toContain(tokenHash(token));
+    release();
+    expect(new Set((await Promise.all(busy)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  });
+
+  test('a request that gets none for 30 s is refused with 503 and Retry-After', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    try {
+      const release = hold();
+      const busy = Array.from({ length: 8 }, () => get(TOKENS.advertiser));
+      await until(() => play.begun.length === 8);
+      const waiting = Array.from({ length: 2 }, () => get(TOKENS.advertiser));
+      await until(() => jest.getTimerCount() >= 2);
+      await jest.advanceTimersByTimeAsync(30_000);
+      for (const { statusCode, body, headers } of await Promise.all(waiting))
+        expect([statusCode, codesOf(body), headers['retry-after']]).toEqual([503, ['503'], '1']);
+      release();
+      expect((await Promise.all(busy)).map(({ statusCode }) => statusCode)).toEqual(Array(8).fill(200));
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test('a request too many is refused with 503 and Retry-After', async () => {
