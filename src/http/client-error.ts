@@ -6,11 +6,14 @@ import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
 import { httpFaults } from '../wire/open-api';
 import { CORS, CORS_HEADERS } from './cors';
+import { isAnswering } from './pipeline';
 
 /** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
 export const MAX_HEADERS = 64 * 1024;
 /** Milliseconds for them to arrive. */
 export const HEADERS_TIMEOUT = 20_000;
+/** Milliseconds for a client to close its connection after CONNECT was refused. */
+const LINGER = 1_000;
 
 interface ParserError extends Error {
   readonly code?: string;
@@ -39,7 +42,7 @@ const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
 
 /** Answers what could not be read as HTTP at all; Fastify's `clientErrorHandler`. */
 export function answerClientError(error: ParserError, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy();
     return;
   }
@@ -55,6 +58,11 @@ function faultOf({ code = '', reason = code, rawPacket }: ParserError): Fault {
 
 /** Answers CONNECT, which Node.js takes for no request. */
 export function answerConnect({ method }: IncomingMessage, socket: Duplex): void {
+  // From here on Node.js leaves the connection to us: its errors, its input and its end.
+  socket.on('error', () => socket.destroy());
+  socket.resume();
+  const late = setTimeout(() => socket.destroy(), LINGER);
+  socket.once('close', () => clearTimeout(late));
   answer(unknownMethod(`${method}: this is no proxy`), socket);
 }
 

@@ -5,6 +5,7 @@ import { watchConnections } from './connections';
 import { CORS } from './cors';
 import { FailureFilter } from './failure-filter';
 import { PositionGuard } from './position-guard';
+import { whenFirst } from './pipeline';
 import { factsOf } from './request-facts';
 import { headerFault, takeExpectations } from './request-headers';
 import { RouteBook } from './route-book';
@@ -27,6 +28,7 @@ export function installHttp(app: NestFastifyApplication, options: HttpOptions): 
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   takeExpectations(fastify.server);
   fastify.server.on('connect', answerConnect);
+  fastify.addHook('onRequest', ({ raw }, reply, done) => whenFirst(raw, reply.raw, done));
   const stopping = watchConnections(fastify);
   // Before anything is made of the body, which Fastify wants to have a type for methods that it does not know.
   fastify.addHook('onRequest', ({ raw, is404, method }, _reply, done) => {

@@ -1,6 +1,7 @@
 import { finished } from 'node:stream';
 import { type FastifyReply } from 'fastify';
 import { FairQueue, QueueFull } from '../kernel/fair-queue';
+import { type Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { httpFaults } from '../wire/open-api';
 import { admissionOf } from './decorators';
@@ -12,12 +13,24 @@ export class ClientGone extends Error {
 
 /**
  * Lists that are read, written or sent at once, and requests that wait for their turn (`docs/decisions.md#x70`). They
- * bound memory: an answer under way has some megabytes, a request that waits some kilobytes.
+ * bound memory: an answer under way has some megabytes, a request that waits some kilobytes. Clients that take their
+ * answers slowly leave the reserved turns to others.
  */
-const LIMITS = { atOnce: 32, perClient: 8, waiting: 2_000, waitingPerClient: 1_000 } as const;
+const LIMITS = {
+  atOnce: 48,
+  perClient: 8,
+  reserved: 16,
+  waiting: 2_000,
+  waitingPerClient: 1_000,
+} as const;
+
+/** Milliseconds that a request waits at most. */
+const MAX_WAIT = 30_000;
 
 /** Seconds after which a request may find the queue shorter. */
 const RETRY_AFTER = 1;
+
+const overloaded = (): Fault => httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER });
 
 /** The turns of all requests of a server that read lists. */
 export function readQueue(): FairQueue {
@@ -26,7 +39,7 @@ export function readQueue(): FairQueue {
 
 /**
  * Does the work of an answer when it is the client's turn, which lasts until the answer has been sent. Raises
- * `ClientGone`, and 503 when too many requests wait.
+ * `ClientGone`, and 503 when too many requests wait, or this one for too long.
  */
 export async function inTurn<Result>(
   reply: FastifyReply,
@@ -45,16 +58,17 @@ export async function inTurn<Result>(
   });
   const query = { client: caller.tokenHash, timeLimit: options.searchTime, signal };
   return await new Promise<Result>((resolve, reject) => {
+    const waiting = new AbortController();
+    const late = setTimeout(() => waiting.abort(overloaded()), MAX_WAIT);
+    signal.addEventListener('abort', () => waiting.abort(signal.reason), { once: true });
     const turn = async (): Promise<void> => {
+      clearTimeout(late);
       resolve(await work(query));
       await sent;
     };
-    reads.run(caller.tokenHash, turn, signal).catch((error: unknown) => {
-      reject(
-        error instanceof QueueFull
-          ? httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER })
-          : (error as Error),
-      );
+    reads.run(caller.tokenHash, turn, waiting.signal).catch((error: unknown) => {
+      clearTimeout(late);
+      reject(error instanceof QueueFull ? overloaded() : (error as Error));
     });
   });
 }

@@ -4,6 +4,8 @@ export interface FairLimits {
   readonly atOnce: number;
   /** Of these, most for one client. */
   readonly perClient: number;
+  /** Of those that run at once, so many start only for clients that have none running; by default none. */
+  readonly reserved?: number;
   /** Tasks that may wait, and of these most for one client; by default any number. */
   readonly waiting?: number;
   readonly waitingPerClient?: number;
@@ -47,8 +49,9 @@ export class FairQueue {
   }
 
   private isFree(client: string): boolean {
-    const { atOnce, perClient } = this.limits;
-    return this.running < atOnce && (this.runningOf.get(client) ?? 0) < perClient;
+    const { atOnce, perClient, reserved = 0 } = this.limits;
+    const own = this.runningOf.get(client) ?? 0;
+    return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;
   }
 
   private take(client: string): void {
@@ -61,7 +64,8 @@ export class FairQueue {
     const left = (this.runningOf.get(client) ?? 1) - 1;
     if (left === 0) this.runningOf.delete(client);
     else this.runningOf.set(client, left);
-    this.startNext();
+    // More than one: the client may have become one that has none running.
+    while (this.startNext());
   }
 
   private async waitFor(client: string, signal: AbortSignal | undefined): Promise<void> {
@@ -94,7 +98,8 @@ export class FairQueue {
     if (tasks.size === 0) this.waitingOf.delete(client);
   }
 
-  private startNext(): void {
+  /** Starts the next task that may run; false if there is none. */
+  private startNext(): boolean {
     for (const [client, tasks] of this.waitingOf) {
       const [task] = tasks;
       if (task === undefined || !this.isFree(client)) continue;
@@ -103,7 +108,8 @@ export class FairQueue {
       if (this.waitingOf.delete(client)) this.waitingOf.set(client, tasks);
       this.take(client);
       task.start();
-      return;
+      return true;
     }
+    return false;
   }
 }

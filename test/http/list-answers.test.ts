@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type Caller } from '../../src/directory/organisations';
 import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/list-text';
 import { codesOf, type ErrorList } from './asking-notes';
+import { tokenHash } from '../../src/directory/token';
 import { notesApp, TOKENS } from './notes-service';
 
 /** What the list below is to do, and what has become of it. */
@@ -22,6 +24,11 @@ async function* items(count: number, text: string, failAt = Infinity): AsyncGene
   }
 }
 
+/** What `X-Min-Position` waits for. */
+let position: Promise<boolean>;
+/** Requests that the server has read. */
+let requests = 0;
+
 const play: Play = { begun: [], begin: () => Promise.resolve(), items: items(0, '') };
 
 @Controller('1.0/noteTrees')
@@ -36,6 +43,14 @@ class ListController {
   }
 }
 
+/** Any token is one. */
+const callerOf = (hash: string): Caller => ({
+  tokenHash: hash,
+  organisationId: 1,
+  kind: 'publisher',
+  system: 'PRODUCTS',
+});
+
 let app: NestFastifyApplication;
 let logged: string[];
 let port: number;
@@ -45,9 +60,13 @@ let closed = 0;
 
 beforeEach(async () => {
   Object.assign(play, { begun: [], begin: () => Promise.resolve(), items: items(100, 'a') });
-  ({ app, logged } = await notesApp({ onUnexpected: () => (unexpected += 1) }, [ListController]));
+  position = Promise.resolve(true);
+  const options = { onUnexpected: () => (unexpected += 1), waitFor: () => position, callerOf };
+  ({ app, logged } = await notesApp(options, [ListController]));
   await app.listen(0, '127.0.0.1');
   closed = 0;
+  requests = 0;
+  app.getHttpServer().on('request', () => (requests += 1));
   app.getHttpServer().on('connection', (socket: Socket) => socket.on('close', () => (closed += 1)));
   port = (app.getHttpServer().address() as AddressInfo).port;
 });
@@ -104,6 +123,36 @@ describe('turns (decisions X70)', () => {
     expect((await Promise.all(busy)).map(({ statusCode }) => statusCode)).toEqual(Array(50).fill(200));
   });
 
+  test('a token that has none gets one while others hold all that they may have', async () => {
+    const release = hold();
+    const tokens = ['1', '2', '3', '4', '5'].map((digit) => digit.repeat(40));
+    const busy = tokens.flatMap((token) => Array.from({ length: 9 }, () => get(token)));
+    await until(() => play.begun.length === 33);
+    play.begin = () => Promise.resolve();
+    expect((await get(TOKENS.publisher)).json()).toHaveLength(100);
+    for (const token of tokens) expect(play.begun.map(({ client }) => client)).toContain(tokenHash(token));
+    release();
+    expect(new Set((await Promise.all(busy)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  });
+
+  test('a request that gets none for 30 s is refused with 503 and Retry-After', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    try {
+      const release = hold();
+      const busy = Array.from({ length: 8 }, () => get(TOKENS.advertiser));
+      await until(() => play.begun.length === 8);
+      const waiting = Array.from({ length: 2 }, () => get(TOKENS.advertiser));
+      await until(() => jest.getTimerCount() >= 2);
+      await jest.advanceTimersByTimeAsync(30_000);
+      for (const { statusCode, body, headers } of await Promise.all(waiting))
+        expect([statusCode, codesOf(body), headers['retry-after']]).toEqual([503, ['503'], '1']);
+      release();
+      expect((await Promise.all(busy)).map(({ statusCode }) => statusCode)).toEqual(Array(8).fill(200));
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   test('a request too many is refused with 503 and Retry-After', async () => {
     const release = hold();
     const busy = Array.from({ length: 8 + 1000 }, () => get(TOKENS.advertiser));
@@ -116,6 +165,48 @@ describe('turns (decisions X70)', () => {
     ]);
     release();
     expect(new Set((await Promise.all(busy)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  });
+});
+
+describe('lists that are asked for at once over one connection (decisions X70)', () => {
+  const list = `GET ${url(TOKENS.advertiser)} HTTP/1.1\r\nHost: x\r\n`;
+
+  /** Asks for nine lists, of which the first waits until it is released. */
+  async function askTogether(): Promise<{ socket: Socket; release: () => void }> {
+    let release = (): void => undefined;
+    position = new Promise((resolve) => (release = () => resolve(true)));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`${list}X-Min-Position: ${'1'.padStart(19, '0')}\r\n\r\n${`${list}\r\n`.repeat(8)}`);
+    await until(() => requests === 9);
+    expect((await get(TOKENS.publisher)).statusCode).toBe(200);
+    return { socket, release };
+  }
+
+  test('leave no turns behind when the connection closes before the first is answered', async () => {
+    const { socket, release } = await askTogether();
+    socket.destroy();
+    await until(() => closed === 1);
+    release();
+    expect((await get(TOKENS.advertiser)).statusCode).toBe(200);
+  });
+
+  test('are all answered, though the first of them takes its turn last', async () => {
+    const { socket, release } = await askTogether();
+    let received = '';
+    socket.on('data', (data) => (received += data.toString()));
+    release();
+    await until(() => received.split('HTTP/1.1 200 OK').length === 10 && received.endsWith(']'));
+    socket.destroy();
+  });
+
+  test('close the connection when there are more than 100 behind the first', async () => {
+    const release = hold();
+    const socket = await ask(TOKENS.advertiser);
+    await until(() => play.begun.length === 1);
+    socket.write(`${list}\r\n`.repeat(101));
+    await once(socket, 'close');
+    release();
+    expect(play.begun).toHaveLength(1);
   });
 });
 
@@ -167,6 +258,18 @@ describe('a long list (decisions X72)', () => {
     }
     expect(read).toBeLessThan(100);
     socket.destroy();
+  });
+
+  test('ends with its connection when the client then sends what is no request', async () => {
+    play.items = items(Infinity, text);
+    const socket = await ask(TOKENS.advertiser);
+    let received = '';
+    socket.on('data', (data) => {
+      if (received === '') socket.write('nonsense\r\n\r\n');
+      received += data.toString();
+    });
+    await once(socket, 'close');
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
   });
 
   test('that cannot be completed ends with its connection', async () => {

@@ -1,4 +1,5 @@
-import { type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { answerIn, exchange } from '../support/raw-http';
 import { notesApp, TOKENS } from './notes-service';
@@ -51,6 +52,32 @@ describe('a method that a path does not have (decisions A8)', () => {
 
   it('QUERY of what there is not is 404', async () => {
     expect((await answerTo('QUERY /nowhere HTTP/1.1', [HOST])).status).toBe(404);
+  });
+});
+
+describe('a client of CONNECT', () => {
+  it('may break off its connection at any time', async () => {
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+      for (let round = 0; round < attempt; round += 1) await new Promise((resolve) => setImmediate(resolve));
+      socket.resetAndDestroy();
+      await once(socket, 'close');
+    }
+    expect((await answerTo('GET /health/live HTTP/1.1', [HOST])).status).toBe(200);
+  });
+
+  it('loses its connection when it does not close it', async () => {
+    const closed = new Promise((resolve) => {
+      app.getHttpServer().once('connection', (socket: Socket) => socket.once('close', resolve));
+    });
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    socket.resume();
+    await once(socket, 'end');
+    await closed;
+    socket.destroy();
   });
 });
 

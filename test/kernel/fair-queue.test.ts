@@ -38,6 +38,28 @@ test('a client leaves room for the others (decisions X70)', async () => {
   expect(started).toEqual(['a1', 'b1', 'a2']);
 });
 
+test('a client that runs nothing may start one task more than others (decisions X70)', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 3, perClient: 2, reserved: 1 }));
+  const tasks = Object.fromEntries(['a1', 'a2', 'b1', 'b2', 'c1'].map((name) => [name, run(name)]));
+  expect(started).toEqual(['a1', 'a2', 'b1']);
+  await end('a1', tasks['a1']!);
+  expect(started).toEqual(['a1', 'a2', 'b1', 'c1']);
+  await end('c1', tasks['c1']!);
+  expect(started).toEqual(['a1', 'a2', 'b1', 'c1']);
+  await end('a2', tasks['a2']!);
+  expect(started).toEqual(['a1', 'a2', 'b1', 'c1', 'b2']);
+  for (const name of ['b1', 'b2']) await end(name, tasks[name]!);
+});
+
+test('the last task of a client makes room for one of another client and one of its own', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 3, perClient: 2, reserved: 1 }));
+  const tasks = Object.fromEntries(['a1', 'b1', 'b2', 'a2'].map((name) => [name, run(name)]));
+  expect(started).toEqual(['a1', 'b1']);
+  await end('a1', tasks['a1']!);
+  expect(started).toEqual(['a1', 'b1', 'b2', 'a2']);
+  for (const name of ['b1', 'b2', 'a2']) await end(name, tasks[name]!);
+});
+
 test('a task that nobody waits for any more is never started', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 1, perClient: 1 }));
   const gone = new AbortController();
