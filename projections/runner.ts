@@ -3,14 +3,14 @@ import { Backoff } from '../src/kernel/backoff';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { lastEventUpTo } from '../src/kernel/last-event';
-import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease, PROJECTOR_LEASE } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
-import { claimStore, recordFolded } from './origin';
+import { claimStore, isClaimLive, recordFolded } from './origin';
 import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
@@ -70,7 +70,8 @@ export class Runner {
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
   private readonly toldParked = new Map<number, number>();
-  private isClaimed = false;
+  /** The record of whose the read models are, once the log has events. */
+  private claim: Generation | undefined;
   /** The last event that was folded and written. */
   private folded: RecordedEvent | undefined;
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
@@ -152,7 +153,8 @@ export class Runner {
 
   /** Projects until it is stopped or must begin again. */
   private async lead(onOpen: () => void): Promise<void> {
-    this.isClaimed = await claimStore(this.log, this.store);
+    this.folded = this.recorded = undefined;
+    this.claim = await claimStore(this.log, this.store);
     this.stopped.clear();
     await this.buildMissing();
     this.folds = await this.openFolds();
@@ -206,7 +208,10 @@ export class Runner {
     this.options.report?.(error);
   }
 
-  /** Sweeps; returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
+  /**
+   * Sweeps; returns when the lease is lost, another generation has become the live one, the claim was replaced, or a
+   * retry is asked for.
+   */
   private async watch(signal: AbortSignal): Promise<void> {
     for (let sweepAt = 0; ;) {
       if (performance.now() >= sweepAt) {
@@ -216,7 +221,8 @@ export class Runner {
       }
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
-      this.isClaimed ||= await claimStore(this.log, this.store);
+      this.claim ??= await claimStore(this.log, this.store);
+      if (this.claim !== undefined && !(await isClaimLive(this.store, this.claim))) return;
       await this.recordFolded(RECORD_MS);
       for (const { collection } of this.projections) {
         const fold = this.folds.find(({ projection }) => projection.collection === collection);
@@ -228,11 +234,11 @@ export class Runner {
 
   /** Records the last event folded, by which an older log is known, unless that was done less than so long ago. */
   private async recordFolded(leastMs: number): Promise<void> {
-    const { folded: event, recorded } = this;
-    if (event === undefined || event === recorded?.event || !this.isClaimed) return;
+    const { claim, folded: event, recorded } = this;
+    if (claim === undefined || event === undefined || event === recorded?.event) return;
     const now = this.now();
     if (recorded !== undefined && now - recorded.at < leastMs) return;
-    await recordFolded(this.store, event);
+    await recordFolded(this.store, claim, event);
     this.recorded = { event, at: now };
   }
 
