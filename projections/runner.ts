@@ -172,6 +172,7 @@ export class Runner {
   private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = pass;
     let isWriting = false;
+    let hasCaughtUp = false;
     let taken: RecordedEvent | undefined;
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
@@ -179,8 +180,10 @@ export class Runner {
         this.folded = taken ?? this.folded;
         taken = batch.events.at(-1) ?? taken;
         if (batch.caughtUp) await pass.written();
-        // What was folded before this pass, by a rebuild perhaps, has to be looked up.
-        if (batch.caughtUp) this.folded = taken ??= await lastEventUpTo(this.log, batch.position);
+        // What was folded before this pass, by a rebuild perhaps, has to be looked up: once.
+        if (batch.caughtUp && !hasCaughtUp) taken ??= await lastEventUpTo(this.log, batch.position, prefixes);
+        if (batch.caughtUp) this.folded = taken;
+        hasCaughtUp ||= batch.caughtUp;
         // A batch is taken when the one before it is written.
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;

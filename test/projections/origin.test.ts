@@ -3,8 +3,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PROJECTIONS } from '../../projections';
 import { claimStore, recordOrigin, refuseOtherLog } from '../../projections/origin';
 import { waitForPosition } from '../../projections/wait';
+import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
+import { logBut } from '../support/temporary-log';
 import { FEED_ID, listed } from './telling';
 import { World } from './world';
 
@@ -99,5 +102,22 @@ describe('Read models of another log (decisions X31)', () => {
     await rebuildProjections(mixed(), 'all', { force: true });
     await one.stopRunners();
     await expect(refuseOtherLog(other.log, one.store)).resolves.toBeUndefined();
+  });
+
+  /** The one's log, with an event of somebody else as its last that is gone later. */
+  async function sharedLog(): Promise<EventLog> {
+    await one.append('somebody-1', toNewEvent(listed('x')));
+    return logBut(one.log, {
+      readStream: (stream, options) => one.log.readStream(stream.replace('somebody', 'nobody'), options),
+    });
+  }
+
+  it('are marked with an event of a stream that is followed: those of others may be deleted', async () => {
+    await one.stopRunners();
+    const log = await sharedLog();
+    await recordOrigin(one.log, one.store);
+    await one.runner({}, PROJECTIONS, { log, store: one.store }).start();
+    expect(await marked()).toBe(`feed-${FEED_ID}`);
+    await expect(refuseOtherLog(log, one.store)).resolves.toBeUndefined();
   });
 });
