@@ -15,6 +15,7 @@ import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
+import { StoppedProjections } from './stopped';
 import { sweep } from './sweep';
 
 export interface RunnerOptions {
@@ -75,8 +76,7 @@ export class Runner {
   /** The last event that was folded and written. */
   private folded: RecordedEvent | undefined;
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
-  /** Collections that are not projected, since too many of their documents are parked. */
-  private readonly stopped = new Set<string>();
+  private readonly stopped = new StoppedProjections();
   private failure: unknown;
 
   constructor(
@@ -108,11 +108,7 @@ export class Runner {
    * is well.
    */
   trouble(): string | undefined {
-    if (this.failure !== undefined) return reasonOf(this.failure);
-    const stopped = [...this.stopped].map(
-      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
-    );
-    return stopped.length === 0 ? undefined : stopped.join('; ');
+    return this.failure === undefined ? this.stopped.trouble() : reasonOf(this.failure);
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {
@@ -155,10 +151,11 @@ export class Runner {
   private async lead(onOpen: () => void): Promise<void> {
     this.folded = this.recorded = undefined;
     this.claim = await claimStore(this.log, this.store);
-    this.stopped.clear();
     await this.buildMissing();
     this.folds = await this.openFolds();
-    const pass = await LogPass.open(this.log, this.folds, (_, error) => this.leave(error));
+    const pass = await LogPass.open(this.log, await this.stopped.without(this.folds), (fold, error) =>
+      this.leave(error, fold.generation.number),
+    );
     await retryDue(this.log, pass);
     onOpen();
     const turn = new AbortController();
@@ -189,6 +186,7 @@ export class Runner {
         isWriting = true;
         this.meter.count(batch.events.length);
         this.tellParked();
+        if (pass.isOver) return;
       }
     } finally {
       await pass.written();
@@ -206,8 +204,8 @@ export class Runner {
   }
 
   /** A projection has too many parked documents: the others go on. */
-  private leave(error: TooManyParked): void {
-    this.stopped.add(error.collection);
+  private leave(error: TooManyParked, generation?: number): void {
+    this.stopped.add(error.collection, generation);
     this.options.report?.(error);
   }
 
@@ -248,6 +246,8 @@ export class Runner {
   /** Waits for its turn. */
   private async standBy(onOpen: () => void): Promise<void> {
     if ((await this.missing()).length === 0) onOpen();
+    // Whoever leads tries what has stopped.
+    this.stopped.clear();
     this.failure = undefined;
     await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
   }
