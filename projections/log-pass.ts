@@ -15,6 +15,8 @@ export type OnLeave = (fold: GenerationFold, error: TooManyParked) => void;
  * It carries the directory as of exactly the position it has reached.
  */
 export class LogPass {
+  private hasLost = false;
+
   private constructor(
     /** Those that it still folds for. */
     private folds: readonly GenerationFold[],
@@ -39,6 +41,11 @@ export class LogPass {
 
   get position(): Position {
     return this.reached;
+  }
+
+  /** One has left, and all others are ahead of it: they continue with a pass of their own, which skips what they have. */
+  get isOver(): boolean {
+    return this.hasLost && this.folds.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
   /** The streams it needs. */
@@ -85,6 +92,7 @@ export class LogPass {
     } catch (error) {
       if (!(error instanceof TooManyParked)) throw error;
       this.folds = this.folds.filter((other) => other !== fold);
+      this.hasLost = true;
       this.onLeave(fold, error);
     }
   }

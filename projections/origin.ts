@@ -2,8 +2,8 @@ import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
 import { eventAt } from '../src/kernel/last-event';
 import { type Found } from '../src/kernel/query';
-import { type CollectionSpec, NoGeneration, type ReadStore } from '../src/kernel/read-store';
-import { dropGenerations } from './generations';
+import { type CollectionSpec, type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { dropGenerations, liveGeneration, targetOf } from './generations';
 import { PROJECTIONS } from './index';
 
 /** The read models were folded from another log: what it says of positions would be taken for this one's. */
@@ -40,19 +40,26 @@ export async function refuseOtherLog(log: EventLog, store: ReadStore): Promise<v
 }
 
 /**
- * Records whose read models the store holds, unless that is recorded already: false as long as the log has no events,
- * which tell it from others. Raises `OtherLog`.
+ * Records whose read models the store holds, unless that is recorded already. Returns the generation of the record, which
+ * a forced rebuild of everything replaces: undefined as long as the log has no events, which tell it from others. Raises
+ * `OtherLog`.
  */
-export async function claimStore(log: EventLog, store: ReadStore): Promise<boolean> {
+export async function claimStore(log: EventLog, store: ReadStore): Promise<Generation | undefined> {
+  // Before it is checked: a record that replaces it meanwhile has not been checked.
+  const claim = await liveGeneration(store, COLLECTION);
   await refuseOtherLog(log, store);
-  if ((await recordedIn(store)).first !== NONE) return true;
-  if ((await originOf(log)) === NONE) return false;
-  await recordOrigin(log, store);
-  return true;
+  if ((await recordedIn(store)).first !== NONE) return claim;
+  if ((await originOf(log)) === NONE) return undefined;
+  return await recordOrigin(log, store);
+}
+
+/** False once the record was replaced: `claimStore` checks the new one. */
+export async function isClaimLive(store: ReadStore, claim: Generation): Promise<boolean> {
+  return (await liveGeneration(store, COLLECTION))?.number === claim.number;
 }
 
 /** Records that all read models are of this log from now on. */
-export async function recordOrigin(log: EventLog, store: ReadStore): Promise<void> {
+export async function recordOrigin(log: EventLog, store: ReadStore): Promise<Generation> {
   const body = await originOf(log);
   const before = await store.generations(COLLECTION.name);
   const generation = await store.create(COLLECTION);
@@ -61,16 +68,21 @@ export async function recordOrigin(log: EventLog, store: ReadStore): Promise<voi
   // Once it is live: writes into one that is being filled wait for a failing server much longer than a leader may.
   await store.write(TARGET, [{ version: START, put: { id: FIRST, fields: {}, body } }]);
   await dropGenerations(store, before);
+  return generation;
 }
 
-/** Records an event that was folded, in a store that is claimed: where the log lacks it one day, it is an older one. */
+/**
+ * Records an event that was folded, in a store that is claimed: a log that lacks it one day is an older one. Does nothing
+ * when the claim was replaced.
+ */
 export async function recordFolded(
   store: ReadStore,
+  claim: Generation,
   { stream, revision, id, position }: RecordedEvent,
 ): Promise<void> {
   const mark: Mark = { stream, revision, id };
   const put = { id: FOLDED, fields: {}, body: JSON.stringify(mark) };
-  await store.write(TARGET, [{ version: position, put }]);
+  await unlessMissing(store.write(targetOf(claim), [{ version: position, put }]), undefined);
 }
 
 /** The first event, and where it is: a copy in another engine has the same events at other positions. */

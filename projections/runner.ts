@@ -3,18 +3,19 @@ import { Backoff } from '../src/kernel/backoff';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../src/kernel/event-log';
 import { lastEventUpTo } from '../src/kernel/last-event';
-import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
+import { type Generation, NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { reasonOf } from '../src/kernel/reason';
 import { GenerationFold } from './generation-fold';
 import { liveGeneration, nameOf, targetOf } from './generations';
 import { HeldLease, PROJECTOR_LEASE } from './held-lease';
 import { LogPass } from './log-pass';
 import { Meter } from './meter';
-import { claimStore, recordFolded } from './origin';
+import { claimStore, isClaimLive, recordFolded } from './origin';
 import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
+import { StoppedProjections } from './stopped';
 import { sweep } from './sweep';
 
 export interface RunnerOptions {
@@ -70,12 +71,12 @@ export class Runner {
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
   private readonly toldParked = new Map<number, number>();
-  private isClaimed = false;
+  /** The record of whose the read models are, once the log has events. */
+  private claim: Generation | undefined;
   /** The last event that was folded and written. */
   private folded: RecordedEvent | undefined;
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
-  /** Collections that are not projected, since too many of their documents are parked. */
-  private readonly stopped = new Set<string>();
+  private readonly stopped = new StoppedProjections();
   private failure: unknown;
 
   constructor(
@@ -107,11 +108,7 @@ export class Runner {
    * is well.
    */
   trouble(): string | undefined {
-    if (this.failure !== undefined) return reasonOf(this.failure);
-    const stopped = [...this.stopped].map(
-      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
-    );
-    return stopped.length === 0 ? undefined : stopped.join('; ');
+    return this.failure === undefined ? this.stopped.trouble() : reasonOf(this.failure);
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {
@@ -152,11 +149,13 @@ export class Runner {
 
   /** Projects until it is stopped or must begin again. */
   private async lead(onOpen: () => void): Promise<void> {
-    this.isClaimed = await claimStore(this.log, this.store);
-    this.stopped.clear();
+    this.folded = this.recorded = undefined;
+    this.claim = await claimStore(this.log, this.store);
     await this.buildMissing();
     this.folds = await this.openFolds();
-    const pass = await LogPass.open(this.log, this.folds, (_, error) => this.leave(error));
+    const pass = await LogPass.open(this.log, await this.stopped.without(this.folds), (fold, error) =>
+      this.leave(error, fold.generation.number),
+    );
     await retryDue(this.log, pass);
     onOpen();
     const turn = new AbortController();
@@ -170,6 +169,7 @@ export class Runner {
   private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = pass;
     let isWriting = false;
+    let hasCaughtUp = false;
     let taken: RecordedEvent | undefined;
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
@@ -177,13 +177,16 @@ export class Runner {
         this.folded = taken ?? this.folded;
         taken = batch.events.at(-1) ?? taken;
         if (batch.caughtUp) await pass.written();
-        // What was folded before this pass, by a rebuild perhaps, has to be looked up.
-        if (batch.caughtUp) this.folded = taken ??= await lastEventUpTo(this.log, batch.position);
+        // What was folded before this pass, by a rebuild perhaps, has to be looked up: once.
+        if (batch.caughtUp && !hasCaughtUp) taken ??= await lastEventUpTo(this.log, batch.position, prefixes);
+        if (batch.caughtUp) this.folded = taken;
+        hasCaughtUp ||= batch.caughtUp;
         // A batch is taken when the one before it is written.
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;
         this.meter.count(batch.events.length);
         this.tellParked();
+        if (pass.isOver) return;
       }
     } finally {
       await pass.written();
@@ -201,12 +204,15 @@ export class Runner {
   }
 
   /** A projection has too many parked documents: the others go on. */
-  private leave(error: TooManyParked): void {
-    this.stopped.add(error.collection);
+  private leave(error: TooManyParked, generation?: number): void {
+    this.stopped.add(error.collection, generation);
     this.options.report?.(error);
   }
 
-  /** Sweeps; returns when the lease is lost, another generation has become the live one, or a retry is asked for. */
+  /**
+   * Sweeps; returns when the lease is lost, another generation has become the live one, the claim was replaced, or a
+   * retry is asked for.
+   */
   private async watch(signal: AbortSignal): Promise<void> {
     for (let sweepAt = 0; ;) {
       if (performance.now() >= sweepAt) {
@@ -216,7 +222,8 @@ export class Runner {
       }
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
-      this.isClaimed ||= await claimStore(this.log, this.store);
+      this.claim ??= await claimStore(this.log, this.store);
+      if (this.claim !== undefined && !(await isClaimLive(this.store, this.claim))) return;
       await this.recordFolded(RECORD_MS);
       for (const { collection } of this.projections) {
         const fold = this.folds.find(({ projection }) => projection.collection === collection);
@@ -228,17 +235,19 @@ export class Runner {
 
   /** Records the last event folded, by which an older log is known, unless that was done less than so long ago. */
   private async recordFolded(leastMs: number): Promise<void> {
-    const { folded: event, recorded } = this;
-    if (event === undefined || event === recorded?.event || !this.isClaimed) return;
+    const { claim, folded: event, recorded } = this;
+    if (claim === undefined || event === undefined || event === recorded?.event) return;
     const now = this.now();
     if (recorded !== undefined && now - recorded.at < leastMs) return;
-    await recordFolded(this.store, event);
+    await recordFolded(this.store, claim, event);
     this.recorded = { event, at: now };
   }
 
   /** Waits for its turn. */
   private async standBy(onOpen: () => void): Promise<void> {
     if ((await this.missing()).length === 0) onOpen();
+    // Whoever leads tries what has stopped.
+    this.stopped.clear();
     this.failure = undefined;
     await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
   }

@@ -28,11 +28,25 @@ export async function lastEventWhere(
   return found;
 }
 
-/** The last event of the log up to a position. */
-export async function lastEventUpTo(log: EventLog, position: Position): Promise<RecordedEvent | undefined> {
-  for await (const events of log.readAllBackwards({ batchSize: 1 })) {
-    const found = events.find((event) => event.position <= position);
-    if (found !== undefined) return found;
+/** Most events read in search of one: a log may be shared with applications that write more. */
+const MOST_READ = 10_000;
+
+/**
+ * The last event up to a position in streams whose name begins with one of `prefixes`; undefined if there is none among
+ * the last 10,000 of the log.
+ */
+export async function lastEventUpTo(
+  log: EventLog,
+  position: Position,
+  prefixes: readonly string[],
+): Promise<RecordedEvent | undefined> {
+  let read = 0;
+  for await (const events of log.readAllBackwards({ batchSize: 100 })) {
+    const found = events.find(
+      (event) => event.position <= position && prefixes.some((prefix) => event.stream.startsWith(prefix)),
+    );
+    read += events.length;
+    if (found !== undefined || read >= MOST_READ) return found;
   }
   return undefined;
 }

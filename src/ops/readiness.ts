@@ -11,7 +11,7 @@ import { parkedCount } from './parked';
 
 /** How long whoever asks is kept by an engine that does not answer (ms). */
 const LOOK_MS = 2_000;
-/** For how long read models may be behind without anybody who projects before they count as stale (s). */
+/** How long read models may be behind, and without a projector, before they count as stale (s): one may take over. */
 const STALE_S = 60;
 /** Looks at the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;
@@ -29,8 +29,8 @@ interface ReadinessParts {
 
 /**
  * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
- * engines answer. Later loads do not make it unready: searches go on meanwhile. Read models that nobody projects do,
- * once they have been behind the log for a minute.
+ * engines answer. Later loads do not make it unready: searches go on meanwhile. Read models that nobody has projected for
+ * a minute do, once they have been behind the log for as long.
  */
 export async function readinessOf(
   { log, store }: Engines,
@@ -42,6 +42,9 @@ export async function readinessOf(
   /** What the log was seen to hold, and when, that the read models have not been seen to show: the oldest first. */
   let unseen: readonly { readonly position: Position; readonly at: number }[] = [];
 
+  /** When no projector was seen first, since one was seen last. */
+  let vacantAt: number | undefined;
+
   const findHead = inTurn('the event log', () => log.head());
   const findModels = inTurn('the read store', async () => {
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
@@ -49,9 +52,9 @@ export async function readinessOf(
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
     return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store), isProjected };
   });
-  /** Looked at a moment later than the read models, the log has all that they have. */
+  /** A look at the log that begins after the read models were read, and is not shared, finds all that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>
-    await findHead().then(
+    await answerInTime('the event log', log.head(), LOOK_MS).then(
       (head) => shown > head,
       () => false,
     );
@@ -65,11 +68,19 @@ export async function readinessOf(
     return Math.round((at - (unseen[0]?.at ?? at)) / 1000);
   }
 
+  /** How long no projector has been running, in seconds. */
+  function vacant(isProjected: boolean | undefined): number {
+    if (isProjected === true) vacantAt = undefined;
+    if (isProjected === false) vacantAt ??= now();
+    return vacantAt === undefined ? 0 : (now() - vacantAt) / 1000;
+  }
+
   return async () => {
     const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
     const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
+    const vacancy = vacant(isProjected);
     const waiting: Record<string, string> = {};
     if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
@@ -77,7 +88,7 @@ export async function readinessOf(
     else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
     else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
       waiting.readModels = AHEAD;
-    else if (isProjected === false && seconds !== undefined && seconds >= STALE_S)
+    else if (seconds !== undefined && Math.min(seconds, vacancy) >= STALE_S)
       waiting.readModels = `are stale: they have been behind the log for ${seconds} s, and no projector is running`;
     return {
       waiting,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { lastEventWhere } from '../../src/kernel/last-event';
+import { lastEventUpTo, lastEventWhere } from '../../src/kernel/last-event';
 import { withLog } from '../support/temporary-log';
 
 async function append(log: EventLog, stream: string, expected: number, count: number): Promise<void> {
@@ -41,6 +41,24 @@ describe('the last event of a stream that a condition holds for', () => {
         await lastEventWhere(log, 'feed-1', ({ revision }) => (looked += 1) > 0 && revision <= last);
         expect(looked).toBeLessThan(30);
       }
+    });
+  });
+});
+
+describe('the last event up to a position', () => {
+  test('is of the streams asked for, and is not looked for without end', async () => {
+    await withLog(async (log) => {
+      await append(log, 'feed-1', NO_STREAM, 2);
+      const head = await log.head();
+      await append(log, 'feed-1', 1, 1);
+      await append(log, 'other-1', NO_STREAM, 500);
+      expect(await lastEventUpTo(log, head, ['category-', 'feed-'])).toMatchObject({
+        stream: 'feed-1',
+        revision: 1,
+      });
+      expect(await lastEventUpTo(log, await log.head(), ['category-'])).toBeUndefined();
+      for (let from = 500; from < 10_000; from += 500) await append(log, 'other-1', from - 1, 500);
+      expect(await lastEventUpTo(log, await log.head(), ['feed-'])).toBeUndefined();
     });
   });
 });

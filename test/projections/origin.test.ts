@@ -1,10 +1,14 @@
 import { EventEmitter, once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import { PROJECTIONS } from '../../projections';
-import { claimStore, refuseOtherLog } from '../../projections/origin';
+import { claimStore, recordOrigin, refuseOtherLog } from '../../projections/origin';
 import { waitForPosition } from '../../projections/wait';
+import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
-import { listed } from './telling';
+import { logBut } from '../support/temporary-log';
+import { FEED_ID, listed } from './telling';
 import { World } from './world';
 
 const REFUSED = { name: 'OtherLog', message: expect.stringContaining('affilog rebuild all --force') };
@@ -71,5 +75,49 @@ describe('Read models of another log (decisions X31)', () => {
     expect(await empty.log.head()).toBe(START);
     await expect(refuseOtherLog(other.log, empty.store)).resolves.toBeUndefined();
     await empty.end();
+  });
+
+  /** The stream of the event recorded as folded last, once there is one. */
+  async function marked(): Promise<string> {
+    for (;;) {
+      const [mark] = await one.store.get({ collection: 'origin' }, ['folded']).catch(() => []);
+      if (mark !== undefined) return (JSON.parse(mark.body) as { readonly stream: string }).stream;
+      await turn();
+    }
+  }
+
+  it('are marked again with the event folded last after a forced rebuild of all, without a new event', async () => {
+    await marked();
+    // The last step of that rebuild: a projector that noticed the swap before it has restarted already.
+    await recordOrigin(one.log, one.store);
+    expect(await marked()).toBe(`feed-${FEED_ID}`);
+  });
+
+  it('are not marked with an event of the log before, when that was replaced under a running projector', async () => {
+    await claimed();
+    await marked();
+    // Folded, and not recorded yet: the projector stops at once.
+    await one.happen(listed('d'));
+    await one.settled();
+    await rebuildProjections(mixed(), 'all', { force: true });
+    await one.stopRunners();
+    await expect(refuseOtherLog(other.log, one.store)).resolves.toBeUndefined();
+  });
+
+  /** The one's log, with an event of somebody else as its last that is gone later. */
+  async function sharedLog(): Promise<EventLog> {
+    await one.append('somebody-1', toNewEvent(listed('x')));
+    return logBut(one.log, {
+      readStream: (stream, options) => one.log.readStream(stream.replace('somebody', 'nobody'), options),
+    });
+  }
+
+  it('are marked with an event of a stream that is followed: those of others may be deleted', async () => {
+    await one.stopRunners();
+    const log = await sharedLog();
+    await recordOrigin(one.log, one.store);
+    await one.runner({}, PROJECTIONS, { log, store: one.store }).start();
+    expect(await marked()).toBe(`feed-${FEED_ID}`);
+    await expect(refuseOtherLog(log, one.store)).resolves.toBeUndefined();
   });
 });

@@ -7,8 +7,10 @@ import { rebuild } from '../../projections/rebuild';
 import { type Runner } from '../../projections/runner';
 import { waitForPosition } from '../../projections/wait';
 import { toNewEvent } from '../../src/kernel/decider';
-import { NO_STREAM } from '../../src/kernel/event';
+import { NO_STREAM, type Position } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
+import { logBut } from '../support/temporary-log';
 import { FEED_ID, listed, mapped } from './telling';
 import { World } from './world';
 
@@ -46,8 +48,12 @@ async function stoppedRunner(): Promise<Runner> {
   const runner = world.runner({}, BOTH);
   await runner.start();
   await tooMany();
-  while (!world.reports.some((report) => report instanceof TooManyParked)) await turn();
+  await stopped();
   return runner;
+}
+
+async function stopped(): Promise<void> {
+  while (!world.reports.some((report) => report instanceof TooManyParked)) await turn();
 }
 
 const count = (collection: string): Promise<number> => world.store.count({ collection }, EVERYTHING);
@@ -120,5 +126,54 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
     await world.happen(listed('later', 5));
     await world.settled(BOTH);
     expect(await count('products')).toBe(1201);
+  });
+
+  describe('and is far behind the others', () => {
+    /** How many events of products have been read. */
+    let read: number;
+    /** Where passes have begun. */
+    let begun: Position[];
+    const counting = (): EventLog =>
+      logBut(world.log, {
+        async *subscribe(options) {
+          begun.push(options.after);
+          for await (const batch of world.log.subscribe({ ...options, batchSize: 10 })) {
+            read += batch.events.length;
+            yield batch;
+          }
+        },
+      });
+    beforeEach(() => {
+      [read, begun] = [0, []];
+    });
+
+    test('is left behind: the others continue from where they were', async () => {
+      const first = await stoppedRunner();
+      await world.happen(...Array.from({ length: 500 }, (_, at) => listed(`later${at}`, 5)));
+      await world.settled(OTHERS);
+      await first.stop();
+      const head = await world.log.head();
+      await world.runner({}, BOTH, { log: counting(), store: world.store }).start();
+      await world.happen(listed('last', 5));
+      await world.settled(OTHERS);
+      expect(begun.at(-1)).toBe(head);
+      // Up to the first document too many.
+      expect(read).toBeLessThan(1300);
+    });
+
+    test('is not tried again when the pass begins again for another reason', async () => {
+      const runner = world.runner({}, BOTH, { log: counting(), store: world.store });
+      await runner.start();
+      await tooMany();
+      await stopped();
+      await world.settled(OTHERS);
+      const head = await world.log.head();
+      begun = [];
+      await rebuild(world.log, world.store, OTHERS, { owner: 'operator', code: 'test' });
+      while (begun.length === 0) await turn();
+      expect(begun).toEqual([head]);
+      expect(runner.trouble()).toContain('products has stopped');
+      expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { Backoff } from '../../kernel/backoff';
 import { appendSurely } from '../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
@@ -30,8 +30,10 @@ type After = Pick<Done, 'revision' | 'lastEvent'>;
 /** Most bytes of the event that closes a load or a deletion. */
 export const CLOSE_BYTES = 256 * 1024;
 
-/** How often other writers may be faster with one batch, and the pauses after that: doubled each time (ms). */
-const CONFLICTS = { most: 20, least: 5, longest: 250 } as const;
+/** How often other writers may be faster with one batch. */
+const MOST_CONFLICTS = 20;
+/** The waits after that (ms). */
+const BACKOFF_MS = { first: 5, longest: 250 } as const;
 
 const OVERTAKEN = 'other writers keep changing this feed: post it again to complete the load';
 const REPLACED = 'the event log was replaced while the load was being stored: post it again';
@@ -120,16 +122,16 @@ export class FeedWriter {
   }
 
   private async append(batch: Batch, after: After, decided: Decided): Promise<Done> {
+    const backoff = new Backoff(BACKOFF_MS);
     for (let conflicts = 0; ; conflicts += 1) {
       this.refuseAfterStop();
       try {
         return await this.appendOnce(batch, after, decided);
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
-        if (conflicts === CONFLICTS.most) throw new EngineUnavailable(OVERTAKEN, { cause: error });
+        if (conflicts === MOST_CONFLICTS) throw new EngineUnavailable(OVERTAKEN, { cause: error });
       }
-      const wait = Math.min(CONFLICTS.least * 2 ** conflicts, CONFLICTS.longest);
-      await pause(wait, undefined, { signal: this.signal }).catch(() => undefined);
+      await backoff.wait(this.signal);
       if (!(await catchUp(this.log, this.stream, this.prints))) throw new EngineUnavailable(REPLACED);
       // Not before: a batch that is decided while the fingerprints catch up is decided by a state half folded.
       this.catchUps += 1;
