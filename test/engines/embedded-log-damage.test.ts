@@ -143,7 +143,7 @@ describe('a log in which events are missing is reported as damaged, with the pos
   });
 });
 
-describe('an index of streams that lacks an append', () => {
+describe('an index of streams that lacks an append (decisions X91)', () => {
   const INDEX = 'sqlite_autoindex_appends_1';
   const torn = (): string =>
     changed(`
