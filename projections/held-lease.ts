@@ -4,8 +4,8 @@ import { type Lease, type ReadStore } from '../src/kernel/read-store';
 export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
 
 /**
- * Whoever has it builds generations, one process at a time. It lasts longer than a thread is ever busy with one step:
- * building the indexes of a large generation.
+ * Whoever has it builds generations, one process at a time. It lasts longer than a thread is usually busy with one step,
+ * such as building one index of a large generation: longer ones are survived too (`Sweeper`).
  */
 export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 

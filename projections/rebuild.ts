@@ -57,7 +57,8 @@ const TAILS = 10;
 /**
  * Folds the log from its start into new generations beside the live ones, compares, and swaps them in; readers and
  * whoever projects the live ones go on meanwhile. Whatever ends it before the swap leaves the live ones as they
- * were; half-built ones are removed by the next rebuild, or by `sweep` before. The generation swapped out is kept until the next one.
+ * were; half-built ones are removed by the next rebuild, or by the `Sweeper` before. The generation swapped out is kept
+ * until the next one.
  */
 export async function rebuild(
   log: EventLog,

@@ -16,7 +16,7 @@ import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
 import { StoppedProjections } from './stopped';
-import { sweep } from './sweep';
+import { Sweeper } from './sweep';
 
 export interface RunnerOptions {
   /** A name that no other process has. */
@@ -52,8 +52,6 @@ class DocumentsParked extends Error {
 const WATCH_MS = 250;
 /** How often it is recorded which event was folded last. */
 const RECORD_MS = 1000;
-/** How often what rebuilds have left is removed. */
-const SWEEP_MS = 60_000;
 const BATCH = 2000;
 const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
@@ -68,6 +66,7 @@ export class Runner {
   private readonly now: () => number;
   private readonly lease: HeldLease;
   private readonly meter: Meter;
+  private readonly sweeper: Sweeper;
   private running: Promise<void> | undefined;
   private folds: readonly GenerationFold[] = [];
   private readonly toldParked = new Map<number, number>();
@@ -88,6 +87,7 @@ export class Runner {
     this.now = options.now ?? Date.now;
     this.lease = new HeldLease(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
     this.meter = new Meter(this.now);
+    this.sweeper = new Sweeper(store, projections, options.owner, this.now);
   }
 
   /** Begins; resolves when there is a live generation of each projection to read, or when it has been stopped. */
@@ -214,12 +214,8 @@ export class Runner {
    * retry is asked for.
    */
   private async watch(signal: AbortSignal): Promise<void> {
-    for (let sweepAt = 0; ;) {
-      if (performance.now() >= sweepAt) {
-        const { owner, report } = this.options;
-        await sweep(this.store, this.projections, owner, this.now).catch((error: unknown) => report?.(error));
-        sweepAt = performance.now() + SWEEP_MS;
-      }
+    for (;;) {
+      await this.sweeper.sweep().catch((error: unknown) => this.options.report?.(error));
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.hold())) return;
       this.claim ??= await claimStore(this.log, this.store);

@@ -6,7 +6,12 @@ import { openLog } from '../../src/engines/embedded/log/open-log';
 import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { newEvents } from '../contracts/event-log/events';
+import { built } from '../support/built';
 import { type LogFolder, logFolder } from '../support/log-folder';
+
+const { openLog: openInServer } = built(
+  'src/engines/embedded/log/open-log',
+) as typeof import('../../src/engines/embedded/log/open-log');
 
 /** Two streams in turns, by appends of ten events: stream `feed-1` has the positions 1 to 10, 21 to 30, ... */
 const APPENDS = 120;
@@ -44,7 +49,7 @@ function damaged(damage: (file: string) => void): string {
 
 const changed = (sql: string): string =>
   damaged((file) => {
-    const database = new DatabaseSync(file);
+    const database = new DatabaseSync(file, { defensive: false });
     database.exec(sql);
     database.close();
   });
@@ -135,6 +140,28 @@ describe('a log in which events are missing is reported as damaged, with the pos
       name: 'EngineUnavailable',
       message: expect.stringContaining('the event log is damaged'),
     });
+  });
+});
+
+describe('an index of streams that lacks an append (decisions X91)', () => {
+  const INDEX = 'sqlite_autoindex_appends_1';
+  const torn = (): string =>
+    changed(`
+      CREATE TABLE spare (position INTEGER PRIMARY KEY, stream TEXT, revision INTEGER, UNIQUE (stream, revision));
+      INSERT INTO spare SELECT position, stream, revision FROM appends WHERE position <> 600;
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_spare_1')
+      WHERE name = '${INDEX}'`);
+
+  test('is found when a server opens the log', async () => {
+    await expect(openInServer(torn(), true)).rejects.toMatchObject({
+      name: 'EngineUnavailable',
+      message: expect.stringContaining('its index of streams is not whole') as string,
+    });
+  });
+
+  test('is not looked for by what opens the log for a moment: that would take longer with every append', async () => {
+    await withLogIn(torn(), async (log) => expect(await forwards(log)).toHaveLength(ALL));
   });
 });
 

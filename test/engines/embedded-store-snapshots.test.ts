@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
-import { EVERYTHING } from '../../src/kernel/query';
+import { EVERYTHING, type Found } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { scanning } from '../contracts/read-store/scanning';
@@ -49,7 +49,7 @@ describe('the WAL of a read model', () => {
     await put(
       store,
       target,
-      ids.map((id) => ({ id, fields: { feedId: 1, groupId: 'g' }, body: `${version} `.repeat(20_000) })),
+      ids.map((id) => ({ id, fields: { feedId: 1, groupId: id }, body: `${version} `.repeat(20_000) })),
       version,
     );
     // In this thread a write lets nothing else happen: timers are due now.
@@ -72,6 +72,24 @@ describe('the WAL of a read model', () => {
       }
     }
     expect(shown).toEqual(ids);
+  });
+
+  it('does not grow while somebody takes the samples of a snapshot slowly, and these show its moment too', async () => {
+    await rewrite(1);
+    const slow = store.snapshot(target, EVERYTHING, 'groupId')[Symbol.asyncIterator]();
+    const samples: Found[] = [];
+    const found: Found[] = [];
+    let next = await slow.next();
+    expect(next).toMatchObject({ done: false, value: { total: 400, checkpoint: at(1) } });
+    for (let version = 2; version <= 12; version += 1) await rewrite(version);
+    expect(walBytes()).toBeLessThan(130 * MB);
+    for (; next.done !== true; next = await slow.next()) {
+      samples.push(...(next.value.samples ?? []));
+      found.push(...next.value.found);
+    }
+    expect(samples.map(({ id }) => id)).toEqual(ids);
+    expect(found).toEqual(samples);
+    expect(new Set(found.map(({ version }) => version))).toEqual(new Set([at(1)]));
   });
 
   it('does not grow while somebody scans slowly', async () => {

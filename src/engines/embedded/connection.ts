@@ -17,17 +17,21 @@ export interface Session {
 }
 
 /**
- * A connection to a SQLite file that mends itself: opened when it is first used, and anew after any failure, so
- * that work goes on by itself as soon as the disk has room or can be written again.
+ * A connection to a SQLite file that mends itself: opened when it is first used, and anew after any failure of the
+ * machine, so that work goes on by itself as soon as the disk has room or can be written again.
  */
 export class Connection {
   #session: Session | undefined;
   #closed = false;
 
-  /** `subject` is named in errors; `open` opens the file and makes it ready. */
+  /**
+   * `subject` is named in errors; `open` opens the file and makes it ready. `wasStopped`: the work has just ended because
+   * the caller stopped it. Nothing is wrong with the connection then: its cache and prepared statements are kept.
+   */
   constructor(
     private readonly subject: string,
     private readonly open: () => DatabaseSyncInstance,
+    private readonly wasStopped: () => boolean = () => false,
   ) {}
 
   /** Does some work; when it fails, what it did not commit is rolled back. Raises `EngineUnavailable`. */
@@ -37,7 +41,7 @@ export class Connection {
       this.#session ??= sessionOf(this.open());
       return work(this.#session);
     } catch (error) {
-      this.#drop();
+      if (!this.wasStopped() || !this.#rollBack()) this.#drop();
       throw toUnavailable(this.subject, error);
     }
   }
@@ -50,6 +54,16 @@ export class Connection {
   close(): void {
     this.#closed = true;
     this.#drop();
+  }
+
+  /** False when it could not. */
+  #rollBack(): boolean {
+    try {
+      if (this.isTransaction) this.#session?.database.exec('ROLLBACK');
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #drop(): void {

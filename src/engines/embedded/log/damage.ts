@@ -63,13 +63,17 @@ const COUNTS = `
   SELECT (SELECT count(*) FROM appends NOT INDEXED),
     (SELECT count(*) FROM appends INDEXED BY sqlite_autoindex_appends_1)`;
 
-/** Raises `DamagedLog` when the end of the log, or its index of streams, is not whole: what reading does not find. */
+/** Raises `DamagedLog` when the end of the log is not whole, which reading does not find. */
 export function refuseTorn({ prepared }: Pick<Session, 'prepared'>): void {
   const [appends, events] = prepared(HEADS).get() as [number | null, number | null];
   if (appends !== events)
     throw new DamagedLog(
       `its appends end at position ${appends ?? 0}, its events at position ${events ?? 0}`,
     );
+}
+
+/** Raises `DamagedLog` when an append is missing in the index of streams. Takes longer with every append of the log. */
+export function refuseTornIndex({ prepared }: Pick<Session, 'prepared'>): void {
   const [inTable, inIndex] = prepared(COUNTS).get() as [number, number];
   if (inTable !== inIndex) throw new DamagedLog('its index of streams is not whole');
 }

@@ -2,7 +2,7 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { NO_STREAM } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
-import { refuseTorn } from './damage';
+import { refuseTorn, refuseTornIndex } from './damage';
 import { type PackedAppend, TEXTS, toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToAppend, REVISION, SUBJECT } from './schema';
 
@@ -36,6 +36,11 @@ export class LogWriter {
   /** Opens the file, makes it when it is not there. Raises `EngineUnavailable`, also where its end is damaged. */
   open(): void {
     this.#connection.use(refuseTorn);
+  }
+
+  /** For who opens the log for long. Raises `EngineUnavailable` when its index of streams is damaged. */
+  checkIndex(): void {
+    this.#connection.use(refuseTornIndex);
   }
 
   /**

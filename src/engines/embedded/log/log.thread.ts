@@ -28,6 +28,7 @@ export class LogThread {
 
   open(): void {
     this.#writer.open();
+    this.#writer.checkIndex();
   }
 
   append(append: PackedAppend): Promise<Appended> {

@@ -27,7 +27,8 @@ export interface OpenedLog {
 
 /**
  * Opens the log in a file, which is made when it is not there. With `threads` a thread of its own makes the
- * appends of the whole process, so that no other one waits for the disk. Raises `EngineUnavailable`.
+ * appends of the whole process, so that no other one waits for the disk. That is for what runs for long: the index of
+ * streams is checked too, which takes longer the longer the log is. Raises `EngineUnavailable`.
  */
 export async function openLog(file: string, threads: boolean): Promise<OpenedLog> {
   if (!threads) return { log: openAlone(file), ticket: () => ({ file }) };

@@ -135,14 +135,14 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return this.at(target, (generation) => {
+    return this.query(target, {}, (generation) => {
       const hits = hitsOf(requireFinished(generation), filter);
       return hits === undefined ? 0 : countOf(generation, hits);
     });
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return this.at(target, (generation) => countGroups(requireFinished(generation), wanted));
+    return this.query(target, {}, (generation) => countGroups(requireFinished(generation), wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {

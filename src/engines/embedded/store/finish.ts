@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { type GenerationFile } from './generation-file';
 
-/** Pages of the index of tokens merged in one transaction: other work of this thread goes on in between. */
+/** Pages of the index of tokens merged in one transaction. */
 const PAGES = 500;
 
 /**
  * Builds what a fill has done without: the indexes that listings are read from. The index of tokens is merged into
- * one piece, so that each token is looked up in one place.
+ * one piece, so that each token is looked up in one place. Between two steps other work of this thread goes on.
  */
 export async function finish(generation: GenerationFile): Promise<void> {
   const { file, layout } = generation;
@@ -18,9 +18,9 @@ export async function finish(generation: GenerationFile): Promise<void> {
     file.run(`INSERT INTO tokens (tokens, rank) VALUES ('merge', ?)`, pages);
     await setImmediate();
   }
-  file.writing(() => {
-    if (generation.finished()) return;
-    file.execute(layout.indexes());
-    generation.note('finished', 'yes');
-  });
+  for (const index of layout.indexes()) {
+    file.execute(index);
+    await setImmediate();
+  }
+  generation.note('finished', 'yes');
 }

@@ -85,12 +85,12 @@ export class Layout {
         digest TEXT NOT NULL${columns.join('')}) STRICT;`;
   }
 
-  /** The indexes that listings are read from: in the order of a sort field within each partition. */
-  indexes(): string {
+  /** A statement for each index that listings are read from: in the order of a sort field within each partition. */
+  indexes(): readonly string[] {
     const first = this.partition === undefined ? '' : `${column(this.partition)}, `;
-    return this.sorts
-      .map((name) => `CREATE INDEX ${sortIndex(name)} ON keys (${first}${column(name)}, id);`)
-      .join('\n');
+    return this.sorts.map(
+      (name) => `CREATE INDEX IF NOT EXISTS ${sortIndex(name)} ON keys (${first}${column(name)}, id);`,
+    );
   }
 
   /**

@@ -10,8 +10,8 @@ const MOST_WAL = 128 * 1024 * 1024;
 const WAIT = { most: 30_000, look: 50 } as const;
 
 /**
- * Every document that matches, from one snapshot. After `mostMs` what is left of it is copied, and the snapshot ended,
- * however slowly the documents are taken.
+ * Every document that matches, from one snapshot, after the samples if some are asked for. After `mostMs` what is left of
+ * both is copied, and the snapshot ended, however slowly they are taken.
  */
 export async function* snapshot(
   generation: GenerationFile,
@@ -21,12 +21,12 @@ export async function* snapshot(
 ): AsyncGenerator<SnapshotBatch> {
   await roomInWal(generation);
   const scan = new Scan(generation, filter);
-  let timer: NodeJS.Timeout | undefined;
+  const timer = setTimeout(() => scan.copy(), mostMs).unref();
   try {
     const facts = { total: scan.count(), checkpoint: scan.checkpoint };
-    if (samplesOf !== undefined)
-      for (const samples of scan.samples(samplesOf)) yield { found: [], samples, ...facts };
-    timer = setTimeout(() => scan.copy(), mostMs).unref();
+    if (samplesOf !== undefined) scan.sample(samplesOf);
+    for (let batch = await scan.nextSamples(); batch !== undefined; batch = await scan.nextSamples())
+      yield { found: [], samples: batch, ...facts };
     yield { found: [], ...facts };
     for (let found = await scan.next(); found !== undefined; found = await scan.next()) {
       yield { found, ...facts };

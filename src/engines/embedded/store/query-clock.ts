@@ -16,15 +16,20 @@ export class QueryClock {
   run<Result>(limit: number | undefined, query: () => Result): Result {
     this.limit = limit ?? Infinity;
     this.end = performance.now() + this.limit;
-    this.failure = undefined;
     try {
       return query();
     } catch (error) {
       // SQLite does not always propagate the error that was thrown, only its message.
-      throw (this.failure as Error | undefined) ?? error;
+      throw this.failure ?? error;
     } finally {
       this.end = Infinity;
+      this.failure = undefined;
     }
+  }
+
+  /** Whether it has stopped the query under way. */
+  get hasStopped(): boolean {
+    return this.failure !== undefined;
   }
 
   /** Called from SQL as `in_time()`. */

@@ -26,11 +26,14 @@ export class StoreFile {
     }: { readonly create: boolean; readonly setUp: string; readonly clock?: QueryClock },
   ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
-    this.connection = new Connection('the read store', () =>
-      openDatabase(url, { timeout: PATIENCE, returnArrays: true }, (database) => {
-        database.function('in_time', { directOnly: true }, () => clock.check());
-        database.exec(setUp);
-      }),
+    this.connection = new Connection(
+      'the read store',
+      () =>
+        openDatabase(url, { timeout: PATIENCE, returnArrays: true }, (database) => {
+          database.function('in_time', { directOnly: true }, () => clock.check());
+          database.exec(setUp);
+        }),
+      () => clock.hasStopped,
     );
   }
 

@@ -1,0 +1,75 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { join } from 'node:path';
+import { EmbeddedStore } from '../../src/engines/embedded/store/embedded-store';
+import { makeFolder } from '../../src/engines/embedded/store/folder';
+import { QueryClock } from '../../src/engines/embedded/store/query-clock';
+import { EVERYTHING, QueryTooLong, type Search } from '../../src/kernel/query';
+import { LOOSE } from '../contracts/read-store/documents';
+import { live, put } from '../contracts/read-store/subject';
+import { openFilesIn } from '../support/open-files';
+import { storeFolder } from '../support/store-folder';
+
+const WORDS = Array.from({ length: 20 }, (_, n) => `w${n}`);
+const target = { collection: LOOSE.name };
+const search: Search = {
+  filter: EVERYTHING,
+  order: [{ matches: WORDS, within: 'title', descending: true }],
+  offset: 0,
+  size: 10,
+};
+
+let directory: string;
+let remove: () => Promise<void>;
+let store: EmbeddedStore;
+let file: string;
+const cancelled = new Int32Array(1);
+beforeEach(async () => {
+  ({ directory, remove } = await storeFolder());
+  makeFolder(directory);
+  store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled) });
+  file = join(directory, `${LOOSE.name}-g${(await live(store, LOOSE)).number}.sqlite`);
+  const documents = Array.from({ length: 600 }, (_, n) => ({
+    id: `d${n}`,
+    fields: { title: WORDS.slice(n % 20) },
+    body: '',
+  }));
+  await put(store, target, documents);
+  await store.search(target, search);
+});
+afterEach(async () => {
+  await store.close();
+  await remove();
+});
+
+/** Whether a transaction on the file is still open somewhere. */
+function isRead(): boolean {
+  const database = new DatabaseSync(file);
+  try {
+    return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0;
+  } finally {
+    database.close();
+  }
+}
+
+describe('queries that are stopped keep their connection, and leave no file and no transaction open', () => {
+  test('cancelled ones', async () => {
+    const before = openFilesIn(directory);
+    for (let times = 0; times < 500; times += 1) {
+      Atomics.store(cancelled, 0, 1);
+      await expect(store.search(target, search)).rejects.toThrow('the query was cancelled');
+      Atomics.store(cancelled, 0, 0);
+    }
+    expect(openFilesIn(directory)).toEqual(before);
+    expect(isRead()).toBe(false);
+    expect(await store.search(target, search)).toMatchObject({ total: 600 });
+  });
+
+  test('those that take too long', async () => {
+    const before = openFilesIn(directory);
+    for (let times = 0; times < 500; times += 1)
+      await expect(store.search(target, search, { timeLimit: 0 })).rejects.toEqual(new QueryTooLong(0));
+    expect(openFilesIn(directory)).toEqual(before);
+    expect(isRead()).toBe(false);
+    expect(await store.search(target, search)).toMatchObject({ total: 600 });
+  });
+});
