@@ -1,3 +1,4 @@
+import { DIRECTORY_PREFIXES } from '../src/directory/events';
 import { type Position, type RecordedEvent, START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
 import { eventAt } from '../src/kernel/last-event';
@@ -85,9 +86,12 @@ export async function recordFolded(
   await unlessMissing(store.write(targetOf(claim), [{ version: position, put }]), undefined);
 }
 
-/** The first event, and where it is: a copy in another engine has the same events at other positions. */
+/** Streams of ours: in an EventStoreDB there may be those of other programs, which may be deleted one day. */
+const OURS = [...new Set([...DIRECTORY_PREFIXES, ...PROJECTIONS.flatMap(({ streams }) => streams)])];
+
+/** The first event of ours, and where it is: a copy in another engine has the same events at other positions. */
 async function originOf(log: EventLog): Promise<string> {
-  for await (const { events } of log.readAll({ after: START, batchSize: 1 })) {
+  for await (const { events } of log.readAll({ after: START, prefixes: OURS, batchSize: 1 })) {
     const [first] = events;
     if (first !== undefined) return `${first.position} ${first.id}`;
   }

@@ -4,10 +4,10 @@ import { PROJECTIONS } from '../../projections';
 import { claimStore, recordOrigin, refuseOtherLog } from '../../projections/origin';
 import { waitForPosition } from '../../projections/wait';
 import { toNewEvent } from '../../src/kernel/decider';
-import { START } from '../../src/kernel/event';
+import { NO_STREAM, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
-import { logBut } from '../support/temporary-log';
+import { logBut, withLog } from '../support/temporary-log';
 import { FEED_ID, listed } from './telling';
 import { World } from './world';
 
@@ -120,4 +120,13 @@ describe('Read models of another log (decisions X31)', () => {
     expect(await marked()).toBe(`feed-${FEED_ID}`);
     await expect(refuseOtherLog(log, one.store)).resolves.toBeUndefined();
   });
+
+  it('are of the log that begins with the same event of ours, whatever others appended before', () =>
+    withLog(async (log) => {
+      const { store } = other;
+      await log.append('order-1', NO_STREAM, [toNewEvent(listed('x'))]);
+      await expect(claimStore(log, store)).resolves.toBeUndefined();
+      await log.append(`feed-${FEED_ID}`, NO_STREAM, [toNewEvent(listed('b'))]);
+      await expect(claimStore(log, store)).resolves.toBeDefined();
+    }));
 });
