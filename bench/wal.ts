@@ -55,7 +55,7 @@ export async function wal(bench: Bench): Promise<readonly Figure[]> {
         figure: 'wal downloads',
         measured: downloads,
         limit: 1,
-        ratio: downloads,
+        ratio: 1 / downloads,
         goal: null,
         unit: 'downloads',
       },
