@@ -1,17 +1,8 @@
 import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
-import {
-  fill,
-  gather,
-  idsOf,
-  newCategory,
-  newEvent,
-  newEvents,
-  streamOf,
-} from '../contracts/event-log/events';
+import { fill, gather, newCategory, newEvents, streamOf } from '../contracts/event-log/events';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
@@ -39,47 +30,6 @@ beforeEach(() => {
   stream = `${category}-1`;
 });
 afterEach(() => jest.restoreAllMocks());
-
-describe('a new server, that has events of its own alone', () => {
-  let fresh: EsdbServer;
-  let empty: EventLog;
-  beforeEach(async () => {
-    fresh = await startEsdbServer('awkward');
-    empty = await openEventStoreDb(fresh.url, PATIENT);
-  });
-  afterEach(async () => {
-    await empty.close();
-    await fresh.stop();
-  });
-
-  test('is caught up with at its head by who follows streams that there are not yet', async () => {
-    const [batch] = await first(empty.subscribe({ after: START, prefixes: ['organisation-'] }), 1);
-    const head = await empty.head();
-    const caughtUp = await gather(
-      empty.subscribe({ after: START, prefixes: ['organisation-'] }),
-      (_, { position }) => position >= head,
-    );
-
-    const positions = [
-      START,
-      ...(await gather(empty.readAll({ after: START }))).events.map(({ position }) => position),
-    ];
-    expect(batch).toMatchObject({ events: [], caughtUp: true });
-    expect(positions).toContain(batch!.position);
-    expect(caughtUp.events).toEqual([]);
-  });
-
-  test('is followed from the start: what is appended later comes', async () => {
-    const prefixes = ['organisation-'];
-    const followed = gather(empty.subscribe({ after: START, prefixes }), ({ length }) => length >= 60);
-    for (let n = 0; n < 40; n += 1) await empty.append(`other-${n}`, NO_STREAM, newEvents(1));
-    await fill(empty, 'organisation-1', 60);
-
-    const { events, position } = await followed;
-    expect(events).toHaveLength(60);
-    expect(position).toBe(await empty.head());
-  });
-});
 
 test('events of other programs count for no limit: as many are read as are asked for', async () => {
   const foreign = binaryEvent({ type: 'Image', data: Buffer.from([1, 2, 3]) });
@@ -151,154 +101,12 @@ test('64 callers append at a time', async () => {
   await proxy.close();
 });
 
-describe('following costs next to nothing', () => {
-  test('ten followers of streams that do not grow pass what others append by one call, and get to the head', async () => {
-    const after = await log.head();
-    const ending = new AbortController();
-    const { signal } = ending;
-    const followers = Array.from({ length: 10 }, (_, n) =>
-      log.subscribe({ after, prefixes: [`${category}none${n}-`], signal })[Symbol.asyncIterator](),
-    );
-    for (const follower of followers) await follower.next();
-    const read = jest.spyOn(StreamsClient.prototype, 'read');
-    for (let n = 0; n < 100; n += 1) await log.append(`${category}other-1`, n - 1, newEvents(1));
-    const head = await log.head();
-    for (const follower of followers)
-      for (let position = ''; position < head;)
-        position = ((await follower.next()).value as EventBatch).position;
-
-    // One for `head`, which may have to look further for the events of others.
-    expect(read.mock.calls.length).toBeLessThan(10);
-    ending.abort();
-    for (const follower of followers) await follower.next();
-  });
-
-  test('an idle follower asks nothing: it is told by the server', async () => {
-    const after = await log.head();
-    const follower = log.subscribe({ after, prefixes: [stream] })[Symbol.asyncIterator]();
-    await follower.next();
-    const read = jest.spyOn(StreamsClient.prototype, 'read');
-    const next = follower.next();
-    // The server reports some events of its own.
-    const ticks = client.subscribeToAll({ fromPosition: 'end' });
-    let count = 0;
-    for await (const { event } of ticks) if (event !== undefined && (count += 1) === 8) break;
-    await ticks.unsubscribe();
-
-    expect(read.mock.calls.length - 1).toBeLessThan(3);
-    await log.append(stream, NO_STREAM, newEvents(1));
-    for (let batch = (await next).value as EventBatch; batch.events.length === 0;)
-      batch = (await follower.next()).value as EventBatch;
-    await follower.return?.();
-  });
-
-  test('looking for the head stops at what was looked at before', async () => {
-    await log.append(stream, NO_STREAM, newEvents(1));
-    const system = Array.from({ length: 600 }, () => jsonEvent({ type: '$metrics', data: {} }));
-    await client.appendToStream(`$${category}`, system);
-    await log.head();
-    const proxy = await startFaultyProxy(server.port);
-    const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
-    const head = await mine.head();
-    await client.appendToStream(`$${category}`, jsonEvent({ type: '$metrics', data: {} }));
-    const before = proxy.seen.bytes;
-
-    expect((await mine.head()) >= head).toBe(true);
-    expect(proxy.seen.bytes - before).toBeLessThan(20_000);
-    await mine.close();
-    await proxy.close();
-  });
-
-  test('105 followers at once, of which none takes anything, leave room for other calls', async () => {
-    const after = await log.head();
-    await fill(log, stream, 2_000);
-    const followers = Array.from({ length: 105 }, () =>
-      log.subscribe({ after, prefixes: [stream], batchSize: 1 })[Symbol.asyncIterator](),
-    );
-    for (const follower of followers) await follower.next();
-
-    expect(await streamOf(log, stream, { limit: 1 })).toHaveLength(1);
-    await Promise.all(followers.map(async (follower) => follower.return?.()));
-  });
-
-  test.each(['alone', 'beside others'])(
-    'a follower that is too slow for the new events, %s, reads them when it has time: none is left out',
-    async (company) => {
-      const ending = new AbortController();
-      const { signal } = ending;
-      const others = [1, 2].map((n) =>
-        gather(log.subscribe({ after: START, prefixes: [`${category}${n}`], signal })),
-      );
-      if (company === 'alone') ending.abort();
-      const after = await log.head();
-      const follower = log.subscribe({ after, prefixes: [stream] })[Symbol.asyncIterator]();
-      await follower.next();
-      const events = await fill(log, stream, 12_000);
-      const seen: string[] = [];
-      while (seen.length < events.length)
-        seen.push(...idsOf(((await follower.next()).value as EventBatch).events));
-
-      expect(seen).toEqual(idsOf(events));
-      await follower.return?.();
-      ending.abort();
-      await Promise.all(others);
-    },
-  );
-});
-
-test('a follower that was slow with its past, and joined when others had appended last, is given all', async () => {
-  // More than a connection takes ahead: the server is still at the past when what comes after it is there.
-  const past = Array.from({ length: 4_000 }, () => newEvent({ filler: 'x'.repeat(1_000) }));
-  for (let at = 0; at < past.length; at += 400) await log.append(stream, at - 1, past.slice(at, at + 400));
-  await log.append(`${category}other-1`, NO_STREAM, newEvents(1));
-  const follower = log
-    .subscribe({ after: START, prefixes: [`${category}-`], batchSize: 10 })
-    [Symbol.asyncIterator]();
-  const seen: string[] = [];
-  const next = async (): Promise<void> => {
-    seen.push(...idsOf(((await follower.next()).value as EventBatch).events));
-  };
-  await next();
-  // Beyond what it asked for, and more than its feed takes.
-  const events = await fill(log, `${category}-2`, 12_000);
-  while (seen.length < past.length + events.length) await next();
-
-  expect(seen).toEqual(idsOf([...past, ...events]));
-  await follower.return?.();
-});
-
-test('a caught-up batch has the position of the head, also when others append while the past is read', async () => {
-  await fill(log, stream, 30);
-  const iterate = (after: Position, prefix: string): AsyncIterator<EventBatch> =>
-    log.subscribe({ after, prefixes: [prefix], batchSize: 10 })[Symbol.asyncIterator]();
-  const witness = iterate(await log.head(), `${category}other-`);
-  await witness.next();
-  const follower = iterate(START, `${category}-`);
-  let batch = (await follower.next()).value as EventBatch;
-  const { position } = await log.append(`${category}other-1`, NO_STREAM, newEvents(1));
-  // The tail, which both share, has delivered it.
-  for (let seen = START; seen < position;) seen = ((await witness.next()).value as EventBatch).position;
-  while (!batch.caughtUp) batch = (await follower.next()).value as EventBatch;
-
-  expect(batch.position >= position).toBe(true);
-  await Promise.all([witness.return?.(), follower.return?.()]);
-});
-
 test('an empty append to a stream that was ended for ever is refused as any append to it is', async () => {
   await log.append(stream, NO_STREAM, newEvents(1));
   await client.tombstoneStream(stream);
 
   await expect(log.append(stream, 0, [])).rejects.toMatchObject({ name: 'UnacceptableAppend' });
   await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject({ name: 'UnacceptableAppend' });
-});
-
-test('a subscription that has ended leaves no listener behind in the log', async () => {
-  const { signal } = new AbortController();
-  const add = jest.spyOn(signal, 'addEventListener');
-  const remove = jest.spyOn(signal, 'removeEventListener');
-  await first(log.subscribe({ after: await log.head(), prefixes: [stream], signal }), 1);
-
-  expect(remove.mock.calls.length).toBe(add.mock.calls.length);
 });
 
 test('a position that is that of no event is refused at once', async () => {
