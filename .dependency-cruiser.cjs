@@ -56,24 +56,43 @@ module.exports = {
       to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory)/' },
     },
     {
+      name: 'categories-are-reference-data',
+      severity: 'error',
+      comment: 'the tree and its mappings must not know a service',
+      from: { path: '^src/categories/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories)/' },
+    },
+    {
+      name: 'projector-runs-any-projection',
+      severity: 'error',
+      comment: 'the machine must not know which read models there are',
+      from: { path: '^src/projector/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector)/' },
+    },
+    {
       name: 'services-apart',
       severity: 'error',
       comment: 'a service asks its read model or reacts to events, and knows the ports, not the engines',
       from: { path: `^src/(${services})/` },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|http|$1)/|^projections/' },
+      to: {
+        path: '^(src|projections)/',
+        pathNot: '^src/(kernel|wire|directory|categories|http|$1)/|^projections/',
+      },
     },
     {
       name: 'plain-files-stay-plain',
       severity: 'error',
       comment: 'Nest and queries live at the edge',
       from: { path: plain(`(${services})`) },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|$1)/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories|$1)/' },
     },
     {
       name: 'nest-at-the-edge',
       severity: 'error',
       comment: 'what decides and folds needs no framework',
-      from: { path: `${plain(`(${services}|directory)`)}|^(projections|src/engines)/` },
+      from: {
+        path: `${plain(`(${services}|directory|categories)`)}|^(projections|src/(engines|projector))/`,
+      },
       to: { path: 'node_modules/(@nestjs|fastify|@fastify)' },
     },
     {
@@ -83,7 +102,7 @@ module.exports = {
       from: { path: '^projections/' },
       to: {
         path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory)/|^projections/|${plain(`(${services})`)}`,
+        pathNot: `^src/(kernel|wire|directory|categories|projector)/|^projections/|${plain(`(${services})`)}`,
       },
     },
     {

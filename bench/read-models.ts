@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { fill } from '../projections/fill';
+import { fill } from '../src/projector/fill';
 import { PROJECTIONS } from '../projections/index';
 import { directoryAt } from '../src/directory/fold';
-import { prepareParked } from '../projections/parked';
-import { type Projection } from '../projections/projection';
-import { Runner } from '../projections/runner';
-import { waitForPosition } from '../projections/wait';
+import { prepareParked } from '../src/projector/parked';
+import { type Projection } from '../src/projector/projection';
+import { Runner } from '../src/projector/runner';
+import { waitForPosition } from '../src/projector/wait';
 import { Layout } from '../src/engines/embedded/store/layout';
 import { type Engines, openEngines } from '../src/engines/open';
 import { type CollectionSpec, type Generation, type ReadStore } from '../src/kernel/read-store';

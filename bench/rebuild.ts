@@ -4,7 +4,7 @@ import { directoryAt } from '../src/directory/fold';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/products/offer';
-import { type Told } from '../projections/projection';
+import { type ParsedEvent } from '../src/projector/projection';
 import { type Directory } from '../src/directory/directory';
 import { rebuildProjections } from '../src/ops/rebuild';
 import { BareTables } from './bare/tables';
@@ -59,7 +59,7 @@ function foldBare(file: string, directory: Directory): string[] {
     )
     .iterate() as Iterable<[string, string, string, string]>;
   for (const [position, stream, type, data] of rows) {
-    const event = { position, stream, type, data: JSON.parse(data) as object } as Told<OfferEvent>;
+    const event = { position, stream, type, data: JSON.parse(data) as object } as ParsedEvent<OfferEvent>;
     const id = products.idOf(event);
     const offer = products.fold(offers.get(id), event);
     if (offer !== undefined) offers.set(id, offer);

@@ -1,7 +1,7 @@
 import { type Position } from '../src/kernel/event';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/products/offer';
-import { type CategorySet } from '../src/products/category-counts';
+import { type CategorySet } from '../src/categories/category-counts';
 import { type ProductField, products } from './products';
 
 /** Sets read at once: each comes with a whole product. */

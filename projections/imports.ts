@@ -2,7 +2,7 @@ import { type ReadStore } from '../src/kernel/read-store';
 import { FEED, type FeedEvent } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
-import { type Projection, type Told } from './projection';
+import { type Projection, type ParsedEvent } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;
 
@@ -32,7 +32,7 @@ export const imports: Projection<StoredImport, ImportEvent> = {
   }),
 };
 
-function feedIdOf({ stream }: Told<ImportEvent>): number {
+function feedIdOf({ stream }: ParsedEvent<ImportEvent>): number {
   return Number(stream.slice(stream.indexOf('-') + 1));
 }
 

@@ -1,7 +1,7 @@
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
-import { type Projection } from './projection';
+import { type Projection } from '../src/projector/projection';
 import { vouchers } from './vouchers';
 
 /** Every read model there is. */

@@ -1,6 +1,6 @@
 import { FEED, type FeedClosing, type FeedEvent } from '../src/products/feed';
 import { offerId } from '../src/products/offer-id';
-import { type Told } from './projection';
+import { type ParsedEvent } from '../src/projector/projection';
 
 /** What happens to one product of a feed. */
 export type OfferEvent = Exclude<FeedEvent, FeedClosing>;
@@ -16,11 +16,11 @@ export const OFFER_EVENTS = [
 export const FEED_STREAMS = [`${FEED}-`] as const;
 
 /** The feed whose stream an event is in. */
-export function feedIdOf({ stream }: Told<OfferEvent>): number {
+export function feedIdOf({ stream }: ParsedEvent<OfferEvent>): number {
   return Number(stream.slice(FEED.length + 1));
 }
 
 /** The offer that an event is about. */
-export function offerOf(event: Told<OfferEvent>): string {
+export function offerOf(event: ParsedEvent<OfferEvent>): string {
   return offerId(feedIdOf(event), event.data.sourceProductId);
 }

@@ -3,7 +3,7 @@ import { type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
-import { type Projection } from './projection';
+import { type Projection } from '../src/projector/projection';
 
 /** A price in minor units, since when (epoch ms) it held, and the event that says so. */
 export type PriceEntry = readonly [price: number, since: number, position: Position];

@@ -5,7 +5,7 @@ import { type FeedSource } from '../src/products/download/feed-source';
 import { type Remapping } from '../src/products/remapped';
 import { priceHistory, pricesOf } from './price-history';
 import { type ProductField, products, toOffer } from './products';
-import { waitForPosition } from './wait';
+import { waitForPosition } from '../src/projector/wait';
 
 const TARGET = { collection: products.collection.name };
 

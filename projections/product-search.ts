@@ -14,7 +14,7 @@ import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { BODY_LIMIT, type FoundGroups, inParts } from './found-in-parts';
+import { BODY_LIMIT, type FoundGroups, inParts } from '../src/kernel/found-in-parts';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto';
 import { type CategoryChange } from '../src/directory/categories';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { changeKey, mappedCategory, mappingKeys } from '../src/products/category-mapping';
+import { changeKey, mappedCategory, mappingKeys } from '../src/categories/mapped-category';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { groupingIdOf } from '../src/products/gtin';
 import { type Offer, type StoredOffer } from '../src/products/offer';
 import { customFieldNames } from '../src/products/output-csv';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
-import { type Projection } from './projection';
+import { type Projection } from '../src/projector/projection';
 
 /** Keys that match with case ignored (`docs/decisions.md#p5`). */
 export const FOLDED_KEYS = [

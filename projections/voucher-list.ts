@@ -3,7 +3,7 @@ import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { wordsOf } from '../src/wire/words';
-import { BODY_LIMIT, type FoundGroups, inParts } from './found-in-parts';
+import { BODY_LIMIT, type FoundGroups, inParts } from '../src/kernel/found-in-parts';
 import { type VoucherField, vouchers } from './vouchers';
 
 /** A listing, its keys checked and made of what the caller may see. Bounds are inclusive, times in epoch ms. */

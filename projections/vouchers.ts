@@ -3,7 +3,7 @@ import { audienceOf } from '../src/vouchers/audience';
 import { type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
 import { wordsOf } from '../src/wire/words';
-import { type Projection, type Told } from './projection';
+import { type Projection, type ParsedEvent } from '../src/projector/projection';
 
 const FIELDS = {
   id: 'keyword',
@@ -51,7 +51,7 @@ export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
   describe: (document, id) => ({ document, fields: fieldsOf(document, id) }),
 };
 
-function idOf({ stream }: Told<VoucherEvent>): number {
+function idOf({ stream }: ParsedEvent<VoucherEvent>): number {
   return Number(stream.slice(VOUCHER.length + 1));
 }
 

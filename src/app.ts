@@ -5,7 +5,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
-import { PositionWait } from '../projections/wait';
+import { PositionWait } from './projector/wait';
 import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
 import { httpAdapter } from './http/adapter';
@@ -25,9 +25,9 @@ import {
   HealthController,
   READINESS,
   type Readiness,
-} from './ops/health.controller';
-import { MappingsController } from './ops/mappings/mappings.controller';
-import { opsService } from './ops/mappings/ops-service';
+} from './ops/rest/health.controller';
+import { MappingsController } from './ops/rest/mappings.controller';
+import { opsService } from './ops/rest/ops-service';
 import { type ProductLoader } from './products/commands';
 import { CountedFeeds } from './products/feed-counts';
 import { countedFeeds } from './products/counted.queries';

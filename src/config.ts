@@ -133,7 +133,7 @@ function oneOf<const Value extends string>(values: readonly Value[]): z.ZodType<
 }
 
 function whole(least: number, most: number): z.ZodType<number> {
-  const what = but(`a whole number from ${least} to ${most}`);
+  const what = but(`an integer from ${least} to ${most}`);
   return text.regex(/^\d+$/, what).transform(Number).pipe(z.number().min(least, what).max(most, what));
 }
 

@@ -33,6 +33,6 @@ void runCli(process.argv.slice(2), {
   threads: true,
   start: async (config, options) => {
     isServing = true;
-    return (await import('./start.js')).start(config, options);
+    return (await import('./host/start.js')).start(config, options);
   },
 }).then((code) => setImmediate(() => process.exit(exitCode(code))));

@@ -5,70 +5,73 @@
 export interface Setting {
   /** As it would be given; absent: not set. */
   readonly default?: string;
-  readonly says: string;
+  readonly description: string;
   /** Only for processes that serve. */
   readonly serving?: boolean;
 }
 
 export const SETTINGS = {
-  DATA_DIR: { default: './data', says: 'Folder of everything that the embedded engines keep.' },
+  DATA_DIR: { default: './data', description: 'Folder of everything that the embedded engines keep.' },
   EVENT_LOG: {
     default: 'sqlite:',
-    says: 'Event log: `sqlite:` is a file in the data folder, `esdb://host:2113` an EventStoreDB.',
+    description: 'Event log: `sqlite:` is a file in the data folder, `esdb://host:2113` an EventStoreDB.',
   },
   READ_STORE: {
     default: 'sqlite:',
-    says: 'Read store: `sqlite:` is files in the data folder, `https://host:9200/prefix` an Elasticsearch.',
+    description:
+      'Read store: `sqlite:` is files in the data folder, `https://host:9200/prefix` an Elasticsearch.',
   },
-  READ_STORE_API_KEY: { says: 'API key of the Elasticsearch, in place of a user in its URL.' },
+  READ_STORE_API_KEY: { description: 'API key of the Elasticsearch, in place of a user in its URL.' },
   LOG_LEVEL: {
     default: 'info',
-    says: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+    description: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
   },
   ESDB_PORT: {
-    says: 'Port of this machine at which clients of EventStoreDB can read the log; by default none.',
+    description: 'Port of this machine at which clients of EventStoreDB can read the log; by default none.',
     serving: true,
   },
-  HOST: { default: '127.0.0.1', says: 'Address to listen at.', serving: true },
-  PORT: { default: '3000', says: 'Port to listen at; 0 takes a free one.', serving: true },
-  VENDOR: { default: 'affilog', says: 'Name in the namespaces of XML documents.', serving: true },
+  HOST: { default: '127.0.0.1', description: 'Address to listen at.', serving: true },
+  PORT: { default: '3000', description: 'Port to listen at; 0 takes a free one.', serving: true },
+  VENDOR: { default: 'affilog', description: 'Name in the namespaces of XML documents.', serving: true },
   BASE_URL: {
-    says: 'What clients reach this service by; by default `http://HOST:PORT`, never the Host header.',
+    description: 'What clients reach this service by; by default `http://HOST:PORT`, never the Host header.',
     serving: true,
   },
   TRACKER_URL: {
     default: 'https://pdt.affilog.example',
-    says: 'What tracker links of products begin with.',
+    description: 'What tracker links of products begin with.',
     serving: true,
   },
   CLICK_URL: {
     default: 'https://clk.affilog.example',
-    says: 'What tracker links of vouchers begin with.',
+    description: 'What tracker links of vouchers begin with.',
     serving: true,
   },
   MAX_BODY: {
     default: '1GB',
-    says: 'Largest request body: bytes, or with KB, MB or GB (of 1024).',
+    description: 'Largest request body: bytes, or with KB, MB or GB (of 1024).',
     serving: true,
   },
   PRICE_HISTORY: {
     default: 'asked',
-    says: '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
+    description:
+      '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
     serving: true,
   },
   SEARCH_TIME: {
     default: '5s',
-    says: 'Time that a search may take in the read store, such as 500ms or 5s; then it is refused.',
+    description: 'Time that a search may take in the read store, such as 500ms or 5s; then it is refused.',
     serving: true,
   },
   DOWNLOAD_SPACE: {
     default: '10GB',
-    says: 'Space on disk that downloads under way may take together.',
+    description: 'Space on disk that downloads under way may take together.',
     serving: true,
   },
   DOWNLOAD_RATE: {
     default: '10KB',
-    says: 'Bytes a second that a client has to take of a download or a list, before compression, or be dropped.',
+    description:
+      'Bytes a second that a client has to take of a download or a list, before compression, or be dropped.',
     serving: true,
   },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
@@ -81,9 +84,9 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
-function limitOf(system: string): { readonly says: string; readonly serving: true } {
+function limitOf(system: string): { readonly description: string; readonly serving: true } {
   return {
-    says: `Requests a minute that a token for ${system} may make; by default any number.`,
+    description: `Requests a minute that a token for ${system} may make; by default any number.`,
     serving: true,
   };
 }
@@ -98,7 +101,7 @@ export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const value = setting.default === undefined ? '' : `\`${setting.default}\``;
-    return [`\`${name}\``, `\`${flagOf(name)}\``, value, setting.says];
+    return [`\`${name}\``, `\`${flagOf(name)}\``, value, setting.description];
   });
   const table = [['Variable', 'Flag', 'Default', 'Meaning'], ...rows];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));

@@ -1,4 +1,4 @@
-import { type PostedCategory } from '../products/feed';
+import { type PostedCategory } from '../categories/mapped-category';
 import { ean13 } from './ean';
 import { type PostedProduct } from './posted-product';
 import { type Random, seededRandom } from './random';

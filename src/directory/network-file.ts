@@ -24,7 +24,7 @@ function shown(value: unknown): string {
 }
 
 const id = z.int(expects('a positive integer')).positive(expects('a positive integer'));
-const count = z.int(expects('a whole number of days')).nonnegative(expects('a whole number of days'));
+const count = z.int(expects('an integer number of days')).nonnegative(expects('an integer number of days'));
 /** Names are answered in XML too, so they hold only what XML may (Document 1, Conventions 9). */
 const name = z
   .string(expects('a name'))

@@ -128,7 +128,7 @@ async function openStore({ readStore, readStoreKey, ...settings }: EngineSetting
 
 /** Without the URL: it may hold a password. */
 function unknown(setting: string, accepted: string): UnknownEngine {
-  return new UnknownEngine(`${setting} names no engine that there is; accepted are: ${accepted}`);
+  return new UnknownEngine(`${setting} names no engine that there is; expected one of: ${accepted}`);
 }
 
 /** Engines do not know which setting their URL comes from. */

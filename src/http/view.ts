@@ -30,9 +30,8 @@ export function viewOf(request: FastifyRequest, service: Service, offered: reado
 export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): void {
   if (jsonp === undefined) return;
   const name = 'a dotted JavaScript identifier of at most 128 characters';
-  if (!isJsonpName(jsonp)) throw keyFaults.unusable(`jsonp=${jsonp}: accepted is ${name}`);
-  if (format !== 'json')
-    throw keyFaults.unusable(`jsonp=${jsonp}: accepted for JSON only, this is ${format}`);
+  if (!isJsonpName(jsonp)) throw keyFaults.unusable(`jsonp=${jsonp}: expected ${name}`);
+  if (format !== 'json') throw keyFaults.unusable(`jsonp=${jsonp}: allowed for JSON only, this is ${format}`);
 }
 
 /** What the key `format` of a request names, of those that a failure can be told in; to CSV it is told in JSON. */

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { Meter, type Progress } from '../../projections/meter';
+import { Meter, type Progress } from '../projector/meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 

@@ -7,7 +7,7 @@ import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/net
 import { type Network } from '../directory/network-file';
 import { tokenHash } from '../directory/token';
 import { type EventLog } from '../kernel/event-log';
-import { type Appended, appendFacts } from './append-facts';
+import { type Appended, appendFacts } from '../directory/append-facts';
 
 export interface ImportOptions {
   /** When it is said to have happened: ISO 8601. */

@@ -1,7 +1,8 @@
-import { liveGeneration, nameOf } from '../../projections/generations';
-import { countParked, keyOf, listParked, type Parked, retryParked } from '../../projections/parked';
-import { refuseOtherLog } from '../../projections/origin';
-import { skipping } from '../../projections/skipped';
+import { PROJECTIONS } from '../../projections/index';
+import { liveGeneration, nameOf } from '../projector/generations';
+import { countParked, keyOf, listParked, type Parked, retryParked } from '../projector/parked';
+import { refuseOtherLog } from '../projector/origin';
+import { skipping } from '../projector/skipped';
 import { execute } from '../kernel/decider';
 import { type ReadStore } from '../kernel/read-store';
 import { type Engines } from '../engines/open';
@@ -93,7 +94,7 @@ export async function skip(
 ): Promise<Parked> {
   if (reason.trim() === '' || reason.length > LONGEST_REASON)
     throw new UnusableReason(`--reason: a text of 1 to ${LONGEST_REASON} characters says why`);
-  await refuseOtherLog(log, store);
+  await refuseOtherLog(log, store, PROJECTIONS);
   const { projection: name, entry } = await parkedAs(store, projection, id);
   const { event, stream, document } = entry;
   if (event === undefined)

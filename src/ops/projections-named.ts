@@ -1,5 +1,5 @@
 import { PROJECTIONS } from '../../projections/index';
-import { type Projection } from '../../projections/projection';
+import { type Projection } from '../projector/projection';
 
 /** There is no projection of this name; the message names those there are. */
 class UnknownProjection extends Error {

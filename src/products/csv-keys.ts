@@ -8,7 +8,7 @@ import { type CsvStyle } from './output-csv';
 const USABLE = '[^\\r\\n\\ud800-\\udfff]';
 
 const SEPARATORS: KeyType<CsvSeparators> = {
-  accepts:
+  expected:
     'three different characters, none of them a line end or beyond U+FFFF; a semicolon is written %3B in an address',
   problem: 'unusable',
   read: (text) => {
@@ -19,7 +19,7 @@ const SEPARATORS: KeyType<CsvSeparators> = {
 const THREE = new RegExp(`^(${USABLE})(${USABLE})(${USABLE})$`);
 
 const EMBRACE: KeyType<string> = {
-  accepts: 'one character, no line end and none beyond U+FFFF',
+  expected: 'one character, no line end and none beyond U+FFFF',
   problem: 'unusable',
   read: (text) => (ONE.test(text) ? text : undefined),
 };
@@ -27,13 +27,16 @@ const ONE = new RegExp(`^${USABLE}$`);
 
 /** Document 1, CSV export: the keys beside those of what is exported. */
 export const csvKeys = {
-  format: { type: oneOf('csv', 'json', 'xml'), says: 'Format of the answer, whatever the extension' },
+  format: { type: oneOf('csv', 'json', 'xml'), description: 'Format of the answer, whatever the extension' },
   csvSeparators: {
     type: SEPARATORS,
-    says: 'Between columns, values of a cell, parts of a value; by default ,;:',
+    description: 'Between columns, values of a cell, parts of a value; by default ,;:',
   },
-  csvEmbrace: { type: EMBRACE, says: 'What each cell of CSV is embraced by; by default a double quote' },
-  csvFlattenFields: { type: BOOLEAN, says: 'Gives each custom field a column of its own' },
+  csvEmbrace: {
+    type: EMBRACE,
+    description: 'What each cell of CSV is embraced by; by default a double quote',
+  },
+  csvFlattenFields: { type: BOOLEAN, description: 'Gives each custom field a column of its own' },
 } as const satisfies KeyTable;
 
 /** How the keys want CSV to be written, if it is; raises PF_430 when the embrace is a separator too. */
@@ -43,7 +46,7 @@ export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof cs
   if (separators.includes(embrace)) {
     const given = csvEmbrace === undefined ? `csvSeparators=${separators.join('')}` : `csvEmbrace=${embrace}`;
     throw fault.illegalValue(
-      `${given}: accepted are separators and an embrace that differ: the separators are ${separators.join(' ')}, the embrace is ${embrace}`,
+      `${given}: expected separators and an embrace that differ: the separators are ${separators.join(' ')}, the embrace is ${embrace}`,
     );
   }
   return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace };

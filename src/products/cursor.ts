@@ -33,17 +33,17 @@ export function cursorOf(keys: SearchKeys): Standing | null | undefined {
   for (const name of EXCLUDED) {
     const value = keys[name];
     if (value !== undefined && value !== false)
-      throw fault.illegalValue(`${name}=${value}: accepted is none together with cursor`);
+      throw fault.illegalValue(`${name}=${value}: cannot be combined with cursor`);
   }
   if (cursor === FIRST) return null;
   const read = cursor.length > LONGEST ? undefined : readCursor(cursor);
   if (read === undefined)
     throw fault.illegalValue(
-      `cursor=${cursor.slice(0, 100)}: accepted are * and the nextCursor of the page before`,
+      `cursor=${cursor.slice(0, 100)}: expected * and the nextCursor of the page before`,
     );
   if (read.search !== searchOf(keys))
     throw fault.illegalValue(
-      `cursor=${cursor.slice(0, 100)}: it was made for a search with other keys or in another order; accepted are * and the nextCursor of the page before`,
+      `cursor=${cursor.slice(0, 100)}: it was made for a search with other keys or in another order; expected * and the nextCursor of the page before`,
     );
   return read.standing;
 }

@@ -7,18 +7,21 @@ import { DATE_FORMAT } from './search-keys';
 
 /** Document 1, Bulk download of a feed; beyond it `docs/decisions.md#p10`, `#p16`, `#p17`, `#p28`. */
 export const downloadKeys = {
-  fid: { type: INTEGER, required: true, says: 'Feed to download' },
+  fid: { type: INTEGER, required: true, description: 'Feed to download' },
   sourceproducturl: {
     type: BOOLEAN,
     inQuery: true,
-    says: 'Adds the advertiser’s URL without tracking, for publishers',
+    description: 'Adds the advertiser’s URL without tracking, for publishers',
   },
-  page: { type: INTEGER, says: 'Page of the feed, from 1' },
-  pageSize: { type: INTEGER, says: 'Products on a page, 100 if not given' },
-  priceHistory: { type: BOOLEAN, says: 'Adds all prices there have been' },
-  dateOutputFormat: { type: DATE_FORMAT, says: 'Dates as ISO 8601 in place of milliseconds' },
-  compress: { type: oneOf('gz'), says: 'Compresses the answer, whatever the client accepts' },
-  since: { type: SINCE, says: 'Only what has changed since: a date, or the X-Next-Since of the last answer' },
+  page: { type: INTEGER, description: 'Page of the feed, from 1' },
+  pageSize: { type: INTEGER, description: 'Products on a page, 100 if not given' },
+  priceHistory: { type: BOOLEAN, description: 'Adds all prices there have been' },
+  dateOutputFormat: { type: DATE_FORMAT, description: 'Dates as ISO 8601 in place of milliseconds' },
+  compress: { type: oneOf('gz'), description: 'Compresses the answer, whatever the client accepts' },
+  since: {
+    type: SINCE,
+    description: 'Only what has changed since: a date, or the X-Next-Since of the last answer',
+  },
   ...csvKeys,
 } as const satisfies KeyTable;
 
@@ -26,7 +29,7 @@ export type DownloadKeys = Keys<typeof downloadKeys>;
 
 /** Document 1, Feed last-updated time. */
 export const lastUpdatedKeys = {
-  fid: { type: INTEGER, required: true, says: 'Feed to tell of' },
+  fid: { type: INTEGER, required: true, description: 'Feed to tell of' },
 } as const satisfies KeyTable;
 
 /** Products on a page whose size is not given. */
@@ -39,9 +42,8 @@ const PAGE_SIZE = 100;
 export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number; size: number } | undefined {
   for (const [name, value] of Object.entries({ page, pageSize })) {
     if (value === undefined) continue;
-    if (value < 1) throw fault.illegalValue(`${name}=${value}: accepted is a whole number from 1`);
-    if (since !== undefined)
-      throw fault.illegalValue(`${name}=${value}: accepted is none together with since`);
+    if (value < 1) throw fault.illegalValue(`${name}=${value}: expected an integer of at least 1`);
+    if (since !== undefined) throw fault.illegalValue(`${name}=${value}: cannot be combined with since`);
   }
   if (page === undefined && pageSize === undefined) return undefined;
   return { page: page ?? 1, size: pageSize ?? PAGE_SIZE };

@@ -49,7 +49,7 @@ export class DownloadsController {
     const details = { format, gzip: compress === 'gz', leastRate: this.settings.downloadRate };
     return new StreamedAnswer(async (wanted) => {
       if (since !== undefined && wanted.view.format === 'csv')
-        throw fault.illegalValue('since: accepted for JSON and XML only, this is csv');
+        throw fault.illegalValue('since: allowed for JSON and XML only, this is csv');
       const request: ExportRequest = {
         feedId,
         caller,

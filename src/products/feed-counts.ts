@@ -1,6 +1,6 @@
 import { type FollowedDirectory } from '../directory/follower';
 import { type Position } from '../kernel/event';
-import { type CategorySet, CategoryTally, type FeedCounts } from './category-counts';
+import { type CategorySet, CategoryTally, type FeedCounts } from '../categories/category-counts';
 import { type FeedVersion, type FeedVersions } from './feed-version';
 
 /** What is read of a feed's products. */
@@ -12,6 +12,7 @@ export interface CountedProducts {
 
 /** A feed as it can be read at present. */
 export interface CountedFeed {
+  readonly feedId: number;
   readonly counts: FeedCounts;
   /** Absent until the first load has ended. */
   readonly version?: FeedVersion;
@@ -34,23 +35,23 @@ export class CountedFeeds {
 
   async of(feedIds: readonly number[]): Promise<readonly CountedFeed[]> {
     const position = await this.products.position();
-    if (position === undefined) return feedIds.map(() => ({ counts: NOTHING }));
+    if (position === undefined) return feedIds.map((feedId) => ({ feedId, counts: NOTHING }));
     return await Promise.all(feedIds.map((feedId) => this.at(feedId, position)));
   }
 
   private async at(feedId: number, position: Position): Promise<CountedFeed> {
     const shown = await this.versions.at(feedId, position);
-    if (shown === undefined) return { counts: NOTHING };
+    if (shown === undefined) return { feedId, counts: NOTHING };
     const { content, ...version } = shown;
     const { treeChanged } = this.follower.directory;
     // What the tree's last change means for products may still be on its way into the read model.
     const state = [content, treeChanged, position < treeChanged ? position : ''].join();
     const known = this.known.get(feedId);
-    if (known?.state === state) return { ...version, counts: await known.counts };
+    if (known?.state === state) return { feedId, ...version, counts: await known.counts };
     const counts = this.count(feedId);
     this.known.set(feedId, { state, counts });
     counts.catch(() => this.known.delete(feedId));
-    return { ...version, counts: await counts };
+    return { feedId, ...version, counts: await counts };
   }
 
   private async count(feedId: number): Promise<FeedCounts> {

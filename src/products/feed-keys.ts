@@ -4,22 +4,22 @@ import { type KeyTable } from '../wire/keys';
 
 /** Document 1, Category tree. */
 export const categoryKeys = {
-  language: { type: LANGUAGE, says: 'Language of the names; English without it' },
+  language: { type: LANGUAGE, description: 'Language of the names; English without it' },
 } as const satisfies KeyTable;
 
 /** Document 1, Category mapping status. */
 export const mappingKeys = {
-  fid: { type: INTEGER, multiple: true, required: true, says: 'Feeds to tell of' },
-  state: { type: oneOf('unmapped', 'mapped'), says: 'Only categories of this state' },
-  format: { type: oneOf('json', 'xml'), says: 'Format of the answer, whatever the extension' },
+  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to tell of' },
+  state: { type: oneOf('unmapped', 'mapped'), description: 'Only categories of this state' },
+  format: { type: oneOf('json', 'xml'), description: 'Format of the answer, whatever the extension' },
 } as const satisfies KeyTable;
 
 /** The load report (`docs/decisions.md#p30`). */
 export const importKeys = {
-  fid: { type: INTEGER, required: true, says: 'Feed to tell of' },
+  fid: { type: INTEGER, required: true, description: 'Feed to tell of' },
 } as const satisfies KeyTable;
 
 /** Document 1, Feed list. */
 export const feedKeys = {
-  programId: { type: INTEGER, multiple: true, says: 'Only feeds of these programs' },
+  programId: { type: INTEGER, multiple: true, description: 'Only feeds of these programs' },
 } as const satisfies KeyTable;

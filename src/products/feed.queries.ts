@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type FeedDefinition } from '../directory/events';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
-import { type CategoryMapping, mappingsOf } from './category-mappings';
-import { type CategoryTrees, categoryTreesOf } from './category-tree';
+import { type CategoryMapping, mappingsOf } from '../categories/category-mappings';
+import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree';
 import { CountedFeeds } from './feed-counts';
 import { type FeedList, toListedFeed } from './feed-list';
 

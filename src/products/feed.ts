@@ -4,6 +4,7 @@
  * The names and shapes of these events are the storage format: add, never rename.
  */
 
+import { type PostedCategory } from '../categories/mapped-category';
 import { type IDENTIFIERS, type TEXTS } from './fields';
 
 type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
@@ -18,13 +19,6 @@ export interface Product extends Texts<(typeof TEXTS)[number]> {
   readonly identifiers?: Identifiers;
   readonly inStock?: number;
   readonly fields?: readonly { readonly name: string; readonly value: string }[];
-}
-
-/** `id`: platform category; `name`: the advertiser's own name; one of the two is there. */
-export interface PostedCategory {
-  readonly id?: string;
-  readonly name?: string;
-  readonly tdCategoryName?: string;
 }
 
 export type Identifiers = Texts<(typeof IDENTIFIERS)[number]>;

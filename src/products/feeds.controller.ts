@@ -6,8 +6,8 @@ import { Answer } from '../http/answer';
 import { Caller, For, RequestKeys, Told } from '../http/decorators';
 import { INTEGER } from '../wire/key-types';
 import { type Keys } from '../wire/keys';
-import { toXmlMappings } from './category-mappings';
-import { toXmlTrees } from './category-tree';
+import { toXmlMappings } from '../categories/category-mappings';
+import { toXmlTrees } from '../categories/category-tree';
 import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
@@ -69,7 +69,7 @@ export class FeedsController {
   ): Promise<Answer> {
     const id = INTEGER.read(feedId);
     if (id === undefined)
-      throw fault.notNumeric(`/productFeeds/${feedId}: accepted is ${INTEGER.accepts}, the id of a feed`);
+      throw fault.notNumeric(`/productFeeds/${feedId}: expected ${INTEGER.expected}, the id of a feed`);
     return await this.list([ownFeed(this.follower.directory, caller, id)], programId);
   }
 

@@ -21,7 +21,7 @@ export interface Field extends Further {
   readonly kind: Kind;
   readonly on: Place;
   readonly posted: 'required' | 'optional' | 'never';
-  readonly says: string;
+  readonly description: string;
 }
 
 /**
@@ -108,23 +108,23 @@ export const DESCRIPTIVE: readonly (readonly [key: DescriptiveKey, field: Matche
 interface Described<K extends Kind, On extends Place> {
   readonly kind: K;
   readonly on: On;
-  readonly says: string;
+  readonly description: string;
 }
 
 function required<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, says, more]: [K, On, string, More?]
+  ...[kind, on, description, more]: [K, On, string, More?]
 ): Described<K, On> & { readonly posted: 'required'; readonly always: true } & More {
-  return { kind, on, says, posted: 'required', always: true, ...more } as never;
+  return { kind, on, description, posted: 'required', always: true, ...more } as never;
 }
 
 function optional<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, says, more]: [K, On, string, More?]
+  ...[kind, on, description, more]: [K, On, string, More?]
 ): Described<K, On> & { readonly posted: 'optional' } & More {
-  return { kind, on, says, posted: 'optional', ...more } as never;
+  return { kind, on, description, posted: 'optional', ...more } as never;
 }
 
 function answered<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, says, more]: [K, On, string, More?]
+  ...[kind, on, description, more]: [K, On, string, More?]
 ): Described<K, On> & { readonly posted: 'never' } & More {
-  return { kind, on, says, posted: 'never', ...more } as never;
+  return { kind, on, description, posted: 'never', ...more } as never;
 }

@@ -1,8 +1,8 @@
 import { type OperationText, type Shape } from '../wire/description';
 import { errorList } from '../wire/error-shape';
 import { INTEGER } from '../wire/key-types';
-import { categoryMappings } from './category-mappings';
-import { categoryNode, categoryTrees } from './category-tree';
+import { categoryMappings } from '../categories/category-mappings';
+import { categoryNode, categoryTrees } from '../categories/category-tree';
 import { feedList } from './feed-list';
 import { importReport } from './import-report';
 import { foundProducts, lastUpdated, postedProducts, productParts } from './shapes';
@@ -22,7 +22,7 @@ const FEEDS = { fid: '1001' } as const;
 const loadProducts = {
   id: 'loadProducts',
   summary: 'Create, update or replace products',
-  says:
+  description:
     'A product that is known by its sourceProductId is updated, others are created; with mode=replace those that are ' +
     'not posted are removed. Products that are refused are listed, the others are stored.',
   example: FEED,
@@ -71,7 +71,7 @@ export const productOperations = {
   searchProducts: {
     id: 'searchProducts',
     summary: 'Search and export products',
-    says: 'At most 1,000 products of one search can be had, on whatever pages.',
+    description: 'At most 1,000 products of one search can be had, on whatever pages.',
     example: { ...FEEDS, pageSize: 3, pretty: true },
     answer: FOUND,
     sends: { 'X-Next-Cursor': 'What to send as cursor next time' },
@@ -80,7 +80,7 @@ export const productOperations = {
   downloadFeed: {
     id: 'downloadFeed',
     summary: 'Download a feed',
-    says:
+    description:
       'All of the feed from one snapshot, or a page of it. A version of a feed can be downloaded three times a day; ' +
       'answers of 304 and those that tell of no change do not count.',
     example: { ...FEED, page: 1, pageSize: 3 },
@@ -103,7 +103,7 @@ export const productOperations = {
   deleteProducts: {
     id: 'deleteProducts',
     summary: 'Delete products',
-    says: 'Ids that are not there are passed over.',
+    description: 'Ids that are not there are passed over.',
     example: { ...FEED, spId: 'lamp-1' },
     answer: REFUSALS,
   },
@@ -129,6 +129,6 @@ export const productOperations = {
     ...listFeeds,
     id: 'getFeed',
     summary: 'One feed that the caller is connected to',
-    path: { feedId: { type: INTEGER, says: 'Id of the feed' } },
+    path: { feedId: { type: INTEGER, description: 'Id of the feed' } },
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -129,7 +129,7 @@ const MAX_FLATTENED = 1000;
 export function csvLayout({ columns, separators, embrace, dates, customFields }: CsvOptions): CsvLayout {
   if (customFields !== undefined && customFields.length > MAX_FLATTENED) {
     throw fault.illegalValue(
-      `csvFlattenFields=true: the result has ${customFields.length} custom fields, accepted are ${MAX_FLATTENED} at most`,
+      `csvFlattenFields=true: the result has ${customFields.length} custom fields, expected at most ${MAX_FLATTENED}`,
     );
   }
   const line = csvLines(separators, embrace);

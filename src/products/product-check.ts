@@ -2,7 +2,8 @@ import { forbiddenCharacter } from '../wire/characters';
 import { isPosted, isUnset, type Place, type Posted, wholeNumber, wrong } from '../wire/posted';
 import { isWebUrl } from '../wire/web-url';
 import { type FaultDetails, type Fault } from '../kernel/fault';
-import { type Identifiers, type PostedCategory, type Product } from './feed';
+import { type PostedCategory } from '../categories/mapped-category';
+import { type Identifiers, type Product } from './feed';
 import { productFaults as fault } from './faults';
 import { IDENTIFIERS, TEXTS } from './fields';
 import { parsePrice } from './price';
@@ -126,11 +127,7 @@ class Check {
     if (isUnset(value)) return undefined;
     const number = wholeNumber(value);
     if (number !== undefined) return number;
-    return this.refuse<number | undefined>(
-      fault.notNumeric,
-      wrong(field, value, 'a whole number'),
-      undefined,
-    );
+    return this.refuse<number | undefined>(fault.notNumeric, wrong(field, value, 'an integer'), undefined);
   }
 
   price(): number {

@@ -198,11 +198,11 @@ const MAX_WORDS = 1000;
 function requireFewWords(q: readonly string[]): void {
   const words = new Set(q.flatMap(wordsOf));
   if (words.size > MAX_WORDS) {
-    throw fault.illegalValue(`q has ${words.size} different words: accepted are ${MAX_WORDS} at most`);
+    throw fault.illegalValue(`q has ${words.size} different words: expected at most ${MAX_WORDS}`);
   }
 }
 
 function atLeast(least: number, key: string, value: number | undefined): number | undefined {
   if (value === undefined || value >= least) return value;
-  throw fault.illegalValue(`${key}=${value}: accepted is a whole number from ${least}`);
+  throw fault.illegalValue(`${key}=${value}: expected an integer of at least ${least}`);
 }

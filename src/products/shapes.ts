@@ -47,7 +47,7 @@ function having(
   return Object.fromEntries(
     chosen.map((name) => {
       const field: Field = FIELDS[name];
-      const shape = (shapes[field.kind] ?? text).describe(field.says);
+      const shape = (shapes[field.kind] ?? text).describe(field.description);
       return [name, isRequired(field) ? shape : shape.optional()];
     }),
   );
@@ -89,7 +89,7 @@ export const postedProducts = z.object({
   products: z.array(
     z.object({
       ...having(isPosted, { ...POSTED, identifiers }, isRequired),
-      sourceProductId: code.describe(FIELDS.sourceProductId.says),
+      sourceProductId: code.describe(FIELDS.sourceProductId.description),
     }),
   ),
 });

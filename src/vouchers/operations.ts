@@ -10,7 +10,7 @@ import {
   voucherVersions,
 } from './shapes';
 
-const VOUCHER_ID = { id: { type: INTEGER, says: 'Id of the voucher' } } as const;
+const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher' } } as const;
 
 const EXAMPLE = {
   title: 'Ten per cent off lamps',
@@ -50,7 +50,7 @@ export const voucherOperations = {
   listVouchers: {
     id: 'listVouchers',
     summary: 'List and export vouchers',
-    says:
+    description:
       'Publishers see what is published now and has not ended, advertisers all of their own; the newest come first. ' +
       'CSV has the fields of a voucher as columns, iCalendar an event for each.',
     example: { pageSize: 3, pretty: true },
@@ -59,7 +59,7 @@ export const voucherOperations = {
   postVoucher: {
     id: 'postVoucher',
     summary: 'Create or edit a voucher',
-    says:
+    description:
       'A sourceId that is known in the program, or the id of one of its vouchers, edits that voucher: all fields are ' +
       'replaced. The answer is the id.',
     example: {},
@@ -69,7 +69,7 @@ export const voucherOperations = {
   postVouchers: {
     id: 'postVouchers',
     summary: 'Create or edit several vouchers',
-    says: 'Each is judged by itself: the answer has an id or an error list for each, in their order.',
+    description: 'Each is judged by itself: the answer has an id or an error list for each, in their order.',
     example: {},
     body: { name: 'PostedVouchers', json: postedVouchers, examples: { json: [EXAMPLE] } },
     answer: { name: 'BulkResults', json: bulkResults },
@@ -83,7 +83,7 @@ export const voucherOperations = {
   listVersions: {
     id: 'listVersions',
     summary: 'What has become of a voucher',
-    says: 'For its owner: which fields each edit has changed, after a deletion too; the last 1,000.',
+    description: 'For its owner: which fields each edit has changed, after a deletion too; the last 1,000.',
     example: {},
     path: VOUCHER_ID,
     answer: { name: 'VoucherVersions', json: voucherVersions, xml: 'VoucherVersions_v1_0.xsd' },

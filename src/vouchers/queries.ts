@@ -162,5 +162,5 @@ function some<Name extends string, Value>(
 
 function atLeast(least: number, key: string, value: number): number {
   if (value >= least) return value;
-  throw fault.invalidVoucher(`${key}=${value}: accepted is a whole number from ${least}`);
+  throw fault.invalidVoucher(`${key}=${value}: expected an integer of at least ${least}`);
 }

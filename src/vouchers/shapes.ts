@@ -23,12 +23,12 @@ const LISTED: Shapes<(typeof LISTED_FIELDS)[keyof typeof LISTED_FIELDS]['kind']>
   boolean: z.boolean(),
 };
 
-function posted({ kind, required, maxBytes, says }: PostedField): z.ZodType {
+function posted({ kind, required, maxBytes, description }: PostedField): z.ZodType {
   const text = maxBytes === undefined ? z.string() : z.string().max(maxBytes);
   const shape = kind === 'text' ? text : kind === 'id' ? z.union([text, z.int()]) : POSTED[kind];
   const limit = maxBytes === undefined ? '' : `, ${maxBytes} bytes of UTF-8 at most`;
   const unit = kind === 'date' ? ', in milliseconds since 1970' : '';
-  const described = shape.describe(`${says}${limit}${unit}`);
+  const described = shape.describe(`${description}${limit}${unit}`);
   return required === true ? described : described.optional();
 }
 
@@ -43,7 +43,10 @@ export const postedVouchers = z.array(postedVoucher).max(MAX_VOUCHERS);
 /** Document 2, Voucher returned by the list operation. */
 export const listedVoucher = z.strictObject({
   ...Object.fromEntries(
-    Object.entries(LISTED_FIELDS).map(([name, { kind, says }]) => [name, LISTED[kind].describe(says)]),
+    Object.entries(LISTED_FIELDS).map(([name, { kind, description }]) => [
+      name,
+      LISTED[kind].describe(description),
+    ]),
   ),
   sourceId: z.string().optional().describe('The advertiser’s id, for its owner'),
 });

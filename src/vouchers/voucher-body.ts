@@ -29,7 +29,7 @@ export function readVouchers(bytes: Buffer): readonly unknown[] {
   const vouchers = parsed(() => parseJson(bytes));
   if (!Array.isArray(vouchers)) throw fault.invalidVoucher('the body must be a list of vouchers');
   if (vouchers.length <= MAX_VOUCHERS) return vouchers;
-  throw fault.invalidVoucher(`${vouchers.length} vouchers: accepted are ${MAX_VOUCHERS} at most`);
+  throw fault.invalidVoucher(`${vouchers.length} vouchers: expected at most ${MAX_VOUCHERS}`);
 }
 
 export const MAX_VOUCHERS = 1000;

@@ -101,7 +101,7 @@ class Check {
 
   private bounded(field: TextField, text: string): void {
     const [size, most] = [Buffer.byteLength(text), POSTED_FIELDS[field].maxBytes];
-    if (size > most) this.refuse(`${field} has ${size} bytes: accepted are ${most} at most`);
+    if (size > most) this.refuse(`${field} has ${size} bytes: expected at most ${most}`);
     const forbidden = forbiddenCharacter(text)?.codePoint.toString(16).padStart(4, '0');
     if (forbidden !== undefined)
       this.refuse(`${field} has the character U+${forbidden}, which XML does not allow`);
@@ -111,7 +111,7 @@ class Check {
     const value = this.posted[field];
     if (isUnset(value)) return undefined;
     const number = wholeNumber(value);
-    if (number === undefined) this.refuse(wrong(field, value, 'a whole number'));
+    if (number === undefined) this.refuse(wrong(field, value, 'an integer'));
     return number;
   }
 
@@ -140,7 +140,7 @@ class Check {
     const ids = Array.isArray(value) ? value.map(wholeNumber) : [undefined];
     if (ids.every((id) => id !== undefined) && ids.length <= most)
       return [...new Set(ids)].sort((a, b) => a - b);
-    this.refuse(wrong('siteIds', value, `a list of at most ${most} whole numbers`));
+    this.refuse(wrong('siteIds', value, `a list of at most ${most} integers`));
     return [];
   }
 
@@ -185,7 +185,7 @@ class Check {
     const end = wholeNumber(this.posted.endDate);
     const latest = now.getTime() + MAX_DAYS * DAY;
     if (end !== undefined && end > latest)
-      this.refuse(`endDate is ${end}: accepted is ${latest} at the latest, ${MAX_DAYS} days ahead`);
+      this.refuse(`endDate is ${end}: expected ${latest} at the latest, ${MAX_DAYS} days ahead`);
   }
 
   private order(first: string, last: string): void {

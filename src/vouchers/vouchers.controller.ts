@@ -91,7 +91,7 @@ export class VouchersController {
   @For('advertiser')
   async delete(@Caller() caller: CallerOfToken, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
-    if (id === undefined) throw fault.invalidVoucher(`${sent}: accepted is the id of a voucher`);
+    if (id === undefined) throw fault.invalidVoucher(`${sent}: expected the id of a voucher`);
     const written = await this.commands.execute(new WithdrawVoucher(id, caller.organisationId, this.now()));
     return Answer.none({ position: await this.waitFor([written]) });
   }

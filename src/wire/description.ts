@@ -6,7 +6,7 @@ import { type SchemaFiles } from './xsd';
 /** What a service tells of its interface to those who are to use it: data only. */
 export interface Description {
   readonly title: string;
-  readonly says: string;
+  readonly description: string;
   readonly faults: FaultTable;
   readonly schemas: SchemaFiles;
   /** File of the XML schema of its error lists. */
@@ -33,11 +33,11 @@ export interface OperationText {
   /** A verb and a noun, unique. */
   readonly id: string;
   readonly summary: string;
-  readonly says?: string;
+  readonly description?: string;
   /** Keys to try it with. */
   readonly example: Readonly<Record<string, unknown>>;
   /** Parameters of the path. */
-  readonly path?: Readonly<Record<string, { readonly type: KeyType<unknown>; readonly says: string }>>;
+  readonly path?: Readonly<Record<string, { readonly type: KeyType<unknown>; readonly description: string }>>;
   readonly body?: PostedShape;
   /** Absent: nothing, with status 204. */
   readonly answer?: Shape;

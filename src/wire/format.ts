@@ -112,10 +112,10 @@ export function bodyFormat<Accepted extends Format>(
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
   const format = accepted.find((one) => MEDIA_TYPES[one].includes(mediaTypeOf(contentType)));
-  if (format === undefined) throw faults.type(`${sent}: accepted is ${example}`);
+  if (format === undefined) throw faults.type(`${sent}: expected ${example}`);
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
-  if (charset === '') throw faults.missingCharset(`${sent}: charset is missing, accepted is ${example}`);
-  if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: accepted is ${example}`);
+  if (charset === '') throw faults.missingCharset(`${sent}: charset is missing, expected ${example}`);
+  if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: expected ${example}`);
   return format;
 }
 

@@ -3,7 +3,7 @@ import { type KeyType } from './key-types';
 
 /** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
 export const CURRENCY: KeyType<string> = {
-  accepts: 'an ISO 4217 code such as EUR',
+  expected: 'an ISO 4217 code such as EUR',
   problem: 'notCurrency',
   read: (text) => {
     const code = text.trim().toUpperCase();
@@ -13,7 +13,7 @@ export const CURRENCY: KeyType<string> = {
 
 /** ISO 639-1 in small letters, however it was spelt. */
 export const LANGUAGE: KeyType<string> = {
-  accepts: 'an ISO 639-1 code such as de',
+  expected: 'an ISO 639-1 code such as de',
   problem: 'unusable',
   read: (text) => {
     const code = text.trim().toLowerCase();

@@ -15,7 +15,7 @@ export type KeyProblem =
 /** How a key's text is read. */
 export interface KeyType<T> {
   /** What would be accepted, as a message says it. */
-  readonly accepts: string;
+  readonly expected: string;
   /** What is wrong with a text that `read` has no value for. */
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
   /** The value, undefined for an unusable text. */
@@ -26,10 +26,10 @@ export interface KeyType<T> {
   readonly takesAll?: true;
 }
 
-export const TEXT: KeyType<string> = { accepts: 'a text', problem: 'unusable', read: (text) => text };
+export const TEXT: KeyType<string> = { expected: 'a text', problem: 'unusable', read: (text) => text };
 
 export const INTEGER: KeyType<number> = {
-  accepts: 'a whole number',
+  expected: 'an integer',
   schema: { type: 'integer' },
   problem: 'notNumeric',
   read: (text) => {
@@ -39,14 +39,14 @@ export const INTEGER: KeyType<number> = {
 };
 
 export const NUMBER: KeyType<number> = {
-  accepts: 'a number with a dot as decimal mark',
+  expected: 'a number with a dot as decimal mark',
   schema: { type: 'number' },
   problem: 'notNumeric',
   read: (text) => (/^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(text) ? Number(text) : undefined),
 };
 
 export const BOOLEAN: KeyType<boolean> = {
-  accepts: 'true or false',
+  expected: 'true or false',
   schema: { type: 'boolean' },
   problem: 'unusable',
   read: (text) => {
@@ -57,7 +57,7 @@ export const BOOLEAN: KeyType<boolean> = {
 
 /** In milliseconds since 1970 (`docs/decisions.md#p6`). */
 export const DATE: KeyType<number> = {
-  accepts: 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
+  expected: 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
   problem: 'notDate',
   // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
   read: (text) => readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+')),
@@ -67,7 +67,7 @@ export const DATE: KeyType<number> = {
 export function oneOf<const Word extends string>(...words: readonly Word[]): KeyType<Word> {
   const byLowerCase = new Map(words.map((word) => [word.toLowerCase(), word]));
   return {
-    accepts: `one of ${words.join(', ')}`,
+    expected: `one of ${words.join(', ')}`,
     schema: { type: 'string', enum: words },
     problem: 'unusable',
     read: (text) => byLowerCase.get(text.trim().toLowerCase()),

@@ -5,7 +5,7 @@ import { type RequestTarget, type SentKey } from './request-target';
 /** One key of a service, as its document's table describes it. */
 export interface KeySpec<T = unknown> {
   /** What it does, for readers of the interface's description. */
-  readonly says?: string;
+  readonly description?: string;
   readonly type: KeyType<T>;
   /** Takes several values: repeated, or separated by commas. */
   readonly multiple?: true;
@@ -56,8 +56,8 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
   const named = (key: SentKey) => spellings.includes(key.name);
   const sent = target.matrix.filter(named);
   if (spec.inQuery) sent.push(...target.query.filter(named));
-  const refuse = (problem: KeyProblem, value: string, accepts = spec.type.accepts) =>
-    faults[problem](`${name}=${value}: accepted is ${accepts}`);
+  const refuse = (problem: KeyProblem, value: string, accepts = spec.type.expected) =>
+    faults[problem](`${name}=${value}: expected ${accepts}`);
 
   const texts = sent.flatMap((key) => {
     const text = key.value ?? (spec.type.takesAll ? key.sent : undefined);

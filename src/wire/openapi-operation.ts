@@ -34,13 +34,13 @@ export interface Describing {
 /** The operation as OpenAPI has it. */
 export function describeOperation(operation: Operation, service: Describing): Json {
   const { callers, text } = operation;
-  const { id, summary, says, body, also = {} } = text;
+  const { id, summary, description, body, also = {} } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
   return {
     operationId: id,
     tags: [service.description.title],
     summary,
-    description: [says, `For tokens of ${kinds}, system ${service.system}.`]
+    description: [description, `For tokens of ${kinds}, system ${service.system}.`]
       .filter((part) => part !== undefined)
       .join('\n\n'),
     parameters: parametersOf(operation),
@@ -77,11 +77,11 @@ const WRITTEN = { 'X-Log-Position': 'Position of the write in the log: wait for 
 
 function parametersOf({ method, formats, keys, text }: Operation): readonly Json[] {
   const isRead = method === 'GET';
-  const path = Object.entries(text.path ?? {}).map(([name, { type, says }]) => ({
+  const path = Object.entries(text.path ?? {}).map(([name, { type, description }]) => ({
     name,
     in: 'path',
     required: true,
-    description: says,
+    description,
     schema: type.schema ?? { type: 'string' },
   }));
   const format = {
@@ -117,20 +117,20 @@ function keysParameter(keys: KeyTable, example: Json): Json {
   };
 }
 
-const COMMON_KEYS: KeyTable = { pretty: { type: BOOLEAN, says: 'Adds line breaks' } };
+const COMMON_KEYS: KeyTable = { pretty: { type: BOOLEAN, description: 'Adds line breaks' } };
 
 /** A list is text (`docs/decisions.md#x36`). */
-function keySchema({ type, multiple, aliases = [], inQuery, says = '' }: KeySpec): Json {
-  const accepts = type.schema?.enum === undefined ? [`Accepted is ${type.accepts}.`] : [];
+function keySchema({ type, multiple, aliases = [], inQuery, description = '' }: KeySpec): Json {
+  const accepts = type.schema?.enum === undefined ? [`Expected: ${type.expected}.`] : [];
   const more = [
     ...(multiple === true
-      ? [`Takes several values, separated by commas. Each is ${type.accepts}.`]
+      ? [`Takes several values, separated by commas. Each is ${type.expected}.`]
       : accepts),
     ...aliases.map((alias) => `Also spelt ${alias}.`),
     ...(inQuery === true ? ['Also taken as a query parameter.'] : []),
   ];
   const schema = multiple === true ? undefined : type.schema;
-  return { ...(schema ?? { type: 'string' }), description: [`${says}.`, ...more].join(' ') };
+  return { ...(schema ?? { type: 'string' }), description: [`${description}.`, ...more].join(' ') };
 }
 
 function bodyOf(body: PostedShape): Json {
@@ -173,13 +173,13 @@ function failures(
   }
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => {
-      const says = `An error list with codes of these:\n\n${codes.join('\n')}`;
+      const description = `An error list with codes of these:\n\n${codes.join('\n')}`;
       const isPartly = status === 400 && partly !== undefined && answer !== undefined;
       const json = shapeIn('json', list);
       return [
         status,
         {
-          description: isPartly ? `${partly}\n\nOr: ${says}` : says,
+          description: isPartly ? `${partly}\n\nOr: ${description}` : description,
           headers: headers({
             ...FAILED[status],
             // What is refused in part is written in part.

@@ -21,11 +21,11 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
       title: 'Affilog',
       version: '1.0',
       description: GENERAL,
-      // As `package.json` says: none is given.
+      // As in `package.json`: none is given.
       license: { name: 'All rights reserved', url: `${baseUrl}/docs` },
     },
     servers: [{ url: baseUrl }],
-    tags: services.map(({ description: { title, says } }) => ({ name: title, description: says })),
+    tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
     security: [{ token: [] }],
     paths: pathsOf(services),
     components: {

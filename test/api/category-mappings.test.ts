@@ -1,4 +1,4 @@
-import { categoryMappings } from '../../src/products/category-mappings';
+import { categoryMappings } from '../../src/categories/category-mappings';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';

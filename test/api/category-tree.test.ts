@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { categoryTrees, type CategoryTrees } from '../../src/products/category-tree';
+import { categoryTrees, type CategoryTrees } from '../../src/categories/category-tree';
 import { TestApp } from '../support/app';
 import { randomCases } from '../support/engines';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';

@@ -152,23 +152,23 @@ describe('separators and embrace (Document 1, CSV export)', () => {
   });
 
   it.each([
-    ['csvSeparators', '%2C%2C%3A', ',,:: accepted is three different characters'],
-    ['csvSeparators', '%2C%3B', ',;: accepted is three different characters'],
-    ['csvSeparators', '%2C%3B%3A%7C', ',;:|: accepted is three different characters'],
+    ['csvSeparators', '%2C%2C%3A', ',,:: expected three different characters'],
+    ['csvSeparators', '%2C%3B', ',;: expected three different characters'],
+    ['csvSeparators', '%2C%3B%3A%7C', ',;:|: expected three different characters'],
     [
       'csvSeparators',
       '|,;',
-      '|,: accepted is three different characters, none of them a line end or beyond U+FFFF; a semicolon is written %3B in an address',
+      '|,: expected three different characters, none of them a line end or beyond U+FFFF; a semicolon is written %3B in an address',
     ],
-    ['csvSeparators', '%2C%0A%3A', ',\n:: accepted is three different characters'],
-    ['csvSeparators', '%2C%0D%3A', ',\r:: accepted is three different characters'],
-    ['csvSeparators', '%2C%3B%F0%9F%98%80', ',;😀: accepted is three different characters'],
-    ['csvSeparators', '%2C%3B%22', ',;": accepted are separators and an embrace that differ'],
-    ['csvEmbrace', '%2C', ',: accepted are separators and an embrace that differ'],
-    ['csvEmbrace', '%22%22', '"": accepted is one character'],
-    ['csvEmbrace', '%0A', '\n: accepted is one character'],
-    ['csvFlattenFields', 'maybe', 'maybe: accepted is true or false'],
-    ['format', 'pdf', 'pdf: accepted is one of csv, json, xml'],
+    ['csvSeparators', '%2C%0A%3A', ',\n:: expected three different characters'],
+    ['csvSeparators', '%2C%0D%3A', ',\r:: expected three different characters'],
+    ['csvSeparators', '%2C%3B%F0%9F%98%80', ',;😀: expected three different characters'],
+    ['csvSeparators', '%2C%3B%22', ',;": expected separators and an embrace that differ'],
+    ['csvEmbrace', '%2C', ',: expected separators and an embrace that differ'],
+    ['csvEmbrace', '%22%22', '"": expected one character'],
+    ['csvEmbrace', '%0A', '\n: expected one character'],
+    ['csvFlattenFields', 'maybe', 'maybe: expected true or false'],
+    ['format', 'pdf', 'pdf: expected one of csv, json, xml'],
   ])('%s=%s is refused, saying why (decisions X26)', async (key, value, message) => {
     const answer = await get(`/1.0/products.csv;fid=${german};${key}=${value}`);
     expect(answer.statusCode).toBe(400);
@@ -244,7 +244,7 @@ describe('what fails', () => {
     '%s with jsonp is told to the function (decisions A5, P27)',
     async (target) => {
       const { body } = await get(`${target}?jsonp=f`);
-      expect(body).toBe('/**/f(undefined, 400, "jsonp=f: accepted for JSON only, this is csv");');
+      expect(body).toBe('/**/f(undefined, 400, "jsonp=f: allowed for JSON only, this is csv");');
     },
   );
 });

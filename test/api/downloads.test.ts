@@ -109,7 +109,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     const csv = await app.get(`/1.0/productsUnlimited.csv;fid=${shared}?jsonp=f`, {
       token: TOKENS.preisblick,
     });
-    expect(csv.body).toMatch(/^\/\*\*\/f\(undefined, 400, "jsonp=f: accepted for JSON only/);
+    expect(csv.body).toMatch(/^\/\*\*\/f\(undefined, 400, "jsonp=f: allowed for JSON only/);
   });
 
   it('tells the URL without tracking to publishers that ask (decisions A3, P27)', async () => {

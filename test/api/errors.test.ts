@@ -176,7 +176,7 @@ describe('errors (Document 1, Errors; decisions P2)', () => {
     const messageOf = async (keys: string) =>
       refusals(await app.get(`/1.0/products${keys}`, { token }))[0]?.message;
     expect(await messageOf(`;fid=${FEEDS.german};ORDERBY=cheap`)).toBe(
-      'orderBy=cheap: accepted is one of priceAsc, priceDesc, modificationDateAsc, modificationDateDesc',
+      'orderBy=cheap: expected one of priceAsc, priceDesc, modificationDateAsc, modificationDateDesc',
     );
     expect(await messageOf(`?fid=${FEEDS.german}`)).toContain(
       'fid must be a matrix key: /1.0/products;fid=…',

@@ -1,5 +1,5 @@
 import { PROJECTIONS } from '../../projections';
-import { rebuild } from '../../projections/rebuild';
+import { rebuild } from '../../src/projector/rebuild';
 import { type PostedProduct } from '../../src/demo/posted-product';
 import { generateProducts } from '../../src/demo/generate';
 import { TestApp } from '../support/app';

@@ -72,7 +72,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
         { line: 2, outcome: 'mapped' },
         { line: 3, outcome: 'refused', message: 'categoryId=99: there is no such platform category' },
         { line: 4, outcome: 'refused', message: 'feedId=7: there is no such feed' },
-        { line: 5, outcome: 'refused', message: 'feedId=x: accepted is a whole number' },
+        { line: 5, outcome: 'refused', message: 'feedId=x: expected an integer' },
         { line: 6, outcome: 'refused', message: '2 columns, the first line has 3' },
         { line: 8, outcome: 'unchanged' },
         { line: 9, outcome: 'unmapped' },

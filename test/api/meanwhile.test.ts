@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { makeLoader } from '../../src/ops/loader';
+import { makeLoader } from '../../src/host/loader';
 import { type Response, TestApp } from '../support/app';
 import { type HeldCall, holdCall } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';

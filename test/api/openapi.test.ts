@@ -5,7 +5,7 @@ import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
 import { TEXT } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
-import { mappingOperations } from '../../src/ops/mappings/operations';
+import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
@@ -99,8 +99,8 @@ describe('the description of the interface (decisions A8)', () => {
       keys,
       text: { id },
     } of operations)
-      for (const [name, { says = '' }] of Object.entries(keys))
-        expect([id, name, says]).not.toEqual([id, name, '']);
+      for (const [name, { description = '' }] of Object.entries(keys))
+        expect([id, name, description]).not.toEqual([id, name, '']);
   });
 
   it('bounds the texts of a posted voucher as the document does (Document 2, Voucher posted by an advertiser; decisions V4)', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { PROJECTIONS } from '../../projections';
-import { rebuild } from '../../projections/rebuild';
+import { rebuild } from '../../src/projector/rebuild';
 import { type PostedProduct } from '../../src/demo/posted-product';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';

@@ -29,14 +29,14 @@ function textOf(field: string, bytes: number): string {
 }
 const MAX_DATE = NOW + 366 * DAY;
 
-type Row = readonly [what: string, changes: object, codes: string, says: string];
+type Row = readonly [what: string, changes: object, codes: string, description: string];
 
 const REFUSED: readonly Row[] = [
   ['no title', { title: undefined }, '101', 'title must be set'],
   ['an empty title (decisions V16)', { title: '' }, '101', 'title must be set'],
   ['a title that is no text', { title: 7 }, '101', "title must be a string, not '7'"],
   ['no programId (decisions V14)', { programId: undefined }, '101', 'programId must be set'],
-  ['a programId that is no number', { programId: 'x' }, '101', "programId must be a whole number, not 'x'"],
+  ['a programId that is no number', { programId: 'x' }, '101', "programId must be an integer, not 'x'"],
   ['no voucherTypeId', { voucherTypeId: undefined }, '101', 'voucherTypeId must be set'],
   ['a type 0', { voucherTypeId: 0 }, '101', 'one of 1 (Voucher), 2 (Discount), 3 (Free article)'],
   ['a type 7', { voucherTypeId: 7 }, '101', "not '7'"],
@@ -82,14 +82,9 @@ const REFUSED: readonly Row[] = [
     'an end a millisecond too late (Document 2, Limits: endDate)',
     { endDate: MAX_DATE + 1 },
     '101',
-    `accepted is ${MAX_DATE}`,
+    `expected ${MAX_DATE}`,
   ],
-  [
-    'sites that are no list',
-    { siteIds: 1101 },
-    '101',
-    'siteIds must be a list of at most 1000 whole numbers',
-  ],
+  ['sites that are no list', { siteIds: 1101 }, '101', 'siteIds must be a list of at most 1000 integers'],
   ['a site that is no number', { siteIds: [1101, 'x'] }, '101', 'siteIds must be'],
   [
     'more than 1,000 sites (decisions X40)',
@@ -120,7 +115,7 @@ const REFUSED: readonly Row[] = [
         `a ${field} of ${most + 1} bytes (${row})`,
         { [field]: textOf(field, most + 1) },
         '101',
-        `${field} has ${most + 1} bytes: accepted are ${most} at most`,
+        `${field} has ${most + 1} bytes: expected at most ${most}`,
       ] as const,
   ),
   [

@@ -1,5 +1,5 @@
 import { vouchers } from '../../projections/vouchers';
-import { rebuild } from '../../projections/rebuild';
+import { rebuild } from '../../src/projector/rebuild';
 import { TestApp } from '../support/app';
 import { DAY, NOW, VOUCHER_CLIENTS, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
 

@@ -7,7 +7,7 @@ import { demoVouchers } from '../../src/demo/vouchers';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { createDemo } from '../../src/ops/demo';
+import { createDemo } from '../../src/demo/create-demo';
 
 let log: EventLog;
 let folder: string;

@@ -7,7 +7,7 @@ import { demoFeed, demoPriceChanges } from '../../src/demo/products';
 import { Directory } from '../../src/directory/directory';
 import { readNetwork } from '../../src/directory/network-check';
 import { networkFacts, networkOf } from '../../src/directory/network-facts';
-import { mappedCategory } from '../../src/products/category-mapping';
+import { mappedCategory } from '../../src/categories/mapped-category';
 import { gtinOf } from '../../src/products/gtin';
 import { checkProduct } from '../../src/products/product-check';
 

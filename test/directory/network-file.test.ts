@@ -120,7 +120,7 @@ describe('A network file', () => {
     [
       'days',
       { 'programs.0.daysToAutoApprove': -1 },
-      '$.programs[0].daysToAutoApprove: -1 is not a whole number of days',
+      '$.programs[0].daysToAutoApprove: -1 is not an integer number of days',
     ],
     [
       'a commission',

@@ -34,7 +34,7 @@ test.each([
   ['READ_STORE', { readStore: 'sqlite' }, 'sqlite:, http://…, https://…'],
 ])('an engine that there is not is refused, its URL not told: %s', async (setting, wrong, accepted) => {
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
-    new UnknownEngine(`${setting} names no engine that there is; accepted are: ${accepted}`),
+    new UnknownEngine(`${setting} names no engine that there is; expected one of: ${accepted}`),
   );
 });
 

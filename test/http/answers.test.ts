@@ -107,7 +107,7 @@ describe('JSONP (Document 1, Conventions 5; decisions A5)', () => {
   it.each(['/1.0/notes.xml;word=a', '/1.0/notes.csv;word=a', '/1.0/notes;word=a;format=csv'])(
     'is for JSON only: %s (decisions P27)',
     async (path) => {
-      expect((await asked.get(`${path}?${token}&jsonp=f`)).body).toContain('accepted for JSON only');
+      expect((await asked.get(`${path}?${token}&jsonp=f`)).body).toContain('allowed for JSON only');
     },
   );
 });

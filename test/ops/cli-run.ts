@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Directory } from '../../src/directory/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { runCli } from '../../src/ops/cli/run-cli';
-import { type Start } from '../../src/ops/serve';
+import { type Start } from '../../src/host/serve';
 import { eventsOf } from '../support/temporary-log';
 
 /** What a run of the program said, and how it ended. */

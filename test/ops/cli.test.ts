@@ -1,6 +1,6 @@
 import { networkSchema } from '../../src/directory/network-file';
 import { readConfig } from '../../src/config';
-import { serve, type Start } from '../../src/ops/serve';
+import { serve, type Start } from '../../src/host/serve';
 import { settingsTable } from '../../src/settings';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
@@ -26,7 +26,7 @@ describe('affilog', () => {
     [['serve', '--roles', 'api,cook'], /Roles are: api, projector, notifier/],
     [['network', 'import'], /missing required argument 'file'/],
     [['rebuild'], /missing required argument 'projection'/],
-    [['serve', '--port', 'x'], /^affilog: --port: x is not a whole number from 0 to 65535\n$/],
+    [['serve', '--port', 'x'], /^affilog: --port: x is not an integer from 0 to 65535\n$/],
   ])('%j is wrong usage: told on stderr, 2', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(expected) });
   });

@@ -64,9 +64,9 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
   });
 
   it.each<[Environment, string]>([
-    [{ PORT: 'http' }, 'PORT: http is not a whole number from 0 to 65535'],
-    [{ PORT: '65536' }, 'PORT: 65536 is not a whole number from 0 to 65535'],
-    [{ PORT: '-1' }, 'PORT: -1 is not a whole number from 0 to 65535'],
+    [{ PORT: 'http' }, 'PORT: http is not an integer from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT: 65536 is not an integer from 0 to 65535'],
+    [{ PORT: '-1' }, 'PORT: -1 is not an integer from 0 to 65535'],
     [{ HOST: 'a b' }, 'HOST: a b is not a host name or address'],
     [{ EVENT_LOG: 'mysql://x' }, 'EVENT_LOG: it is not sqlite: or esdb://...'],
     [{ READ_STORE: 'esdb://x' }, 'READ_STORE: it is not sqlite:, http://... or https://...'],
@@ -77,13 +77,13 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     [{ CLICK_URL: 'https://t?a=b' }, 'CLICK_URL: https://t?a=b is not an http or https URL'],
     [{ MAX_BODY: '1TB' }, 'MAX_BODY: 1TB is not a size such as 1048576, 500MB or 1GB'],
     [{ MAX_BODY: '0' }, 'MAX_BODY: 0 is not a size such as 1048576, 500MB or 1GB'],
-    [{ ESDB_PORT: '65536' }, 'ESDB_PORT: 65536 is not a whole number from 0 to 65535'],
-    [{ ESDB_PORT: 'on' }, 'ESDB_PORT: on is not a whole number from 0 to 65535'],
+    [{ ESDB_PORT: '65536' }, 'ESDB_PORT: 65536 is not an integer from 0 to 65535'],
+    [{ ESDB_PORT: 'on' }, 'ESDB_PORT: on is not an integer from 0 to 65535'],
     [{ DOWNLOAD_SPACE: '10XB' }, 'DOWNLOAD_SPACE: 10XB is not a size such as 1048576, 500MB or 1GB'],
     [{ DOWNLOAD_RATE: '-1' }, 'DOWNLOAD_RATE: -1 is not a size such as 1048576, 500MB or 1GB'],
     [{ SEARCH_TIME: '5' }, 'SEARCH_TIME: 5 is not a time such as 500ms or 5s'],
     [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY: never is not asked, always'],
-    [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS: 0 is not a whole number from 1 to 1000000000'],
+    [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS: 0 is not an integer from 1 to 1000000000'],
   ])('%j are refused in one line', (environment, message) => {
     expect(() => readConfig(environment)).toThrow(new InvalidSetting(message));
   });

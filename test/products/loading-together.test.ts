@@ -6,7 +6,7 @@ import { Directory } from '../../src/directory/directory';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type NewEvent, START } from '../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
-import { feedLeases } from '../../src/ops/feed-leases';
+import { feedLeases } from '../../src/host/feed-leases';
 import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
 import { type Loaded, Loader } from '../../src/products/load/loader';
 import { ToldFeed } from '../support/told-feed';

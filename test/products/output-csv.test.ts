@@ -143,7 +143,7 @@ describe('columns of custom fields (decisions P16, X26)', () => {
   it('are 1,000 at most', () => {
     const names = (count: number) => Array.from({ length: count }, (_, at) => `n${at}`);
     expect(() => written([], { customFields: names(1001) })).toThrow(
-      'csvFlattenFields=true: the result has 1001 custom fields, accepted are 1000 at most',
+      'csvFlattenFields=true: the result has 1001 custom fields, expected at most 1000',
     );
     expect(written([], { customFields: names(1000) })).toContain('"(field)n999"');
   });

@@ -112,10 +112,10 @@ describe('a posted product (Document 1, Product posted by an advertiser)', () =>
   });
 
   test.each([
-    ['PF_260 inStock must be a whole number', { inStock: 'many' }],
-    ['PF_260 inStock must be a whole number', { inStock: 1.5 }],
+    ['PF_260 inStock must be an integer', { inStock: 'many' }],
+    ['PF_260 inStock must be an integer', { inStock: 1.5 }],
     [
-      'PF_260 productImage.width must be a whole number',
+      'PF_260 productImage.width must be an integer',
       { productImage: { url: 'http://a.example', width: 'w' } },
     ],
     ['PF_260 ean must be digits', { ean: '40-06' }],

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type Held } from '../../src/products/load/held';
 import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
 import { JsonBody } from '../../src/products/load/json-body';
-import { Receiver, type Sift } from '../../src/products/load/receiver';
-import { sift } from '../../src/products/load/sift';
+import { Receiver, type Validate } from '../../src/products/load/receiver';
+import { validate } from '../../src/products/load/validate';
 import { Spool } from '../../src/products/load/spool';
 import { type PostedProduct } from '../../src/demo/posted-product';
 import { XmlBody } from '../../src/products/load/xml-body';
@@ -13,10 +13,10 @@ import { type BodyFormat } from '../../src/wire/format';
 import { toXml } from '../support/products';
 
 /** What another thread does with a slice: all it gets and gives are copies, and it may take its time. */
-const elsewhere: Sift = async (slice) => {
+const elsewhere: Validate = async (slice) => {
   const copy = structuredClone(slice);
   for (let turns = (slice.ends.length * 7) % 5; turns >= 0; turns -= 1) await new Promise(setImmediate);
-  return structuredClone(sift(copy));
+  return structuredClone(validate(copy));
 };
 
 function product(at: number, change: object = {}): PostedProduct {
@@ -40,10 +40,10 @@ function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
   return prints;
 }
 
-async function receive(products: readonly PostedProduct[], others?: Sift, format: BodyFormat = 'json') {
+async function receive(products: readonly PostedProduct[], others?: Validate, format: BodyFormat = 'json') {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
   const knowsCategory = (id: string): boolean => id === '1';
-  const receiver = new Receiver({ format, spool, prints: undefined, knowsCategory, sift: others });
+  const receiver = new Receiver({ format, spool, prints: undefined, knowsCategory, validate: others });
   const body = format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
   try {
     const bytes = Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products));
@@ -100,12 +100,12 @@ describe('a body of more products than fit into one slice', () => {
 test('a body of products without anything in them is read in small slices, and most of them are only counted', async () => {
   const most = { products: 0, refused: 0 };
   let listed = 0;
-  const watched: Sift = async (slice) => {
-    const sifted = await elsewhere(slice);
+  const watched: Validate = async (slice) => {
+    const validated = await elsewhere(slice);
     most.products = Math.max(most.products, slice.ends.length);
-    most.refused = Math.max(most.refused, sifted.refused.length);
-    listed += sifted.refused.length;
-    return sifted;
+    most.refused = Math.max(most.refused, validated.refused.length);
+    listed += validated.refused.length;
+    return validated;
   };
   const empty = Array.from({ length: 30_000 }, () => ({}) as PostedProduct);
   const { faults, moreFaults, refused } = await receive(empty, watched);

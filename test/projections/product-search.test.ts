@@ -10,9 +10,9 @@ import {
   searchProducts,
   searchWindow,
 } from '../../projections/product-search';
-import { rebuild } from '../../projections/rebuild';
-import { defined, listed } from './telling';
-import { PROJECTIONS, World } from './world';
+import { rebuild } from '../../src/projector/rebuild';
+import { defined, listed } from '../projector/telling';
+import { PROJECTIONS, World } from '../projector/world';
 
 const FEEDS = [7, 22] as const;
 

@@ -1,5 +1,6 @@
 import { type DirectoryEvent } from '../../src/directory/events';
-import { type PostedCategory, type Product } from '../../src/products/feed';
+import { type PostedCategory } from '../../src/categories/mapped-category';
+import { type Product } from '../../src/products/feed';
 import { offerId } from '../../src/products/offer-id';
 import { foldCase } from '../../src/wire/words';
 import { type OfferEvent } from '../../projections/offer-events';
@@ -17,7 +18,7 @@ import {
   repriced,
   revised,
   unmapped,
-} from './telling';
+} from '../projector/telling';
 
 const fieldsOf = (over: Partial<Product>, ...directory: readonly DirectoryEvent[]) =>
   project(products, [listed('a', 1000, over)] as OfferEvent[], directoryOf(...directory))?.fields;

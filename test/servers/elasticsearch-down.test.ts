@@ -1,7 +1,7 @@
-import { listParked } from '../../projections/parked';
+import { listParked } from '../../src/projector/parked';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { clientOf, outcome, product } from '../api/posted';
-import { feedLeases } from '../../src/ops/feed-leases';
+import { feedLeases } from '../../src/host/feed-leases';
 import { TestApp } from '../support/app';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { ownStore, serverUrl } from './server';

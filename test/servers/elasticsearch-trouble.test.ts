@@ -6,12 +6,12 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore, type Write } from '../../src/kernel/read-store';
 import { PROJECTIONS } from '../../projections';
-import { listParked } from '../../projections/parked';
-import { waitForPosition } from '../../projections/wait';
+import { listParked } from '../../src/projector/parked';
+import { waitForPosition } from '../../src/projector/wait';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
-import { listed } from '../projections/telling';
-import { World } from '../projections/world';
+import { listed } from '../projector/telling';
+import { World } from '../projector/world';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { ownStore, serverUrl } from './server';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections/index';
 import { type ProductCriteria, searchProducts, searchWindow } from '../../projections/product-search';
-import { createDemo } from '../../src/ops/demo';
+import { createDemo } from '../../src/demo/create-demo';
 import { copyLog } from '../../src/ops/copy-log';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { EVERYTHING } from '../../src/kernel/query';

@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
-import { listParked } from '../../projections/parked';
+import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
-import { type Projection } from '../../projections/projection';
+import { type Projection } from '../../src/projector/projection';
 import { runCli } from '../../src/ops/cli/run-cli';
 import { offerId } from '../../src/products/offer-id';
-import { FEED_ID, listed, repriced } from '../projections/telling';
-import { World } from '../projections/world';
+import { FEED_ID, listed, repriced } from '../projector/telling';
+import { World } from '../projector/world';
 import { ownStore } from './server';
 
 const elsewhere = ownStore();

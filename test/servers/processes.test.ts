@@ -2,7 +2,7 @@ import { EventStoreDBClient, START } from '@eventstore/db-client';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
-import { waitForPosition } from '../../projections/wait';
+import { waitForPosition } from '../../src/projector/wait';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { generateProducts } from '../../src/demo/generate';
 import { readFeed } from '../e2e/feed-log';

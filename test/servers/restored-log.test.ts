@@ -1,5 +1,5 @@
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
-import { restorableEventStoreDb, restorableSqlite, restoredLog } from '../projections/restoring';
+import { restorableEventStoreDb, restorableSqlite, restoredLog } from '../projector/restoring';
 import { ownStore } from './server';
 
 async function elasticsearch() {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PROJECTIONS } from '../../projections';
 import { feedSource } from '../../projections/product-download';
-import { Runner } from '../../projections/runner';
-import { waitForPosition } from '../../projections/wait';
+import { Runner } from '../../src/projector/runner';
+import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
 import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
@@ -14,11 +14,11 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 import { FeedVersions } from '../../src/products/feed-version';
 import { importNetwork } from '../../src/ops/import-network';
-import { makeExporter } from '../../src/ops/exporter';
-import { makeLoader } from '../../src/ops/loader';
+import { makeExporter } from '../../src/host/exporter';
+import { makeLoader } from '../../src/host/loader';
 import { type Exporter } from '../../src/products/download/exporter';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
-import { readinessOf } from '../../src/ops/readiness';
+import { readinessOf } from '../../src/host/readiness';
 import { ownEngines, type TestedEngines } from './engines';
 
 /** A response as `inject` gives it. */

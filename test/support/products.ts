@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { ean13 } from '../../src/demo/ean';
 import { type PostedProduct } from '../../src/demo/posted-product';
-import { type PostedCategory } from '../../src/products/feed';
+import { type PostedCategory } from '../../src/categories/mapped-category';
 import { anyCharacters } from './any-characters';
 
 /** The posted body of Document 1 in JSON. */

@@ -16,7 +16,7 @@ const faults: KeyFaults = {
 };
 
 const FORMAT: KeyType<string> = {
-  accepts: 'xml, or anything',
+  expected: 'xml, or anything',
   problem: 'unusable',
   read: (text) => (text === 'xml' ? 'xml' : 'json'),
   takesAll: true,
@@ -79,7 +79,7 @@ describe('keys of a request (decisions A2)', () => {
     expect(read('format=%ff;format=nonsense').format).toBe('json');
     expect(read('format=xml').format).toBe('xml');
     expect(faultOf(() => read('format=xml;format=%ff'))).toBe(
-      'unusable: format=%ff: accepted is one value, and xml is given too',
+      'unusable: format=%ff: expected one value, and xml is given too',
     );
   });
 
@@ -89,25 +89,25 @@ describe('keys of a request (decisions A2)', () => {
   });
 
   it.each([
-    ['fid=a', 'notNumeric: fid=a: accepted is a whole number'],
-    ['fid=1.5', 'notNumeric: fid=1.5: accepted is a whole number'],
-    ['fid=9007199254740993', 'notNumeric: fid=9007199254740993: accepted is a whole number'],
-    ['fid=1|2', 'notCommaSeparated: fid=1|2: accepted is a list separated by commas'],
-    ['fid=1%3B2:3 4', 'notCommaSeparated: fid=1;2:3 4: accepted is a list separated by commas'],
-    ['page=1|2', 'notNumeric: page=1|2: accepted is a whole number'],
-    ['page=1;page=2', 'unusable: page=2: accepted is one value, and 1 is given too'],
-    ['price=1e3', 'notNumeric: price=1e3: accepted is a number with a dot as decimal mark'],
-    ['price=1,5', 'notNumeric: price=1,5: accepted is a number with a dot as decimal mark'],
-    ['grouped=yes', 'unusable: grouped=yes: accepted is true or false'],
-    ['orderBy=name', 'unusable: orderBy=name: accepted is one of priceAsc, priceDesc'],
-    ['currency=EURO', 'notCurrency: currency=EURO: accepted is an ISO 4217 code such as EUR'],
-    ['language=xx', 'unusable: language=xx: accepted is an ISO 639-1 code such as de'],
-    ['q=%ff', 'unusable: q=%ff: accepted is a percent-encoded UTF-8 text'],
+    ['fid=a', 'notNumeric: fid=a: expected an integer'],
+    ['fid=1.5', 'notNumeric: fid=1.5: expected an integer'],
+    ['fid=9007199254740993', 'notNumeric: fid=9007199254740993: expected an integer'],
+    ['fid=1|2', 'notCommaSeparated: fid=1|2: expected a list separated by commas'],
+    ['fid=1%3B2:3 4', 'notCommaSeparated: fid=1;2:3 4: expected a list separated by commas'],
+    ['page=1|2', 'notNumeric: page=1|2: expected an integer'],
+    ['page=1;page=2', 'unusable: page=2: expected one value, and 1 is given too'],
+    ['price=1e3', 'notNumeric: price=1e3: expected a number with a dot as decimal mark'],
+    ['price=1,5', 'notNumeric: price=1,5: expected a number with a dot as decimal mark'],
+    ['grouped=yes', 'unusable: grouped=yes: expected true or false'],
+    ['orderBy=name', 'unusable: orderBy=name: expected one of priceAsc, priceDesc'],
+    ['currency=EURO', 'notCurrency: currency=EURO: expected an ISO 4217 code such as EUR'],
+    ['language=xx', 'unusable: language=xx: expected an ISO 639-1 code such as de'],
+    ['q=%ff', 'unusable: q=%ff: expected a percent-encoded UTF-8 text'],
     [
       'since=2026-04-17T10:00',
-      'notDate: since=2026-04-17T10:00: accepted is milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
+      'notDate: since=2026-04-17T10:00: expected milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
     ],
-    [`fid=${'1,'.repeat(1001)}`, 'unusable: fid=…: accepted is a list of at most 1000'],
+    [`fid=${'1,'.repeat(1001)}`, 'unusable: fid=…: expected a list of at most 1000'],
   ])('%s is refused: %s', (keys, expected) => {
     expect(faultOf(() => read(keys))).toBe(expected);
   });

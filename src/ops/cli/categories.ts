@@ -24,9 +24,9 @@ export function addCategories(affilog: Command, surroundings: Surroundings): voi
     )
     .option('--prune', 'Remove what the file does not mention.')
     .action(async (file: string, { language, prune = false }: ImportFlags, command: Command) => {
-      const { readCategories } = await import('../../directory/category-file.js');
-      const { importCategories } = await import('../import-categories.js');
-      const { readTextFile } = await import('../text-file.js');
+      const { readCategories } = await import('../../categories/category-file.js');
+      const { importCategories } = await import('../../categories/import-categories.js');
+      const { readTextFile } = await import('./text-file.js');
       const read = readCategories(await readTextFile(file));
       await withEngines(command, surroundings, async ({ log }) => {
         const options = { at: new Date().toISOString(), language, prune };

@@ -21,7 +21,7 @@ export function addLog(affilog: Command, surroundings: Surroundings): void {
       const { dataDir } = await configOf(command, surroundings);
       const { openLogAt } = await import('../../engines/open.js');
       const { copyLog } = await import('../copy-log.js');
-      const { progressOn } = await import('../progress.js');
+      const { progressOn } = await import('./progress.js');
       const source = await openLogAt(from, dataDir, '--from');
       const target = await openLogAt(to, dataDir, '--to');
       const display = await progressOn(stderr);

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Directory } from '../../directory/directory';
 import { type EventLog } from '../../kernel/event-log';
 import { type CountedFeeds } from '../../products/feed-counts';
-import { type MappingChange, type MappingLine } from '../mappings/change-mappings';
+import { type MappingChange, type MappingLine } from '../../categories/change-mappings';
 import { addSettings, isOfEngines, withEngines } from './settings';
 import { type Surroundings } from './surroundings';
 
@@ -42,7 +42,7 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
 
   const change = async (command: Command, lines: readonly MappingLine[]): Promise<void> => {
-    const { changeMappings } = await import('../mappings/change-mappings.js');
+    const { changeMappings } = await import('../../categories/change-mappings.js');
     await withDesk(command, surroundings, async ({ log, directory }) => {
       const { report } = await changeMappings(log, directory, lines, new Date().toISOString());
       for (const { line, outcome, message } of report) say(`line ${line}`, outcome, message);
@@ -59,10 +59,10 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     .addOption(required(feed))
     .addOption(new Option('--state <state>', 'Only these.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
-      const { listMappings } = await import('../mappings/list-mappings.js');
+      const { listMappings } = await import('../../categories/list-mappings.js');
       await withDesk(command, surroundings, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
-        for (const mapping of await listMappings(directory, counted, [feedId], state))
+        for (const mapping of listMappings(directory, await counted.of([feedId]), state))
           say(
             mapping.state,
             mapping.productCount,
@@ -96,8 +96,8 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     )
     .argument('<file>', 'CSV file; may be packed by gzip')
     .action(async (file: string, _: Flags, command: Command) => {
-      const { readTextFile } = await import('../text-file.js');
-      const { mappingLines } = await import('../mappings/mappings-csv.js');
+      const { readTextFile } = await import('./text-file.js');
+      const { mappingLines } = await import('../../categories/mappings-csv.js');
       await change(command, mappingLines(await readTextFile(file)));
     });
   const suggesting = mappings
@@ -107,13 +107,13 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
     .action(async ({ feed: feedId, name: of, most = 3 }: Flags, command: Command) => {
-      const { listMappings } = await import('../mappings/list-mappings.js');
-      const { suggestMappings } = await import('../mappings/suggest-mappings.js');
+      const { listMappings } = await import('../../categories/list-mappings.js');
+      const { suggestMappings } = await import('../../categories/suggest-mappings.js');
       await withDesk(command, surroundings, async ({ directory, counted }) => {
         if (of === undefined) requireFeed(directory, feedId ?? NaN);
         const names =
           of === undefined
-            ? await listMappings(directory, counted, [feedId ?? NaN], 'unmapped')
+            ? listMappings(directory, await counted.of([feedId ?? NaN]), 'unmapped')
             : [{ categoryName: of }];
         for (const { categoryName, suggestions } of await suggestMappings(directory, names, most))
           for (const { score, categoryId, path } of suggestions)
@@ -151,6 +151,6 @@ function required(option: Option): Option {
 }
 
 function toNumber(value: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('It is a whole number from 1.');
+  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('It must be an integer of at least 1.');
   return Number(value);
 }

@@ -10,10 +10,10 @@ export function addParked(affilog: Command, surroundings: Surroundings): void {
   const parked = affilog
     .command('parked')
     .description('Documents that an event could not be folded into. Servers may be running.');
-  const add = (usage: string, says: string, work: Work): Command =>
+  const add = (usage: string, description: string, work: Work): Command =>
     parked
       .command(usage)
-      .description(says)
+      .description(description)
       .action(async (...given: readonly unknown[]) => {
         const command = given.at(-1) as Command;
         const { args } = command;

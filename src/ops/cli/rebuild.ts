@@ -13,7 +13,7 @@ export function addRebuild(affilog: Command, surroundings: Surroundings): void {
     .option('--force', 'Swap in spite of differences.')
     .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
       const { rebuildProjections } = await import('../rebuild.js');
-      const { progressOn } = await import('../progress.js');
+      const { progressOn } = await import('./progress.js');
       const work = async (engines: Engines): Promise<void> => {
         const display = await progressOn(stderr);
         const onProgress = display.show.bind(display);

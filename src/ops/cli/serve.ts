@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Role, ROLES, serve } from '../serve';
+import { type Role, ROLES, serve } from '../../host/serve';
 import { addSettings, configOf } from './settings';
 import { type Surroundings } from './surroundings';
 

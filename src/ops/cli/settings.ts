@@ -27,7 +27,8 @@ export function addSettings(command: Command, isOf: (setting: Setting) => boolea
   for (const name of SETTING_NAMES) {
     const setting: Setting = SETTINGS[name];
     const fallback = setting.default === undefined ? '' : `, default ${setting.default}`;
-    if (isOf(setting)) command.option(`${flagOf(name)} <value>`, `${setting.says} (${name}${fallback})`);
+    if (isOf(setting))
+      command.option(`${flagOf(name)} <value>`, `${setting.description} (${name}${fallback})`);
   }
 }
 

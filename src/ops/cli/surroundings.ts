@@ -1,5 +1,5 @@
-import { type Output } from '../progress';
-import { type Start } from '../serve';
+import { type Output } from './progress';
+import { type Start } from '../../host/serve';
 
 /** What a run of the program is given. */
 export interface Surroundings {

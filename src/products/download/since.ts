@@ -16,7 +16,7 @@ export function nextSince({ position, facts }: Extract<Since, { readonly positio
 }
 
 export const SINCE: KeyType<Since> = {
-  accepts:
+  expected:
     'the value of an X-Next-Since, milliseconds since 1970, or an ISO 8601 date or date-time with zone',
   problem: 'unusable',
   read: (text) => {

@@ -10,8 +10,8 @@ import { CLOSE_BYTES, FeedWriter } from './feed-writer';
 import { type Feeds } from './feeds';
 import { type Fingerprints } from './fingerprints';
 import { JsonBody } from './json-body';
-import { Receiver, type Sift } from './receiver';
-import { type LoadFault } from './sift';
+import { Receiver, type Validate } from './receiver';
+import { type LoadFault } from './validate';
 import { Spool } from './spool';
 import { storeReceived } from './storing';
 import { XmlBody } from './xml-body';
@@ -44,7 +44,7 @@ export interface LoaderOptions {
   readonly reached: (position: Position) => Promise<unknown>;
   readonly now: () => Date;
   /** Reads products in other threads. */
-  readonly sift?: Sift | undefined;
+  readonly validate?: Validate | undefined;
 }
 
 interface Load {
@@ -76,13 +76,13 @@ export class Loader {
 
   /** Starts a load; its body comes by `write`. */
   async open(request: LoadRequest): Promise<string> {
-    const { feeds, spoolFolder, sift } = this.options;
+    const { feeds, spoolFolder, validate } = this.options;
     await this.options.reached(request.directoryPosition);
     await feeds.warm(request.feedId);
     const spool = new Spool(spoolFolder);
     const prints = this.hintsOf(request.feedId);
     const { knowsCategory } = this;
-    const receiver = new Receiver({ format: request.format, spool, prints, knowsCategory, sift });
+    const receiver = new Receiver({ format: request.format, spool, prints, knowsCategory, validate });
     const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
     const id = randomUUID();
     this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });

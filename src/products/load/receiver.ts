@@ -12,11 +12,11 @@ import {
   readerOf,
   type ReadPosted,
   type Refused,
-  sift,
-  type Sifted,
+  validate,
+  type Validated,
   type Slice,
   type Usable,
-} from './sift';
+} from './validate';
 import { Slicer } from './slicer';
 import { type Spool } from './spool';
 
@@ -26,8 +26,8 @@ const MAX_FAULTS = 10_000;
 /** Slices that may be under way before the oldest is waited for. */
 const AHEAD = 4;
 
-/** Sifts a slice in another thread, which knows no categories. */
-export type Sift = (slice: Slice) => Promise<Sifted>;
+/** Validates a slice in another thread, which knows no categories. */
+export type Validate = (slice: Slice) => Promise<Validated>;
 
 export interface ReceiverOptions {
   /** Of the body. */
@@ -37,7 +37,7 @@ export interface ReceiverOptions {
   readonly prints: Fingerprints | undefined;
   readonly knowsCategory: (id: string) => boolean;
   /** Without it all is done in this thread. */
-  readonly sift?: Sift | undefined;
+  readonly validate?: Validate | undefined;
 }
 
 /**
@@ -93,7 +93,7 @@ export class Receiver {
   /** The body has ended: waits until all of its products have been taken. */
   async complete(): Promise<void> {
     // What is left is seldom worth the way to another thread.
-    const rest = sift(this.slice(), this.options.knowsCategory);
+    const rest = validate(this.slice(), this.options.knowsCategory);
     await this.latest;
     await this.collect(rest);
   }
@@ -143,10 +143,10 @@ export class Receiver {
   private sendSlice(): Promise<void> | undefined {
     const { knowsCategory } = this.options;
     const slice = this.slice();
-    const sifted = this.options.sift?.(slice) ?? Promise.resolve(sift(slice, knowsCategory));
-    this.latest = Promise.all([sifted, this.latest]).then(([done]) =>
-      // A category that nobody knows: sifted again by who knows them.
-      this.collect(done.categories.every(knowsCategory) ? done : sift(slice, knowsCategory)),
+    const validated = this.options.validate?.(slice) ?? Promise.resolve(validate(slice, knowsCategory));
+    this.latest = Promise.all([validated, this.latest]).then(([done]) =>
+      // A category that nobody knows: validated again by who knows them.
+      this.collect(done.categories.every(knowsCategory) ? done : validate(slice, knowsCategory)),
     );
     // A failure is told when its turn to be waited for comes.
     this.latest.catch(() => undefined);
@@ -154,7 +154,7 @@ export class Receiver {
     return this.underWay.length > AHEAD ? this.underWay.shift() : undefined;
   }
 
-  private async collect({ held, refused, unlisted }: Sifted): Promise<void> {
+  private async collect({ held, refused, unlisted }: Validated): Promise<void> {
     const records = Buffer.from(held.buffer, held.byteOffset, held.byteLength);
     numberRecords(records, (sourceProductId, sequence) => this.usable(sourceProductId, sequence));
     for (const product of refused) this.refuse(product);

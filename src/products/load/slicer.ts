@@ -1,4 +1,4 @@
-import { type Slice } from './sift';
+import { type Slice } from './validate';
 
 /** Bytes of a slice: a few milliseconds of work. */
 const SLICE = 256 * 1024;

@@ -1,0 +1,75 @@
+import { type Directory } from '../directory/directory';
+import { type PostedCategory } from './mapped-category';
+
+/** Categories that products have together, what each of them is mapped to (or null), and how many products. */
+export interface CategorySet {
+  readonly categories: readonly PostedCategory[];
+  readonly mapped: readonly (string | null)[];
+  readonly products: number;
+}
+
+/** A category as products of a feed were posted with it, and how many of them. */
+interface PostedCount {
+  /** The advertiser's; for a category that was posted without, what it was posted with (`docs/decisions.md#x28`). */
+  readonly name: string;
+  /** The platform category that it is mapped to. */
+  readonly tdCategoryId?: string;
+  readonly products: number;
+}
+
+/** How the products of a feed lie in categories. */
+export interface FeedCounts {
+  /** All of the feed. */
+  readonly products: number;
+  /** By name; a name that is mapped in several ways stands once for each. */
+  readonly posted: readonly PostedCount[];
+  /** Mapped products in each platform category and below it, each once (`docs/decisions.md#p20`). */
+  readonly within: ReadonlyMap<string, number>;
+}
+
+/** Adds up sets. */
+export class CategoryTally {
+  private products = 0;
+  private readonly posted = new Map<
+    string,
+    { name: string; tdCategoryId: string | null; products: number }
+  >();
+  private readonly within = new Map<string, number>();
+
+  constructor(private readonly directory: Directory) {}
+
+  add({ categories, mapped, products }: CategorySet): void {
+    this.products += products;
+    const rows = new Set(categories.map((category, at) => this.rowOf(category, mapped[at] ?? null)));
+    for (const row of rows) row.products += products;
+    for (const id of this.withAncestors(mapped)) this.within.set(id, (this.within.get(id) ?? 0) + products);
+  }
+
+  counts(): FeedCounts {
+    const posted = [...this.posted.values()]
+      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+      .map(({ tdCategoryId, ...row }) => ({ ...row, ...(tdCategoryId === null ? {} : { tdCategoryId }) }));
+    return { products: this.products, posted, within: this.within };
+  }
+
+  private rowOf({ id, name, tdCategoryName }: PostedCategory, tdCategoryId: string | null) {
+    const shown = name ?? tdCategoryName ?? id ?? '';
+    const key = `${tdCategoryId ?? ''}/${shown}`;
+    const row = this.posted.get(key) ?? { name: shown, tdCategoryId, products: 0 };
+    this.posted.set(key, row);
+    return row;
+  }
+
+  private withAncestors(mapped: CategorySet['mapped']): ReadonlySet<string> {
+    const found = new Set<string>();
+    for (let id of mapped) {
+      while (id !== null && !found.has(id)) {
+        const category = this.directory.category(id);
+        if (category === undefined) break;
+        found.add(id);
+        id = category.parentId;
+      }
+    }
+    return found;
+  }
+}

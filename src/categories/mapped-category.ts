@@ -1,0 +1,44 @@
+import { type CategoryChange } from '../directory/categories';
+import { type Directory } from '../directory/directory';
+
+/** `id`: platform category; `name`: the advertiser's own name; one of the two is there. */
+export interface PostedCategory {
+  readonly id?: string;
+  readonly name?: string;
+  readonly tdCategoryName?: string;
+}
+
+/**
+ * The platform category that a posted category is mapped to, if it is (`docs/decisions.md#p13`): the existing one of
+ * its id; else the only one that bears its tdCategoryName, in any language; else what the feed maps its name to.
+ */
+export function mappedCategory(
+  { id, name, tdCategoryName }: PostedCategory,
+  feedId: number,
+  directory: Directory,
+): string | undefined {
+  if (id !== undefined && directory.category(id) !== undefined) return id;
+  if (tdCategoryName !== undefined) {
+    const [only, ...others] = directory.categoriesNamed(tdCategoryName);
+    if (only !== undefined && others.length === 0) return only.id;
+  }
+  return name === undefined ? undefined : directory.mappingOf(feedId, name);
+}
+
+/** A change of the directory that may map products anew, as a key that `mappingKeys` gives these products. */
+export function changeKey(change: CategoryChange): string {
+  return `${change.posted}:${change.value}`;
+}
+
+/** What the mapping of a product hangs on: one key for each id and name it was posted with. */
+export function mappingKeys(categories: readonly PostedCategory[]): readonly string[] {
+  const keys = new Set<string>();
+  for (const { id, name, tdCategoryName } of categories) {
+    if (id !== undefined) keys.add(changeKey({ posted: 'id', value: id }));
+    if (tdCategoryName !== undefined)
+      keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
+    // Of which feed is left to the condition that looks for it.
+    if (name !== undefined) keys.add(`name:${name}`);
+  }
+  return [...keys];
+}

@@ -1,0 +1,127 @@
+import { PROJECTIONS } from '../../projections/index';
+import { PROJECTOR_LEASE } from '../kernel/held-lease';
+import { shownPosition, waitForPosition } from '../projector/wait';
+import { type FollowedDirectory } from '../directory/follower';
+import { type Engines } from '../engines/open';
+import { type Position } from '../kernel/event';
+import { answerInTime } from '../kernel/in-time';
+import { reasonOf } from '../kernel/reason';
+import { type Readiness } from '../ops/rest/health.controller';
+import { parkedCount } from '../ops/parked';
+
+/** How long whoever asks is kept by an engine that does not answer (ms). */
+const LOOK_MS = 2_000;
+/** How long read models may be behind, and without a projector, before they count as stale (s): one may take over. */
+const STALE_S = 60;
+/** Looks at the log that are remembered while the read models are behind. */
+const SAMPLES = 1000;
+
+/** The log was restored from an older backup under running servers (`docs/decisions.md#x31`). */
+const AHEAD =
+  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` makes them anew';
+
+interface ReadinessParts {
+  /** Why the projector of this process does not get on; undefined while it does. */
+  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  /** Ms from any moment on. */
+  readonly now?: () => number;
+}
+
+/**
+ * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
+ * engines answer. Later loads do not make it unready: searches go on meanwhile. Read models that nobody has projected for
+ * a minute do, once they have been behind the log for as long.
+ */
+export async function readinessOf(
+  { log, store }: Engines,
+  follower: FollowedDirectory,
+  { projectorTrouble = async () => undefined, now = () => performance.now() }: ReadinessParts = {},
+): Promise<Readiness> {
+  const start = await log.head();
+  let caughtUp = false;
+  /** What the log was seen to hold, and when, that the read models have not been seen to show: the oldest first. */
+  let unseen: readonly { readonly position: Position; readonly at: number }[] = [];
+
+  /** When no projector was seen first, since one was seen last. */
+  let vacantAt: number | undefined;
+
+  const findHead = inTurn('the event log', () => log.head());
+  const findModels = inTurn('the read store', async () => {
+    caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
+    const { name, ms } = PROJECTOR_LEASE;
+    const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
+    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store), isProjected };
+  });
+  /** A look at the log that begins after the read models were read, and is not shared, finds all that they have. */
+  const isAhead = async (shown: Position): Promise<boolean> =>
+    await answerInTime('the event log', log.head(), LOOK_MS).then(
+      (head) => shown > head,
+      () => false,
+    );
+  const findTrouble = inTurn('the projector', projectorTrouble);
+
+  /** For how long the read models have been behind the log, in seconds. */
+  function behind(shown: Position, head: Position): number {
+    const at = now();
+    if (unseen.length < SAMPLES) unseen = [...unseen, { position: head, at }];
+    unseen = unseen.filter(({ position }) => position > shown);
+    return Math.round((at - (unseen[0]?.at ?? at)) / 1000);
+  }
+
+  /** How long no projector has been running, in seconds. */
+  function vacant(isProjected: boolean | undefined): number {
+    if (isProjected === true) vacantAt = undefined;
+    if (isProjected === false) vacantAt ??= now();
+    return vacantAt === undefined ? 0 : (now() - vacantAt) / 1000;
+  }
+
+  return async () => {
+    const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
+    const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
+    const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
+    const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
+    const vacancy = vacant(isProjected);
+    const waiting: Record<string, string> = {};
+    if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
+    if (follower.position < start) waiting.directory = 'is catching up with the log';
+    if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
+    else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
+    else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
+      waiting.readModels = AHEAD;
+    else if (seconds !== undefined && Math.min(seconds, vacancy) >= STALE_S)
+      waiting.readModels = `are stale: they have been behind the log for ${seconds} s, and no projector is running`;
+    return {
+      waiting,
+      ...(parked === undefined ? {} : { parked }),
+      ...(seconds === undefined ? {} : { behind: seconds }),
+      ...(projector === undefined ? {} : { projector }),
+    };
+  };
+}
+
+/**
+ * Asks an engine, if it is not being asked already. When that takes too long, raises what the last answer raised, or
+ * `EngineUnavailable`: an engine may try for long before it says why it cannot answer.
+ */
+function inTurn<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | undefined;
+  let failure: unknown;
+  const answer = async (): Promise<Answer> => {
+    try {
+      const answered = await ask();
+      failure = undefined;
+      return answered;
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      asked = undefined;
+    }
+  };
+  return async () => {
+    asked ??= answer();
+    return await answerInTime(engine, asked, LOOK_MS).catch((late: unknown) => {
+      throw failure ?? late;
+    });
+  };
+}

@@ -1,0 +1,57 @@
+import { type SingleBar } from 'cli-progress';
+import { type RebuildProgress } from '../../projector/rebuild';
+import { type CopyProgress } from '../copy-log';
+
+/** Where a person or a script reads. */
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
+
+type Progress = RebuildProgress | CopyProgress;
+
+/** Shows how far a rebuild or a copy is: a bar in a terminal, else a line now and then. */
+export interface ProgressDisplay {
+  show(progress: Progress): void;
+  end(): void;
+}
+
+const PHASES: Readonly<Record<Progress['phase'], string>> = {
+  copy: 'copying the log',
+  verify: 'comparing the copy',
+  fold: 'folding the log',
+  index: 'building indexes',
+  compare: 'comparing with the live one',
+  swap: 'swapping it in',
+};
+
+export async function progressOn(output: Output, now: () => number = Date.now): Promise<ProgressDisplay> {
+  return output.isTTY === true ? await barOn(output) : linesOn(output, now);
+}
+
+async function barOn(output: Output): Promise<ProgressDisplay> {
+  const { SingleBar: Bar, Presets } = await import('cli-progress');
+  const format = '{phase} [{bar}] {percentage}% | {value}/{total} events | {rate}/s | {left} s left';
+  const bar: SingleBar = new Bar({ format, stream: output, hideCursor: true }, Presets.legacy);
+  bar.start(1, 0, { phase: PHASES.fold, rate: 0, left: '?' });
+  return {
+    show({ phase, events, total, rate, secondsLeft }) {
+      bar.setTotal(total);
+      bar.update(events, { phase: PHASES[phase], rate: Math.round(rate), left: Math.ceil(secondsLeft) });
+    },
+    end: () => bar.stop(),
+  };
+}
+
+/** A line for each phase, and one every few seconds. */
+const LINE_MS = 5_000;
+
+function linesOn(output: Output, now: () => number): ProgressDisplay {
+  let last: { readonly phase: string; readonly at: number } | undefined;
+  return {
+    show({ phase, events, total, rate, secondsLeft }) {
+      if (last?.phase === phase && now() - last.at < LINE_MS) return;
+      last = { phase, at: now() };
+      const pace = `${Math.round(rate)}/s, ${Math.ceil(secondsLeft)} s left`;
+      output.write(`${PHASES[phase]}: ${events} of ${total} events, ${pace}\n`);
+    },
+    end: () => undefined,
+  };
+}

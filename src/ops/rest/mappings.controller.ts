@@ -1,0 +1,123 @@
+import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { FollowedDirectory } from '../../directory/follower';
+import { Answer } from '../../http/answer';
+import { CLOCK, type Clock } from '../../http/clock';
+import { For, Offers, Posted, RequestKeys, Told } from '../../http/decorators';
+import { type PostedBody } from '../../http/posted-body';
+import { SHOWN, type Shown } from '../../http/shown';
+import { EventLog } from '../../kernel/event-log';
+import { CountedFeeds } from '../../products/feed-counts';
+import { parseJson } from '../../wire/json-read';
+import { type Keys } from '../../wire/keys';
+import { NotParsable } from '../../wire/not-parsable';
+import { utf8Text } from '../../wire/utf8';
+import { changeMappings, type MappingLine } from '../../categories/change-mappings';
+import { listMappings } from '../../categories/list-mappings';
+import { mappingLines, UnusableCsv } from '../../categories/mappings-csv';
+import { mappingOperations as told, postedMappings } from './operations';
+import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
+import { suggestMappings } from '../../categories/suggest-mappings';
+
+/** Bytes of a posted list. */
+const MAX_BODY = 16 * 1024 * 1024;
+/** Suggestions for each name: unless asked for another number, and at most. */
+const SUGGESTIONS = { usual: 3, most: 20 } as const;
+
+/** Category mappings for operators (`docs/decisions.md#x60`): the same functions as `affilog mappings`. */
+@Controller('/ops/1.0/mappings')
+export class MappingsController {
+  constructor(
+    private readonly log: EventLog,
+    private readonly follower: FollowedDirectory,
+    private readonly counted: CountedFeeds,
+    @Inject(SHOWN) private readonly shown: Shown,
+    @Inject(CLOCK) private readonly now: Clock,
+  ) {}
+
+  @Get()
+  @Told(told.listMappings)
+  @For('operator')
+  @Offers('json')
+  async list(@RequestKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
+    const mappings = listMappings(this.follower.directory, await this.counted.of(this.feeds(fid)), state);
+    return new Answer({ json: () => ({ categoryMappings: mappings }) });
+  }
+
+  @Get('suggestions')
+  @Told(told.suggestMappings)
+  @For('operator')
+  @Offers('json')
+  async suggest(
+    @RequestKeys(suggestKeys) { fid, name, most = SUGGESTIONS.usual }: Keys<typeof suggestKeys>,
+  ): Promise<Answer> {
+    const { directory } = this.follower;
+    if (fid.length === 0 && name.length === 0)
+      throw fault.unusable('fid or name is missing: feeds whose unmapped names are meant, or names');
+    const borne = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
+    const names = [...name.map((categoryName) => ({ categoryName })), ...borne];
+    const number = Math.min(Math.max(most, 1), SUGGESTIONS.most);
+    const suggestions = await suggestMappings(directory, names, number);
+    return new Answer({ json: () => ({ suggestions }) });
+  }
+
+  /** A list in JSON, or CSV; each line by itself. */
+  @Post()
+  @Told(told.changeMappings)
+  @For('operator')
+  @Offers('json')
+  async post(@Posted() body: PostedBody): Promise<Answer> {
+    const format = body.format(['json', 'csv']);
+    const bytes = await body.bytes(MAX_BODY);
+    return await this.change(format === 'csv' ? linesOfCsv(bytes) : linesOfJson(bytes));
+  }
+
+  @Delete()
+  @Told(told.unmapName)
+  @For('operator')
+  @Offers('json')
+  async unmap(@RequestKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
+    return await this.change([{ line: 1, change: { feedId: fid, name } }]);
+  }
+
+  private async change(lines: readonly MappingLine[]): Promise<Answer> {
+    const { directory } = this.follower;
+    const { report, events, position } = await changeMappings(
+      this.log,
+      directory,
+      lines,
+      this.now().toISOString(),
+    );
+    if (events > 0) await this.shown({ position, changes: events });
+    const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
+    return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });
+  }
+
+  private feeds(fid: readonly number[]): readonly number[] {
+    for (const id of fid)
+      if (this.follower.directory.feed(id) === undefined)
+        throw fault.unusable(`fid=${id}: expected the id of a feed`);
+    return [...new Set(fid)];
+  }
+}
+
+function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
+  return read(() => mappingLines(utf8Text(bytes)));
+}
+
+function linesOfJson(bytes: Buffer): readonly MappingLine[] {
+  const { data, error } = postedMappings.safeParse(read(() => parseJson(bytes)));
+  if (data !== undefined) return data.mappings.map((change, at) => ({ line: at + 1, change }));
+  const [issue] = error.issues;
+  throw fault.unusable(`${['$', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+}
+
+/** What cannot be taken at all is refused as a whole: a name with characters that were put in for others is no name of a feed's. */
+function read<T>(body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    throw error instanceof UnusableCsv || error instanceof NotParsable
+      ? fault.unusable(error.message)
+      : error;
+  }
+}

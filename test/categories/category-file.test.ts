@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { CategoryFaults, readCategories } from '../../src/categories/category-file';
+
+/** Paths by id, so that trees can be compared whatever the order. */
+function pathsOf(text: string): ReadonlyMap<string, string> {
+  const paths = new Map<string, string>();
+  for (const { id, parentId, name } of readCategories(text).categories)
+    paths.set(id, parentId === null ? name : `${paths.get(parentId)} > ${name}`);
+  return paths;
+}
+
+function faultsOf(text: string): readonly string[] {
+  try {
+    readCategories(text);
+    return [];
+  } catch (error) {
+    if (error instanceof CategoryFaults) return error.faults;
+    throw error;
+  }
+}
+
+const TREE = [
+  ['7', 'Garden'],
+  ['71', 'Garden > Tools'],
+  ['712', 'Garden > Tools > Spades'],
+] as const;
+
+describe('a published category tree (decisions P29)', () => {
+  it.each<[string, string]>([
+    [
+      'lines with ids and dashes',
+      '# Version 1\n7 - Garden\n71 - Garden > Tools\n712 - Garden > Tools > Spades\n',
+    ],
+    ['lines with ids and tabs', '7\tGarden\r\n71\tGarden > Tools\r\n712\tGarden > Tools > Spades'],
+    ['lines of ids and paths', '7 > Garden\n71 > Garden > Tools\n712 > Garden>Tools>Spades'],
+    ['lines in any order', '712 > Garden > Tools > Spades\n7 > Garden\n71 > Garden > Tools'],
+    [
+      'nested nodes',
+      '{"categories":[{"id":7,"name":"Garden","children":[{"id":"71","name":"Tools","subCategories":[{"id":712,"name":"Spades"}]}]}]}',
+    ],
+    [
+      'nodes with their paths, what is below them as links',
+      '[{"id":"712","name":"Spades","path":[{"id":"7","name":"Garden"},{"id":"71","name":"Tools"},{"id":"712","name":"Spades"}],"subCategories":[{"id":"9","name":"Elsewhere"}]}]',
+    ],
+  ])('is read from %s', (_, text) => {
+    expect(pathsOf(text)).toEqual(new Map(TREE));
+  });
+
+  it('has ids of its own for foreign ones: numbers of 15 digits, by the id of the source', () => {
+    const [first, second] = readCategories(
+      '[{"id":"abc001","name":"A"},{"id":"abc002","name":"B"}]',
+    ).categories;
+    expect(first?.id).toMatch(/^[1-9]\d{14}$/);
+    expect(second?.id).not.toBe(first?.id);
+    const renamed = readCategories('[{"id":"abc002","name":"B"},{"id":"abc001","name":"Other"}]').categories;
+    expect(renamed.map(({ id }) => id)).toEqual([second?.id, first?.id]);
+  });
+
+  it('has ids by the path where the source has none, and categories that only paths name', () => {
+    const paths = pathsOf('Garden > Tools > Spades\nGarden > Hoses');
+    expect([...paths.values()].sort()).toEqual([
+      'Garden',
+      'Garden > Hoses',
+      'Garden > Tools',
+      'Garden > Tools > Spades',
+    ]);
+    const nested = '[{"name":"Garden","children":[{"name":"Tools","children":["Spades"]},"Hoses"]}]';
+    expect(pathsOf(nested)).toEqual(paths);
+  });
+
+  it('gives the same ids at each import, whatever the order of the lines', () =>
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.array(fc.constantFrom('A', 'B', 'C d'), { minLength: 1, maxLength: 4 }), {
+          minLength: 1,
+          selector: (names) => names.join('>'),
+        }),
+        fc.nat(),
+        (paths, turn) => {
+          const lines = paths.map((names) => names.join(' > '));
+          const turned = lines.map((_, at) => lines[(at + turn) % lines.length]!);
+          expect(pathsOf(turned.join('\n'))).toEqual(pathsOf(lines.join('\n')));
+        },
+      ),
+    ));
+
+  it('leaves out nodes without a name and what is below them, and says so', () => {
+    const text =
+      '[{"id":1,"name":"A"},{"id":2,"name":null,"children":[{"id":3,"name":"C"}]},{"id":4,"name":" "}]';
+    const { categories, leftOut } = readCategories(text);
+    expect(categories.map(({ id }) => id)).toEqual(['1']);
+    expect(leftOut.map(({ place, why }) => `${place}: ${why}`)).toEqual([
+      '$[1] (2): it has no name',
+      '$[1].children[0] (3): it is below 2, which is left out',
+      '$[2] (4): it has no name',
+    ]);
+  });
+
+  it('is refused with every fault and its place', () => {
+    expect(faultsOf('[{"id":1,"name":"A"},5,{"id":{},"name":"B"},{"id":2,"name":7}]')).toEqual([
+      '$[1]: 5 is not a category',
+      '$[2].id: {} is not a text or an integer',
+      '$[3].name: 7 is not a text',
+    ]);
+    expect(faultsOf('1 - A\nB\n3 - A\n1 - A > C')).toEqual([
+      'line 2: B does not begin with an id, as the first line does',
+      'line 3: A stands there already',
+      expect.stringMatching(/^line 4: 1 stands at line 1 with another name or parent$/),
+    ]);
+  });
+
+  it.each([
+    ['', 'no category is in it'],
+    ['# nothing', 'no category is in it'],
+    ['[]', 'no category is in it'],
+    ['[{"name":', /^not JSON: /],
+    ['{"a":[],"b":[]}', '$: neither a list nor an object with one list'],
+    [`[{"id":1,"name":"${'n'.repeat(1001)}"}]`, '$[0]: a name of 1001 characters, 1000 at most'],
+    ['[{"id":1,"name":"a\\u0000"}]', '$[0]: "a\\u0000" has a character that XML does not admit'],
+    [
+      `${'{"c":['.replace('c', 'children').repeat(1)}${'['.repeat(1)}]]}`,
+      '$.children[0]: [] is not a category',
+    ],
+    [Array(60).fill('A').join(' > '), 'line 1: more than 50 levels'],
+  ])('is refused: %.60s', (text, fault) => {
+    expect(faultsOf(text)).toEqual([typeof fault === 'string' ? fault : expect.stringMatching(fault)]);
+  });
+
+  it('is refused when it is too large, however deep', () => {
+    const many = Array.from({ length: 50_001 }, (_, n) => `C${n}`).join('\n');
+    expect(faultsOf(many)).toEqual(['50001 categories, 50000 at most']);
+    const deep = `${'[{"name":"A","children":'.repeat(5_000)}[]${'}]'.repeat(5_000)}`;
+    expect(faultsOf(deep)).toEqual([expect.stringMatching(/: more than 50 levels$/)]);
+  });
+});

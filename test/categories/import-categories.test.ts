@@ -1,0 +1,76 @@
+import { readCategories } from '../../src/categories/category-file';
+import { directoryAt } from '../../src/directory/fold';
+import { type EventLog } from '../../src/kernel/event-log';
+import { importCategories } from '../../src/categories/import-categories';
+import { importNetwork } from '../../src/ops/import-network';
+import { smallNetwork } from '../support/small-network';
+import { withLog } from '../support/temporary-log';
+
+const AT = '2026-01-05T08:00:00.000Z';
+
+function importInto(log: EventLog, text: string, { language = 'en', prune = false } = {}) {
+  return importCategories(log, readCategories(text), { at: AT, language, prune });
+}
+
+async function namesIn(log: EventLog): Promise<Readonly<Record<string, unknown>>> {
+  const { categories } = await directoryAt(log);
+  return Object.fromEntries(
+    [...categories.all()].map(({ id, parentId, names }) => [id, { parentId, ...names }]),
+  );
+}
+
+const ENGLISH = '5 - Boats\n51 - Boats > Sails\n52 - Boats > Oars';
+
+describe('Importing a category tree (decisions P29)', () => {
+  it('appends what changes, and nothing the second time', () =>
+    withLog(async (log) => {
+      expect(await importInto(log, ENGLISH)).toMatchObject({ events: 3, categories: 3, leftOut: [] });
+      expect(await importInto(log, ENGLISH)).toMatchObject({ events: 0 });
+      expect(await importInto(log, '5 - Boats\n51 - Boats > Sailing')).toMatchObject({ events: 1 });
+      expect(await namesIn(log)).toEqual({
+        5: { parentId: null, en: 'Boats' },
+        51: { parentId: '5', en: 'Sailing' },
+        52: { parentId: '5', en: 'Oars' },
+      });
+    }));
+
+  it('adds the names of another language to the same ids, and moves nothing', () =>
+    withLog(async (log) => {
+      await importInto(log, ENGLISH);
+      const german = '5 - Boote\n51 - Segel\n53 - Boote > Anker';
+      const { leftOut, events } = await importInto(log, german, { language: 'de' });
+      expect(leftOut).toEqual([{ place: 'line 3', why: expect.stringContaining('no English name') }]);
+      expect(events).toBe(2);
+      await importInto(log, '5 - Ships\n51 - Ships > Sails');
+      expect(await namesIn(log)).toMatchObject({
+        5: { en: 'Ships', de: 'Boote' },
+        51: { parentId: '5', en: 'Sails', de: 'Segel' },
+      });
+    }));
+
+  it('removes nothing by omission; with prune what the file does not mention', () =>
+    withLog(async (log) => {
+      await importNetwork(log, smallNetwork(), { at: AT });
+      await importInto(log, ENGLISH);
+      await importInto(log, '5 - Bateaux\n51 - Voiles', { language: 'fr' });
+      const nameless = '[{"id":5,"name":"Boats"},{"id":52,"name":null}]';
+      await importInto(log, '5 - Bateaux', { language: 'fr', prune: true });
+      expect(await namesIn(log)).toMatchObject({ 51: { parentId: '5', en: 'Sails' }, 42: {} });
+      expect((await namesIn(log))['51']).not.toHaveProperty('fr');
+      await importInto(log, nameless, { prune: true });
+      expect(Object.keys(await namesIn(log))).toEqual(['5', '52']);
+      expect((await directoryAt(log)).organisation(3)).toBeDefined();
+    }));
+
+  it('turns a tree upside down, and each category is still below a root', () =>
+    withLog(async (log) => {
+      await importInto(log, ENGLISH);
+      await importInto(log, '52 - Oars\n51 - Oars > Sails\n5 - Oars > Sails > Boats');
+      await importInto(log, '51 - Sails');
+      expect(await namesIn(log)).toMatchObject({
+        5: { parentId: '51' },
+        51: { parentId: null },
+        52: { parentId: null },
+      });
+    }));
+});

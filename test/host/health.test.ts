@@ -1,0 +1,255 @@
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { type ReadStore } from '../../src/kernel/read-store';
+import { readinessOf } from '../../src/host/readiness';
+import { type ProductLoader } from '../../src/products/commands';
+import { FEEDS, NETWORK, TOKENS } from '../api/network';
+import { TestApp } from '../support/app';
+import { logBut } from '../support/temporary-log';
+import { startEsdbServer } from '../support/esdb-server';
+import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
+
+const WELL = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
+const HASTY = { patience: { read: 0 }, silence: 200 };
+
+/** Gives what was begun the time to get as far as it can. */
+async function turns(): Promise<void> {
+  for (let left = 50; left > 0; left -= 1) await turn();
+}
+
+/** A store that says who holds a lease only once a promise is settled. */
+function withSlowHolder(store: ReadStore, until: Promise<unknown>): ReadStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        if (name === 'holder') await until;
+        return await Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
+
+describe('health (docs/operations.md, Health)', () => {
+  let app: TestApp;
+  beforeEach(async () => {
+    app = await TestApp.start({ network: NETWORK, paused: true });
+  });
+  afterEach(() => app.close());
+
+  it('is live as long as the process answers', async () => {
+    const answer = await app.get('/health/live');
+    expect([answer.statusCode, answer.json()]).toEqual([200, { status: 'ok' }]);
+  });
+
+  it('is not ready, and says why, until the read models have seen what the log held at the start', async () => {
+    const waiting = await app.get('/health/ready');
+    expect([waiting.statusCode, waiting.headers['retry-after']]).toEqual([503, '1']);
+    expect(waiting.json()).toEqual({
+      status: 'waiting',
+      parked: 0,
+      unexpectedFailures: 0,
+      waiting: { readModels: 'are catching up with the log' },
+    });
+    await app.project();
+    const ready = await app.get('/health/ready');
+    expect([ready.statusCode, ready.json()]).toEqual([200, WELL]);
+  });
+
+  it('stays ready while a later load is being projected', async () => {
+    await app.project();
+    expect((await app.get('/health/ready')).statusCode).toBe(200);
+    const readiness = await readinessOf(app.engines, app.follower);
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    expect((await app.get('/health/ready')).json()).toEqual(WELL);
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
+  });
+
+  it('waits for the directory', async () => {
+    const stopped = followDirectory(app.engines.log, AbortSignal.abort());
+    const readiness = await readinessOf(app.engines, stopped);
+    expect(await readiness()).toMatchObject({ waiting: { directory: 'is catching up with the log' } });
+  });
+
+  it('tells which engine does not answer', async () => {
+    const readiness = await readinessOf(app.engines, app.follower);
+    await app.engines.close();
+    expect(await readiness()).toEqual({
+      waiting: { log: 'the event log is closed', readModels: 'the read store is closed' },
+    });
+  });
+
+  it('says for how long the read models have been behind, and why the projector does not get on', async () => {
+    await app.project();
+    const why = 'the read store is not available: the disk is full';
+    let time = 0;
+    const parts = { projectorTrouble: async () => why, now: () => time };
+    const readiness = await readinessOf(app.engines, app.follower, parts);
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: why });
+    time = 42_000;
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 42, projector: why });
+  });
+
+  it('is not ready when the read models are ahead of a log that was replaced meanwhile (decisions X31)', async () => {
+    await app.project();
+    const before = await app.engines.log.head();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    await app.settled();
+    const log = logBut(app.engines.log, { head: async () => before });
+    const readiness = await readinessOf({ ...app.engines, log }, app.follower);
+    expect(await readiness()).toMatchObject({
+      waiting: { readModels: expect.stringContaining('affilog rebuild all --force') },
+    });
+  });
+
+  it('is not ready when read models have been behind for a minute and nobody projects them', async () => {
+    await app.project();
+    let time = 0;
+    const { store } = app.engines;
+    const readiness = await readinessOf(app.engines, app.follower, { now: () => time });
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
+    time = 60_000;
+    // Of a process whose clock is an hour ahead, or was before it was stepped back.
+    await store.lease('projector', 'gone', Date.now() + 3_600_000, 3_000);
+    expect(await readiness()).toMatchObject({
+      waiting: {
+        readModels: 'are stale: they have been behind the log for 60 s, and no projector is running',
+      },
+      behind: 60,
+    });
+    await store.lease('projector', 'another', Date.now(), 60_000);
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 60 });
+  });
+
+  it('stays ready when read models a minute behind have just lost their projector, until nobody takes over', async () => {
+    await app.project();
+    let time = 0;
+    const { store } = app.engines;
+    const readiness = await readinessOf(app.engines, app.follower, { now: () => time });
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    const lease = await store.lease('projector', 'another', Date.now(), 60_000);
+    await readiness();
+    time = 60_000;
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 60 });
+    await store.release(lease!);
+    time = 200_000;
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 200 });
+    time = 259_000;
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 259 });
+    time = 260_000;
+    expect(await readiness()).toMatchObject({ waiting: { readModels: expect.stringContaining('stale') } });
+  });
+
+  it('is ready when a look at the log that began before that at the read models ends after it', async () => {
+    await app.project();
+    const before = await app.engines.log.head();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    await app.settled();
+    const gates = new EventEmitter();
+    const [modelsRead, headRead] = [once(gates, 'models'), once(gates, 'head')];
+    let looks = 0;
+    const log = logBut(app.engines.log, {
+      async head() {
+        const look = (looks += 1);
+        if (look === 3) await headRead;
+        // The second and third look saw the log as it was before the import.
+        return look === 2 || look === 3 ? before : await app.engines.log.head();
+      },
+    });
+    const store = withSlowHolder(app.engines.store, modelsRead);
+    const readiness = await readinessOf({ ...app.engines, log, store }, app.follower);
+    const first = readiness();
+    await turns();
+    const second = readiness();
+    await turns();
+    gates.emit('models');
+    await turns();
+    gates.emit('head');
+    expect([await first, await second].map(({ waiting }) => waiting)).toEqual([{}, {}]);
+    expect(looks).toBeGreaterThan(3);
+  });
+
+  it('counts requests that have met a bug (decisions A12)', async () => {
+    const fails = async () => Promise.reject(new TypeError('a bug'));
+    const loader: ProductLoader = {
+      open: fails,
+      write: fails,
+      finish: fails,
+      abort: fails,
+      remove: fails,
+      close: fails,
+    };
+    const http = await app.again({ loader, readiness: async () => ({ waiting: {} }) });
+    const url = `/1.0/products;fid=${FEEDS.german};spId=a?token=${TOKENS.nord}`;
+    const answer = await http.inject({ method: 'DELETE', url });
+    expect([answer.statusCode, answer.json()]).toMatchObject([400, { errors: [{ code: 'PF_230' }] }]);
+    expect((await http.inject('/health/ready')).json()).toEqual({ status: 'ok', unexpectedFailures: 1 });
+    await http.close();
+  });
+});
+
+describe('an engine that does not answer', () => {
+  let engines: Engines;
+  let follower: FollowedDirectory;
+  let end: () => Promise<unknown>;
+  beforeAll(async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'affilog-health-'));
+    engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+    const ending = new AbortController();
+    follower = followDirectory(engines.log, ending.signal);
+    end = async () => {
+      ending.abort();
+      await follower.ended;
+      await engines.close();
+      await rm(dataDir, { recursive: true });
+    };
+  });
+  afterAll(() => end());
+
+  it.each<[why: string, fault: Fault | 'stopped']>([
+    ['it is overloaded', { status: 429 }],
+    ['access is denied (403)', { status: 403, error: 'security_exception' }],
+    ['it has failed (500 io_exception)', { status: 500, error: 'io_exception' }],
+    ['it does not answer in time', 'silence'],
+    ['it cannot be reached (ECONNREFUSED)', 'stopped'],
+  ])('is told with the kind of trouble, no more: of a read store %s', async (why, fault) => {
+    const server = await FaultyElasticsearch.start();
+    const store = openElasticsearch(server.url.replace('//', '//somebody:secret@'), HASTY);
+    const readiness = await readinessOf({ ...engines, store }, follower);
+    if (fault === 'stopped') await server.stop();
+    else server.fault = () => fault;
+    expect(await readiness()).toEqual({
+      waiting: { readModels: `the read store is not available: ${why}` },
+    });
+    await store.close();
+    await server.stop();
+  });
+
+  it('is told within seconds, and then why: an EventStoreDB that is down', async () => {
+    const server = await startEsdbServer();
+    const log = await openEventStoreDb(server.url, { silence: 2_500, patience: 2_500 });
+    const readiness = await readinessOf({ ...engines, log }, follower);
+    await server.kill();
+    const asked = performance.now();
+    const told = async () => (await readiness()).waiting.log;
+    expect(await told()).toBe('the event log is not available: it does not answer in time');
+    expect(performance.now() - asked).toBeLessThan(3_000);
+    expect(await told()).toBe('the event log is not available: it cannot be reached (ECONNREFUSED)');
+    await log.close();
+    await server.stop();
+  });
+});

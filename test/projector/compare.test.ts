@@ -1,0 +1,82 @@
+import { compareWithLive } from '../../src/projector/compare';
+import { fill } from '../../src/projector/fill';
+import { type GenerationFold } from '../../src/projector/generation-fold';
+import { targetOf } from '../../src/projector/generations';
+import { products } from '../../projections/products';
+import { type Found } from '../../src/kernel/query';
+import { type Generation, type ReadStore, type Target } from '../../src/kernel/read-store';
+import { listed } from './telling';
+import { PROJECTIONS, World } from './world';
+
+let world: World;
+let live: Generation;
+let rebuilt: GenerationFold;
+
+beforeEach(async () => {
+  world = await World.open();
+  const runner = world.runner({}, PROJECTIONS);
+  await runner.start();
+  await world.happen(listed('a'), listed('b'), listed('c'));
+  await world.settled();
+  await runner.stop();
+  [live] = (await world.store.generations('products')) as [Generation];
+  const until = await world.log.head();
+  const onFolded = async (): Promise<void> => undefined;
+  const folds = await fill(world.log, world.store, [products], { code: 'test', until, onFolded });
+  rebuilt = folds[0]!;
+  await world.store.finish(rebuilt.generation);
+});
+afterEach(() => world.end());
+
+/** The store, which calls `onBatch` before each batch of a scan, and the number of its scans that have not ended. */
+function watched(onBatch: (target: Target) => Promise<void>): { store: ReadStore; open: () => number } {
+  let open = 0;
+  async function* scan(...args: Parameters<ReadStore['scan']>): AsyncGenerator<readonly Found[]> {
+    open += 1;
+    try {
+      for await (const found of world.store.scan(...args)) {
+        await onBatch(args[0]);
+        yield found;
+      }
+    } finally {
+      open -= 1;
+    }
+  }
+  const store = new Proxy(world.store, {
+    get(target, name) {
+      if (name === 'scan') return scan;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  return { store, open: () => open };
+}
+
+test('comparing ends its scans', async () => {
+  const { store, open } = watched(async () => undefined);
+  expect(await compareWithLive(world.log, store, live, rebuilt)).toMatchObject({ differing: 0 });
+  expect(open()).toBe(0);
+});
+
+test('comparing that fails ends its scans', async () => {
+  const { store, open } = watched(async ({ generation }) => {
+    if (generation === live.number) await world.store.drop(rebuilt.generation);
+  });
+  await expect(compareWithLive(world.log, store, live, rebuilt)).rejects.toMatchObject({
+    name: 'NoGeneration',
+  });
+  expect(open()).toBe(0);
+});
+
+test('ids are merged in the order that stores have them in: by their bytes in UTF-8', async () => {
+  // In UTF-16, as strings of JavaScript are compared, the second comes first.
+  const ids = ['\uffee', '😀', 'a'];
+  const writes = ids.map((id) => ({
+    version: rebuilt.checkpoint,
+    put: { id, fields: { feedId: 1, groupId: id }, body: '{}' },
+  }));
+  await world.store.write(targetOf(live), writes);
+  await world.store.write(targetOf(rebuilt.generation), writes.slice(1));
+  const { differing, examples } = await compareWithLive(world.log, world.store, live, rebuilt);
+  expect([differing, examples]).toEqual([1, ['\uffee']]);
+});

@@ -1,0 +1,143 @@
+import fc from 'fast-check';
+import { type PostedCategory } from '../../src/categories/mapped-category';
+import { type Product } from '../../src/products/feed';
+import { offerId } from '../../src/products/offer-id';
+import { type DirectoryEvent } from '../../src/directory/events';
+import {
+  defined,
+  delisted,
+  listed,
+  mapped,
+  removed,
+  repriced,
+  revised,
+  streamFor,
+  unmapped,
+} from './telling';
+import { type Documents, type FeedHappening } from './world';
+
+type History = readonly (FeedHappening | DirectoryEvent)[];
+
+const feeds = fc.constantFrom(7, 22);
+const products = fc.constantFrom('a', 'b', 'c');
+const categoryIds = fc.constantFrom('1', '2');
+const names = fc.constantFrom('Audio', 'Lamps', 'Speakers');
+const prices = fc.integer({ min: 1, max: 3 });
+
+const categories: fc.Arbitrary<PostedCategory> = fc
+  .record({ id: categoryIds, name: names, tdCategoryName: names }, { requiredKeys: [] })
+  .filter(({ id, name }) => id !== undefined || name !== undefined);
+
+const contents = fc.record({ categories: fc.array(categories, { minLength: 1, maxLength: 2 }) });
+
+/** What can happen to two feeds of three products, two categories and their mappings. */
+export const histories: fc.Arbitrary<History> = fc
+  .array(
+    fc.oneof(
+      fc.record({
+        feedId: feeds,
+        event: fc.oneof(
+          fc.tuple(products, prices, contents).map(([id, price, over]) => listed(id, price, over)),
+          fc.tuple(products, prices, contents).map(([id, price, over]) => revised(id, price, over)),
+          fc.tuple(products, prices).map(([id, price]) => repriced(id, price)),
+          products.map((id) => delisted(id)),
+        ),
+      }),
+      fc.oneof(
+        fc.tuple(categoryIds, names, names).map(([id, en, de]) => defined(id, en, { de })),
+        categoryIds.map(removed),
+        fc.tuple(feeds, names, categoryIds).map(([feedId, name, id]) => mapped(feedId, name, id)),
+        fc.tuple(feeds, names).map(([feedId, name]) => unmapped(feedId, name)),
+      ),
+    ),
+    { minLength: 1, maxLength: 40 },
+  )
+  .map(possible);
+
+/** Leaves out what no feed would append: changes of products that are not there. */
+function possible(happenings: History): History {
+  const present = new Set<string>();
+  return happenings.filter((happening) => {
+    if (!('event' in happening)) return true;
+    const key = `${happening.feedId}:${happening.event.data.sourceProductId}`;
+    if (happening.event.type === 'ProductListed') return !present.has(key) && present.add(key);
+    if (!present.has(key)) return false;
+    if (happening.event.type === 'ProductDelisted') present.delete(key);
+    return true;
+  });
+}
+
+/** A history, and another in which the same happens in each stream but differently beside each other. */
+export function interleaved(history: History): fc.Arbitrary<readonly [History, History]> {
+  const streams = new Map<string, (FeedHappening | DirectoryEvent)[]>();
+  for (const happening of history) {
+    const stream = 'event' in happening ? `feed-${happening.feedId}` : streamFor(happening);
+    streams.set(stream, [...(streams.get(stream) ?? []), happening]);
+  }
+  return fc.array(fc.nat(), { minLength: history.length, maxLength: history.length }).map((picks) => {
+    const left = [...streams.values()].map((happenings) => [...happenings]);
+    const other = picks.flatMap((pick) => {
+      const open = left.filter((happenings) => happenings.length > 0);
+      return open[pick % open.length]?.shift() ?? [];
+    });
+    return [history, other];
+  });
+}
+
+/** The documents after a history, worked out from what holds at its end, without projections or the directory. */
+export function expectedAfter(happenings: History): readonly [products: Documents, prices: Documents] {
+  const categoryNames = new Map<string, readonly string[]>();
+  const mappings = new Map<string, string>();
+  const offers = new Map<
+    string,
+    { feedId: number; id: string; price: number; at: string; product: Product }
+  >();
+  const prices: Record<string, { prices: [number, number][] }> = {};
+  for (const happening of happenings) {
+    if (!('event' in happening)) {
+      applyTo(categoryNames, mappings, happening);
+      continue;
+    }
+    const { feedId, event } = happening;
+    const id = offerId(feedId, event.data.sourceProductId);
+    const before = offers.get(id);
+    if (event.type === 'ProductDelisted') {
+      offers.delete(id);
+      continue;
+    }
+    const { price, at, sourceProductId } = event.data;
+    const content = event.type === 'ProductRepriced' ? before!.product : event.data.product;
+    offers.set(id, { feedId, id: sourceProductId, price, at, product: content });
+    const history = (prices[id] ??= { prices: [] }).prices;
+    if (history.at(-1)?.[0] !== price) history.push([price, Date.parse(at)]);
+  }
+  const mappedTo = (feedId: number, { id, name, tdCategoryName }: PostedCategory): string | null => {
+    if (id !== undefined && categoryNames.has(id)) return id;
+    const bearers = [...categoryNames]
+      .filter(([, all]) => all.includes(tdCategoryName ?? ''))
+      .map(([one]) => one);
+    if (bearers.length === 1) return bearers[0]!;
+    const target = mappings.get(`${feedId}:${name}`);
+    return target !== undefined && categoryNames.has(target) ? target : null;
+  };
+  const documents = [...offers].map(([id, { feedId, id: sourceProductId, price, at, product: content }]) => {
+    const mappedIds = content.categories.map((category) => mappedTo(feedId, category));
+    return [
+      id,
+      { feedId, sourceProductId, price, modified: Date.parse(at), mapped: mappedIds, product: content },
+    ];
+  });
+  return [Object.fromEntries(documents) as Documents, prices];
+}
+
+function applyTo(
+  names: Map<string, readonly string[]>,
+  mappings: Map<string, string>,
+  event: DirectoryEvent,
+): void {
+  if (event.type === 'CategoryDefined') names.set(event.data.id, Object.values(event.data.names));
+  if (event.type === 'CategoryRemoved') names.delete(event.data.id);
+  if (event.type === 'CategoryMapped')
+    mappings.set(`${event.data.feedId}:${event.data.name}`, event.data.categoryId);
+  if (event.type === 'CategoryUnmapped') mappings.delete(`${event.data.feedId}:${event.data.name}`);
+}

@@ -1,0 +1,188 @@
+import { once, EventEmitter } from 'node:events';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { PROJECTIONS } from '../../projections/index';
+import { refuseOtherLog } from '../../src/projector/origin';
+import { Runner } from '../../src/projector/runner';
+import { waitForPosition } from '../../src/projector/wait';
+import { openLog } from '../../src/engines/embedded/log/open-log';
+import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { eventAt } from '../../src/kernel/last-event';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
+import { rebuildProjections } from '../../src/ops/rebuild';
+import { startEsdbServer } from '../support/esdb-server';
+import { logFolder } from '../support/log-folder';
+import { FEED_ID, listed } from './telling';
+
+/** A log whose backup is put in its place. */
+export interface RestorableLog {
+  readonly log: EventLog;
+  backUp(): void;
+  /** The log as it was when it was backed up. */
+  restore(): Promise<EventLog>;
+  close(): Promise<void>;
+}
+
+function vacuum(file: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(`VACUUM INTO '${file}.backup'`);
+  database.close();
+}
+
+async function putBack(file: string): Promise<void> {
+  for (const suffix of ['-wal', '-shm']) await rm(file + suffix, { force: true });
+  await copyFile(`${file}.backup`, file);
+}
+
+export async function restorableSqlite(): Promise<RestorableLog> {
+  const { file, remove } = await logFolder();
+  let { log } = await openLog(file, false);
+  return {
+    log,
+    backUp: () => vacuum(file),
+    restore: async () => {
+      await log.close();
+      // Beside the old one: until garbage is collected, this process keeps that open.
+      ({ log } = await openLog(`${file}.backup`, false));
+      return log;
+    },
+    close: async () => {
+      await log.close();
+      await remove();
+    },
+  };
+}
+
+export async function restorableEventStoreDb(): Promise<RestorableLog> {
+  const server = await startEsdbServer();
+  let log = await openEventStoreDb(server.url);
+  return {
+    log,
+    backUp: () => vacuum(server.file),
+    restore: async () => {
+      await log.close();
+      await server.kill();
+      await putBack(server.file);
+      await server.start();
+      log = await openEventStoreDb(server.url);
+      return log;
+    },
+    close: async () => {
+      await log.close();
+      await server.stop();
+    },
+  };
+}
+
+/** A read store in a temporary folder. */
+export async function embeddedStore(): Promise<{ store: ReadStore; close: () => Promise<void> }> {
+  const directory = await mkdtemp(join(tmpdir(), 'affilog-restored-'));
+  const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  return {
+    store,
+    close: async () => {
+      await store.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+const REFUSED = {
+  name: 'OtherLog',
+  message: expect.stringMatching(/older backup.*affilog rebuild all --force/) as string,
+};
+
+/** What holds of a log that was restored from an older backup under its read models, whichever the engines are. */
+export function restoredLog(
+  openTheLog: () => Promise<RestorableLog>,
+  openTheStore: () => Promise<{ store: ReadStore; close: () => Promise<void> }>,
+): void {
+  let restorable: RestorableLog;
+  let log: EventLog;
+  let store: ReadStore;
+  let close: () => Promise<void>;
+  beforeEach(async () => {
+    restorable = await openTheLog();
+    ({ store, close } = await openTheStore());
+    ({ log } = restorable);
+    await list('a');
+    restorable.backUp();
+    await list('b', 'c', 'd');
+    await projected();
+    await expect(refuseOtherLog(log, store, PROJECTIONS)).resolves.toBeUndefined();
+    log = await restorable.restore();
+  });
+  afterEach(async () => {
+    await restorable.close();
+    await close();
+  });
+
+  async function list(...ids: readonly string[]): Promise<void> {
+    const stream = `feed-${FEED_ID}`;
+    const revision = (await eventAt(log, stream))?.revision ?? NO_STREAM;
+    await log.append(
+      stream,
+      revision,
+      ids.map((id) => toNewEvent(listed(id))),
+    );
+  }
+
+  function runner(report?: (error: unknown) => void): Runner {
+    const options = { owner: 'test', code: 'test', ...(report === undefined ? {} : { report }) };
+    return new Runner(log, store, PROJECTIONS, options);
+  }
+
+  /** Projects all there is, and stops. */
+  async function projected(): Promise<void> {
+    const running = runner();
+    await running.start();
+    expect(await waitForPosition(store, PROJECTIONS, await log.head(), 30_000)).toBe(true);
+    await running.stop();
+  }
+
+  async function products(): Promise<readonly string[]> {
+    const found: string[] = [];
+    for await (const page of store.scan({ collection: 'products' }, EVERYTHING))
+      found.push(
+        ...page.map(({ body }) => (JSON.parse(body) as { sourceProductId: string }).sourceProductId),
+      );
+    return found.sort();
+  }
+
+  test('the read models are refused: their checkpoints are beyond its end', async () => {
+    await expect(refuseOtherLog(log, store, PROJECTIONS)).rejects.toMatchObject(REFUSED);
+  });
+
+  test('they are refused when it has grown beyond their checkpoints since', async () => {
+    await list('e', 'f', 'g', 'h', 'i');
+    await expect(refuseOtherLog(log, store, PROJECTIONS)).rejects.toMatchObject(REFUSED);
+  });
+
+  test('nothing is projected into them, and it is reported why', async () => {
+    await list('e', 'f', 'g', 'h', 'i');
+    const failures = new EventEmitter();
+    const failed = once(failures, 'failure');
+    const refused = runner((error) => failures.emit('failure', error));
+    void refused.start();
+    expect(await failed).toEqual([expect.objectContaining(REFUSED)]);
+    await refused.stop();
+    expect(await products()).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('a rebuild of all of them that is forced makes them those of the log (docs/operations.md, Backup)', async () => {
+    await list('e');
+    await expect(rebuildProjections({ log, store }, 'all')).rejects.toMatchObject(REFUSED);
+    await rebuildProjections({ log, store }, 'all', { force: true });
+    expect(await products()).toEqual(['a', 'e']);
+    await list('f');
+    await projected();
+    expect(await products()).toEqual(['a', 'e', 'f']);
+  });
+}

@@ -1,0 +1,91 @@
+import { Directory } from '../../src/directory/directory';
+import { type DirectoryEvent } from '../../src/directory/events';
+import { type DomainEvent } from '../../src/kernel/decider';
+import { type Position } from '../../src/kernel/event';
+import { type FeedEvent, type Product } from '../../src/products/feed';
+import { type OfferEvent } from '../../projections/offer-events';
+import { type Described, type Projection, type ParsedEvent } from '../../src/projector/projection';
+
+export const FEED_ID = 22;
+const AT = '2026-04-17T15:57:00.000Z';
+
+export function product(over: Partial<Product> = {}): Product {
+  return {
+    name: 'Studio headphones',
+    description: 'Closed, 32 ohm',
+    productUrl: 'https://shop.example/p/1',
+    productImage: { url: 'https://shop.example/p/1.jpg' },
+    categories: [{ name: 'Audio' }],
+    ...over,
+  };
+}
+
+export function listed(id: string, price = 1000, over: Partial<Product> = {}, at = AT): OfferEvent {
+  return { type: 'ProductListed', data: { sourceProductId: id, price, at, product: product(over) } };
+}
+
+export function revised(id: string, price = 1000, over: Partial<Product> = {}, at = AT): OfferEvent {
+  return { type: 'ProductRevised', data: { sourceProductId: id, price, at, product: product(over) } };
+}
+
+export function repriced(id: string, price: number, at = AT): OfferEvent {
+  return { type: 'ProductRepriced', data: { sourceProductId: id, price, at } };
+}
+
+export function delisted(id: string, at = AT): OfferEvent {
+  return { type: 'ProductDelisted', data: { sourceProductId: id, at } };
+}
+
+export function defined(id: string, en: string, others: Record<string, string> = {}): DirectoryEvent {
+  return { type: 'CategoryDefined', data: { id, parentId: null, names: { en, ...others }, at: AT } };
+}
+
+export function removed(id: string): DirectoryEvent {
+  return { type: 'CategoryRemoved', data: { id, at: AT } };
+}
+
+export function mapped(feedId: number, name: string, categoryId: string): DirectoryEvent {
+  return { type: 'CategoryMapped', data: { feedId, name, categoryId, at: AT } };
+}
+
+export function unmapped(feedId: number, name: string): DirectoryEvent {
+  return { type: 'CategoryUnmapped', data: { feedId, name, at: AT } };
+}
+
+export function directoryOf(...events: readonly DirectoryEvent[]): Directory {
+  const directory = new Directory();
+  for (const event of events) directory.evolve(event);
+  return directory;
+}
+
+/** The stream that an event of a feed or of the directory belongs to. */
+export function streamFor(event: FeedEvent | DirectoryEvent, feedId = FEED_ID): string {
+  switch (event.type) {
+    case 'CategoryDefined':
+    case 'CategoryRemoved':
+      return `category-${event.data.id}`;
+    case 'CategoryMapped':
+    case 'CategoryUnmapped':
+      return `mapping-${event.data.feedId}`;
+    default:
+      return `feed-${feedId}`;
+  }
+}
+
+/** What a projection makes of the events of one document: undefined when there is none. */
+export function project<Document extends object, Event extends DomainEvent>(
+  projection: Projection<Document, Event>,
+  events: readonly Event[],
+  directory = directoryOf(),
+  stream = `feed-${FEED_ID}`,
+): Described<Document> | undefined {
+  let document: Document | undefined;
+  let id = '';
+  events.forEach((event, at) => {
+    const position: Position = String(at + 1).padStart(19, '0');
+    const told: ParsedEvent<Event> = { ...event, stream, position };
+    id = projection.idOf(told);
+    document = projection.fold(document, told);
+  });
+  return document && projection.describe(document, id, directory);
+}

@@ -1,0 +1,179 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { listParked, retryParked, TooManyParked } from '../../src/projector/parked';
+import { priceHistory } from '../../projections/price-history';
+import { products } from '../../projections/products';
+import { type Projection } from '../../src/projector/projection';
+import { rebuild } from '../../src/projector/rebuild';
+import { type Runner } from '../../src/projector/runner';
+import { waitForPosition } from '../../src/projector/wait';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM, type Position } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { EVERYTHING } from '../../src/kernel/query';
+import { logBut } from '../support/temporary-log';
+import { FEED_ID, listed, mapped } from './telling';
+import { World } from './world';
+
+const MOST = 1000;
+
+let world: World;
+let isMended: boolean;
+beforeEach(async () => {
+  world = await World.open();
+  isMended = false;
+});
+afterEach(() => world.end());
+
+/** The products, folded by code that fails at a price of 13 until it is mended. */
+const picky: Projection = {
+  ...(products as Projection),
+  fold(document, event) {
+    if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+    return products.fold(document as never, event as never);
+  },
+};
+const OTHERS = [priceHistory];
+const BOTH = [picky, ...OTHERS];
+
+/** 1,200 products that cannot be folded. */
+async function tooMany(): Promise<void> {
+  for (let stream = 0; stream < 3; stream += 1) {
+    const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13)));
+    await world.log.append(`feed-${stream}`, NO_STREAM, events);
+  }
+}
+
+/** A runner whose products have stopped. */
+async function stoppedRunner(): Promise<Runner> {
+  const runner = world.runner({}, BOTH);
+  await runner.start();
+  await tooMany();
+  await stopped();
+  return runner;
+}
+
+async function stopped(): Promise<void> {
+  while (!world.reports.some((report) => report instanceof TooManyParked)) await turn();
+}
+
+const count = (collection: string): Promise<number> => world.store.count({ collection }, EVERYTHING);
+const isAtHead = async (projection: Projection): Promise<boolean> =>
+  waitForPosition(world.store, [projection], await world.log.head(), 0);
+
+describe('a read model of which more than 1,000 documents cannot be folded (decisions X90)', () => {
+  test('stops, and is named as trouble; the others continue, and so do their checkpoints', async () => {
+    const runner = await stoppedRunner();
+    await world.settled(OTHERS);
+    expect(await count('price-history')).toBe(1200);
+    await world.happen(listed('later', 5), mapped(FEED_ID, 'Audio', '11'));
+    await world.settled(OTHERS);
+    expect(await count('price-history')).toBe(1201);
+    expect(await isAtHead(picky)).toBe(false);
+    expect(runner.trouble()).toBe(
+      'products has stopped: too many of its documents are parked (affilog parked list products)',
+    );
+    expect(await listParked(world.store)).toHaveLength(MOST);
+    expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
+  });
+
+  test('resumes when what is parked is retried by mended code', async () => {
+    const runner = await stoppedRunner();
+    isMended = true;
+    await retryParked(world.store, await listParked(world.store));
+    await world.settled(BOTH);
+    expect([await count('products'), (await listParked(world.store)).length]).toEqual([1200, 0]);
+    while (runner.trouble() !== undefined) await turn();
+  });
+
+  test('stops again when it is retried in vain', async () => {
+    await stoppedRunner();
+    await retryParked(world.store, await listParked(world.store));
+    while (world.reports.filter((report) => report instanceof TooManyParked).length < 2) await turn();
+    await world.happen(listed('later', 5));
+    await world.settled(OTHERS);
+    expect(await isAtHead(picky)).toBe(false);
+  });
+
+  test('resumes when it was rebuilt', async () => {
+    const runner = await stoppedRunner();
+    isMended = true;
+    const options = { owner: 'operator', code: 'mended', force: true };
+    await rebuild(world.log, world.store, [picky], options);
+    await world.happen(listed('later', 5));
+    await world.settled(BOTH);
+    expect(await count('products')).toBe(1201);
+    while (runner.trouble() !== undefined) await turn();
+  });
+
+  test('resumes with the next start, when that runs other code', async () => {
+    const before = await stoppedRunner();
+    await before.stop();
+    isMended = true;
+    await world.runner({ code: 'mended' }, BOTH).start();
+    await world.settled(BOTH);
+    expect([await count('products'), (await listParked(world.store)).length]).toEqual([1200, 0]);
+  });
+
+  test('is not built, where there is none yet, while the others are', async () => {
+    await tooMany();
+    const runner = world.runner({}, BOTH);
+    await runner.start();
+    await world.settled(OTHERS);
+    expect(await count('price-history')).toBe(1200);
+    expect(runner.trouble()).toContain('products has stopped');
+    isMended = true;
+    await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'mended', force: true });
+    await world.happen(listed('later', 5));
+    await world.settled(BOTH);
+    expect(await count('products')).toBe(1201);
+  });
+
+  describe('and is far behind the others', () => {
+    /** How many events of products have been read. */
+    let read: number;
+    /** Where passes have begun. */
+    let begun: Position[];
+    const counting = (): EventLog =>
+      logBut(world.log, {
+        async *subscribe(options) {
+          begun.push(options.after);
+          for await (const batch of world.log.subscribe({ ...options, batchSize: 10 })) {
+            read += batch.events.length;
+            yield batch;
+          }
+        },
+      });
+    beforeEach(() => {
+      [read, begun] = [0, []];
+    });
+
+    test('is left behind: the others continue from where they were', async () => {
+      const first = await stoppedRunner();
+      await world.happen(...Array.from({ length: 500 }, (_, at) => listed(`later${at}`, 5)));
+      await world.settled(OTHERS);
+      await first.stop();
+      const head = await world.log.head();
+      await world.runner({}, BOTH, { log: counting(), store: world.store }).start();
+      await world.happen(listed('last', 5));
+      await world.settled(OTHERS);
+      expect(begun.at(-1)).toBe(head);
+      // Up to the first document too many.
+      expect(read).toBeLessThan(1300);
+    });
+
+    test('is not tried again when the pass begins again for another reason', async () => {
+      const runner = world.runner({}, BOTH, { log: counting(), store: world.store });
+      await runner.start();
+      await tooMany();
+      await stopped();
+      await world.settled(OTHERS);
+      const head = await world.log.head();
+      begun = [];
+      await rebuild(world.log, world.store, OTHERS, { owner: 'operator', code: 'test' });
+      while (begun.length === 0) await turn();
+      expect(begun).toEqual([head]);
+      expect(runner.trouble()).toContain('products has stopped');
+      expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
+    });
+  });
+});

@@ -1,0 +1,70 @@
+import { PositionWait } from '../../src/projector/wait';
+import { type Position } from '../../src/kernel/event';
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { failing } from './failing';
+import { listed } from './telling';
+import { PROJECTIONS, World } from './world';
+
+const LONG = 30_000;
+
+describe('Waiting for a position (decisions A7)', () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await World.open();
+  });
+  afterEach(() => world.end());
+
+  /** A wait whose questions to the store are counted; this one of them fails. */
+  function counted(failed?: number) {
+    let asked = 0;
+    const failure = new EngineUnavailable('out of order');
+    const when = (call: number): boolean => (asked = call) === failed;
+    const store = failing(world.store, 'checkpoint', when, failure);
+    return { wait: new PositionWait(store, PROJECTIONS), asked: () => asked, failure };
+  }
+
+  it('ends for all who wait at the same look', async () => {
+    await world.runner().start();
+    await world.settled();
+    const { wait, asked } = counted();
+    const waiting: Promise<boolean>[] = [];
+    const positions: Position[] = [];
+    for (const id of ['a', 'b', 'c']) {
+      const position = await world.happen(listed(id));
+      positions.push(position);
+      for (let more = 0; more < 100; more += 1) waiting.push(wait.until(position, LONG));
+    }
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
+    expect(asked()).toBeLessThan(waiting.length / 2);
+    const found = await world.documents('products');
+    expect(Object.keys(found)).toHaveLength(positions.length);
+  });
+
+  it('ends when the time is over, for each when its own is', async () => {
+    await world.runner().start();
+    await world.happen(listed('a'));
+    await world.settled();
+    await world.stopRunners();
+    const position = await world.happen(listed('b'));
+    const { wait } = counted();
+    const long = wait.until(position, LONG);
+    expect(await wait.until(position, 0)).toBe(false);
+    expect(await wait.until(position, 20)).toBe(false);
+    await world.runner().start();
+    expect(await long).toBe(true);
+  });
+
+  it('is in vain as long as there is no read model', async () => {
+    const position = await world.happen(listed('a'));
+    expect(await counted().wait.until(position, 20)).toBe(false);
+  });
+
+  it('fails with a store that does not answer, and works again when that does', async () => {
+    await world.runner().start();
+    const position = await world.happen(listed('a'));
+    await world.settled();
+    const { wait, failure } = counted(1);
+    await expect(wait.until(position, LONG)).rejects.toBe(failure);
+    expect(await wait.until(position, LONG)).toBe(true);
+  });
+});

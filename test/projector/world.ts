@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type DirectoryEvent } from '../../src/directory/events';
+import { openEngines } from '../../src/engines/open';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM, type Position, START } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { EVERYTHING } from '../../src/kernel/query';
+import { type ReadStore } from '../../src/kernel/read-store';
+import { type FeedEvent } from '../../src/products/feed';
+import { type OfferEvent } from '../../projections/offer-events';
+import { priceHistory } from '../../projections/price-history';
+import { products } from '../../projections/products';
+import { type Projection } from '../../src/projector/projection';
+import { Runner, type RunnerOptions } from '../../src/projector/runner';
+import { waitForPosition } from '../../src/projector/wait';
+import { FEED_ID, streamFor } from './telling';
+
+/** The read models of feeds, which is what happens in these tests. */
+export const PROJECTIONS: readonly Projection[] = [products, priceHistory];
+
+/** Something happens to a feed (the usual one, if it is not named) or to the directory. */
+export type Happening = FeedEvent | DirectoryEvent | FeedHappening;
+
+export interface FeedHappening {
+  readonly feedId: number;
+  readonly event: OfferEvent;
+}
+
+/** Documents by id, parsed. */
+export type Documents = Readonly<Record<string, unknown>>;
+
+interface Engines {
+  readonly log: EventLog;
+  readonly store: ReadStore;
+}
+
+/** A log and a read store of their own, in a temporary folder. */
+export class World {
+  /** What runners have reported. */
+  readonly reports: unknown[] = [];
+  private readonly revisions = new Map<string, number>();
+  private readonly runners: Runner[] = [];
+
+  private constructor(
+    readonly dataDir: string,
+    readonly log: EventLog,
+    readonly store: ReadStore,
+    private readonly close: () => Promise<void>,
+  ) {}
+
+  /** `readStore`: the URL of a store elsewhere. */
+  static async open(readStore = 'sqlite:'): Promise<World> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'affilog-projections-'));
+    const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore, threads: false });
+    return new World(dataDir, engines.log, engines.store, async () => {
+      await engines.close();
+      await rm(dataDir, { recursive: true });
+    });
+  }
+
+  /** Appends in this order, each to its stream; the position of the last. */
+  async happen(...happenings: readonly Happening[]): Promise<Position> {
+    let position = START;
+    for (const happening of happenings) {
+      const { event, feedId } = 'event' in happening ? happening : { event: happening, feedId: FEED_ID };
+      position = await this.append(streamFor(event, feedId), toNewEvent(event));
+    }
+    return position;
+  }
+
+  async append(stream: string, event: ReturnType<typeof toNewEvent>): Promise<Position> {
+    const appended = await this.log.append(stream, this.revisions.get(stream) ?? NO_STREAM, [event]);
+    this.revisions.set(stream, appended.revision);
+    return appended.position;
+  }
+
+  /** A runner that is stopped at the end. */
+  runner(options: Partial<RunnerOptions> = {}, projections = PROJECTIONS, engines: Engines = this): Runner {
+    const runner = new Runner(engines.log, engines.store, projections, {
+      owner: `runner ${this.runners.length}`,
+      code: 'test',
+      report: (error) => this.reports.push(error),
+      ...options,
+    });
+    this.runners.push(runner);
+    return runner;
+  }
+
+  /** Waits until everything that has happened is found. */
+  async settled(projections: readonly Projection[] = PROJECTIONS): Promise<void> {
+    const inTime = await waitForPosition(this.store, projections, await this.log.head(), 30_000);
+    expect(inTime).toBe(true);
+  }
+
+  /** All documents of the live generation, or of another. */
+  async documents(collection: string, generation?: number): Promise<Documents> {
+    const target = generation === undefined ? { collection } : { collection, generation };
+    const documents: Record<string, unknown> = {};
+    for await (const page of this.store.scan(target, EVERYTHING)) {
+      for (const { id, body } of page) documents[id] = JSON.parse(body);
+    }
+    return documents;
+  }
+
+  async stopRunners(): Promise<void> {
+    for (const runner of this.runners) await runner.stop();
+  }
+
+  async end(): Promise<void> {
+    await this.stopRunners();
+    await this.close();
+  }
+}
