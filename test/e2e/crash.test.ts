@@ -1,12 +1,13 @@
 import { type PostedProduct } from '../../src/demo/posted-product';
 import { generateProducts } from '../../src/demo/generate';
+import { cases } from '../support/size';
 import { toJson, toXml } from '../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
 import { ToldFeed } from '../support/told-feed';
 import { growthOf, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
-const KILLS = 20;
+const KILLS = cases(20);
 /** A load is killed when so many events of it are exceeded: while its body comes in, and after some of its batches. */
 const MOMENTS = [-1, 0, 500] as const;
 /** How many at once a search gives. */

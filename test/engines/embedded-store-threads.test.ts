@@ -8,6 +8,7 @@ import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
 import { openFilesIn } from '../support/open-files';
+import { FULL_SIZE } from '../support/size';
 import { storeFolder, triedStore } from '../support/store-folder';
 
 const { openEmbeddedStore } = built(
@@ -23,7 +24,8 @@ const { WriterThreadStore } = built(
 ) as typeof import('../../src/engines/embedded/store/writer-thread-store');
 
 readStoreContract('SQLite with reader threads', () => triedStore(openEmbeddedStore, true));
-readStoreContract('SQLite with a thread that writes every batch', () => triedStore(openWithWriter, true));
+if (FULL_SIZE)
+  readStoreContract('SQLite with a thread that writes every batch', () => triedStore(openWithWriter, true));
 
 function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
   mkdirSync(directory, { recursive: true });

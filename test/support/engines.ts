@@ -16,11 +16,6 @@ function tested(): TestedEngines {
 /** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
 export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
 
-/** How many of so many random cases are tried: a third over servers, whose three pairs try others, each time. */
-export function randomCases(all: number): number {
-  return OVER_SERVERS ? Math.ceil(all / 3) : all;
-}
-
 /** A log and a store of one test's own: what names them, and what removes them once they are closed. */
 export interface OwnEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;
