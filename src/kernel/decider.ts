@@ -66,7 +66,7 @@ export async function execute<Command, State, Event extends DomainEvent>(
     const events = decider.decide(command, state);
     if (events.length === 0) return { events, state };
     try {
-      const appended = await appendSurely(
+      const appended = await appendIdempotently(
         log,
         stream,
         revision,
@@ -105,7 +105,7 @@ export async function load<State, Event extends DomainEvent>(
 }
 
 /** Appends; when the answer is lost, once more with the same ids at the same revision. */
-export async function appendSurely(
+export async function appendIdempotently(
   log: EventLog,
   stream: string,
   expected: number,

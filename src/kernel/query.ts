@@ -31,7 +31,7 @@ export type Order =
   | { readonly shuffled: string; readonly seed: number; readonly descending?: false };
 
 /** Where a result stands in an order: its value of each sort key, null where it has none, and its id. */
-export interface Standing {
+export interface Cursor {
   readonly keys: readonly (number | null)[];
   readonly id: string;
 }
@@ -49,13 +49,13 @@ export interface Page {
    * before, from the first one if null, and the answer says where the next page begins. `offset` is 0 then, `size` 1 to
    * 9,999.
    */
-  readonly after?: Standing | null;
+  readonly after?: Cursor | null;
 }
 
 /** How many results there are in all; where the next page begins, if it is asked for and there is one. */
 export interface Paged {
   readonly total: number;
-  readonly next?: Standing;
+  readonly next?: Cursor;
 }
 
 /** On whose behalf a query runs, and for how long. */

@@ -90,7 +90,7 @@ export const MOST_SKEW_MS = 60_000;
  * Whether a lease is held at `now`. One that lasts longer than `ttl` from now, and than clocks may be apart, comes from
  * a clock that was wrong, or was stepped back since: it is void.
  */
-export function isHeld({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
+export function isLeaseActive({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
   return expires > now && expires <= now + ttl + MOST_SKEW_MS;
 }
 
@@ -182,7 +182,7 @@ export abstract class ReadStore {
   // Leases --------------------------------------------------------------------------------------------------
 
   /**
-   * Takes a lease that nobody holds at `now` (`isHeld`), or renews one's own: undefined when another holds it.
+   * Takes a lease that nobody holds at `now` (`isLeaseActive`), or renews one's own: undefined when another holds it.
    * It lasts until `now + ttl` (ms). All who ask for a lease of one name give the same `ttl`.
    */
   abstract lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined>;

@@ -1,4 +1,4 @@
-import { appendSurely, toDomainEvent, toNewEvent } from './decider';
+import { appendIdempotently, toDomainEvent, toNewEvent } from './decider';
 import { NO_STREAM, streamOf } from './event';
 import { type EventLog, RevisionConflict } from './event-log';
 
@@ -46,7 +46,7 @@ export class Sequence {
       const data = { from: before + 1, to: before + BLOCK };
       const event = toNewEvent({ type: 'IdsAllotted', data } satisfies IdsAllotted);
       try {
-        await appendSurely(this.log, stream, revision, [event]);
+        await appendIdempotently(this.log, stream, revision, [event]);
         this.upcoming = data.from;
         this.last = data.to;
         return;

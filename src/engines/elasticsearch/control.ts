@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { isHeld, type Lease } from '../../kernel/read-store';
+import { isLeaseActive, type Lease } from '../../kernel/read-store';
 import { type Connection, type Request } from './connection';
 import { NoSuchIndex, Refused } from './failure';
 
@@ -33,7 +33,8 @@ export class Control {
     await this.make();
     for (;;) {
       const held = await this.read(name);
-      if (held !== undefined && held.lease.owner !== owner && isHeld(held.lease, now, ttl)) return undefined;
+      if (held !== undefined && held.lease.owner !== owner && isLeaseActive(held.lease, now, ttl))
+        return undefined;
       const lease = { name, owner, expires: now + ttl };
       if (await this.replace(held, lease)) return lease;
     }
@@ -42,7 +43,7 @@ export class Control {
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
     await this.make();
     const lease = (await this.read(name))?.lease;
-    return lease !== undefined && isHeld(lease, now, ttl) ? lease.owner : undefined;
+    return lease !== undefined && isLeaseActive(lease, now, ttl) ? lease.owner : undefined;
   }
 
   async release(lease: Lease): Promise<void> {

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Standing } from '../../kernel/query';
+import { type Order, type Page, type Cursor } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
 import { ID, type Kept, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';
@@ -121,7 +121,7 @@ export class PageOf<Item> {
     if (this.held.length > 2 * this.most + SLACK) this.held = this.foremost();
   }
 
-  end(): { readonly page: readonly Item[]; readonly next: Standing | undefined } {
+  end(): { readonly page: readonly Item[]; readonly next: Cursor | undefined } {
     const { offset, size, after } = this.wanted;
     const foremost = this.foremost();
     if (after === undefined) return { page: foremost.slice(offset), next: undefined };

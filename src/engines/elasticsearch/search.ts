@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Results, type Search, type Standing } from '../../kernel/query';
+import { type Order, type Page, type Results, type Search, type Cursor } from '../../kernel/query';
 import { type Connection } from './connection';
 import { foundOf, ID, type Kept, type Layout, property } from './layout';
 import { queryOf } from './query';
@@ -65,7 +65,7 @@ function sizeOf({ size, after }: Page): number {
 const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
 
 /** A standing as the server sorts: counts of words that follow one another are one score. */
-function sortValues({ keys, id }: Standing, order: readonly Order[], score: Score): (string | number)[] {
+function sortValues({ keys, id }: Cursor, order: readonly Order[], score: Score): (string | number)[] {
   const values = order.flatMap((key, at): (string | number)[] => {
     if (!isMatches(key)) return [keys[at] ?? (key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
     if (isMatches(order[at - 1])) return [];
@@ -75,7 +75,7 @@ function sortValues({ keys, id }: Standing, order: readonly Order[], score: Scor
 }
 
 /** The other way round. */
-function standingOf(sort: readonly unknown[], order: readonly Order[], score: Score): Standing {
+function standingOf(sort: readonly unknown[], order: readonly Order[], score: Score): Cursor {
   const values = [...sort];
   const counts: number[] = [];
   const keys = order.map((key, at) => {
