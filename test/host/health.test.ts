@@ -12,7 +12,7 @@ import { readinessOf } from '../../src/host/readiness';
 import { type ProductLoader } from '../../src/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
-import { logBut } from '../support/temporary-log';
+import { overrideLog } from '../support/temporary-log';
 import { startEsdbServer } from '../support/esdb-server';
 import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
@@ -106,7 +106,7 @@ describe('health (docs/operations.md, Health)', () => {
     const before = await app.engines.log.head();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     await app.settled();
-    const log = logBut(app.engines.log, { head: async () => before });
+    const log = overrideLog(app.engines.log, { head: async () => before });
     const readiness = await readinessOf({ ...app.engines, log }, app.follower);
     expect(await readiness()).toMatchObject({
       waiting: { readModels: expect.stringContaining('affilog rebuild all --force') },
@@ -162,7 +162,7 @@ describe('health (docs/operations.md, Health)', () => {
     const gates = new EventEmitter();
     const [modelsRead, headRead] = [once(gates, 'models'), once(gates, 'head')];
     let looks = 0;
-    const log = logBut(app.engines.log, {
+    const log = overrideLog(app.engines.log, {
       async head() {
         const look = (looks += 1);
         if (look === 3) await headRead;
