@@ -1,5 +1,10 @@
 import { EngineUnavailable } from './event-log';
 
+/** The URL of an engine is malformed. The message omits the URL, which may contain a password. */
+export class UnusableUrl extends Error {
+  override readonly name = 'UnusableUrl';
+}
+
 /** Resolves like `work`, or rejects with `late()` after `milliseconds`; the work itself is not stopped. */
 export async function withTimeout<Result>(
   work: Promise<Result>,

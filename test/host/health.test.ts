@@ -17,7 +17,7 @@ import { startEsdbServer } from '../support/esdb-server';
 import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
 const WELL = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
-const HASTY = { patience: { read: 0 }, silence: 200 };
+const HASTY = { retryMs: { read: 0 }, timeoutMs: 200 };
 
 /** Gives what was begun the time to get as far as it can. */
 async function turns(): Promise<void> {
@@ -241,7 +241,7 @@ describe('an engine that does not answer', () => {
 
   it('is told within seconds, and then why: an EventStoreDB that is down', async () => {
     const server = await startEsdbServer();
-    const log = await openEventStoreDb(server.url, { silence: 2_500, patience: 2_500 });
+    const log = await openEventStoreDb(server.url, { silence: 2_500, retryMs: 2_500 });
     const readiness = await readinessOf({ ...engines, log }, follower);
     await server.kill();
     const asked = performance.now();
