@@ -7,7 +7,7 @@ import { compareWithLive, type Comparison } from './compare';
 import { catchUp, fill, type OnFolded } from './fill';
 import { type GenerationFold } from './generation-fold';
 import { dropGenerations, liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease, REBUILD_LEASE } from '../kernel/held-lease';
+import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
 import { Meter, type Progress } from './meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
@@ -67,15 +67,15 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const now = options.now ?? Date.now;
-  const lease = new HeldLease(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
+  const lease = new LeaseHolder(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
   await takeTurn(lease, options.signal);
   try {
     await prepareParked(store);
     const work = new Rebuild(log, store, projections, options, lease, now);
-    return await lease.during(() => work.run());
+    return await lease.renewDuring(() => work.run());
   } catch (error) {
     // Whoever has taken over has removed what was being built.
-    if (!(error instanceof NoGeneration) || (await lease.hold())) throw error;
+    if (!(error instanceof NoGeneration) || (await lease.acquire())) throw error;
     throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
   } finally {
     await lease.release();
@@ -83,9 +83,9 @@ export async function rebuild(
 }
 
 /** The lease of a rebuild that was killed runs out meanwhile. */
-async function takeTurn(lease: HeldLease, signal: AbortSignal | undefined): Promise<void> {
+async function takeTurn(lease: LeaseHolder, signal: AbortSignal | undefined): Promise<void> {
   const patience = performance.now() + REBUILD_LEASE.ms + POLL_MS;
-  while (!(await lease.hold())) {
+  while (!(await lease.acquire())) {
     if (performance.now() > patience) throw new RebuildUnderWay('another rebuild is under way');
     await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
   }
@@ -101,7 +101,7 @@ class Rebuild {
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly options: RebuildOptions,
-    private readonly lease: HeldLease,
+    private readonly lease: LeaseHolder,
     now: () => number,
   ) {
     this.meter = new Meter(now);
@@ -192,7 +192,7 @@ class Rebuild {
 
   private async goOn(): Promise<void> {
     this.options.signal?.throwIfAborted();
-    if (!(await this.lease.hold())) throw new RebuildUnderWay(TAKEN_OVER);
+    if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
   private enter(phase: RebuildProgress['phase']): void {

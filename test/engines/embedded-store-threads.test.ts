@@ -9,7 +9,7 @@ import { at, live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
 import { openFilesIn } from '../support/open-files';
 import { FULL_SIZE } from '../support/size';
-import { storeFolder, triedStore } from '../support/store-folder';
+import { storeFolder, storeFixture } from '../support/store-folder';
 
 const { openEmbeddedStore } = built(
   'src/engines/embedded/store/open-store',
@@ -23,9 +23,9 @@ const { WriterThreadStore } = built(
   'src/engines/embedded/store/writer-thread-store',
 ) as typeof import('../../src/engines/embedded/store/writer-thread-store');
 
-readStoreContract('SQLite with reader threads', () => triedStore(openEmbeddedStore, true));
+readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
 if (FULL_SIZE)
-  readStoreContract('SQLite with a thread that writes every batch', () => triedStore(openWithWriter, true));
+  readStoreContract('SQLite with a thread that writes every batch', () => storeFixture(openWithWriter, true));
 
 function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
   mkdirSync(directory, { recursive: true });

@@ -46,9 +46,9 @@ describe('affilog', () => {
     [
       'READ_STORE',
       'https://affilog:secret@host/UPPER',
-      '"UPPER" in the URL cannot begin the names of indices',
+      '"UPPER" in the URL is not a valid index prefix',
     ],
-    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is not one of http:// or https://'],
+    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is malformed; expected http://'],
   ])('does not start with an unusable URL as %s, %s: one line, 2', async (setting, url, why) => {
     const { code, out, err } = await run(['parked', 'list', ...places()], { [setting]: url });
     expect([code, out]).toEqual([2, '']);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Backoff } from '../../kernel/backoff';
-import { appendSurely } from '../../kernel/decider';
+import { appendIdempotently } from '../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { FEED, type FeedClosing } from '../feed';
@@ -147,7 +147,7 @@ export class FeedWriter {
     const events = [...decided.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
     let { revision, lastEvent } = after;
     if (events.length > 0) {
-      const appended = await appendSurely(this.log, this.stream, revision, events);
+      const appended = await appendIdempotently(this.log, this.stream, revision, events);
       this.position = appended.position;
       revision = appended.revision;
       lastEvent = events.at(-1)?.id ?? lastEvent;

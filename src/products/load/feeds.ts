@@ -5,7 +5,7 @@ import { FEED } from '../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
-import { Turns } from '../../kernel/turns';
+import { KeyedMutex } from '../../kernel/keyed-mutex';
 
 /** Events behind which the file of a small feed may stay; a large one's may stay a quarter of its products behind. */
 const SAVE_AFTER = 10_000;
@@ -30,7 +30,7 @@ interface Entry {
  * deleted at any time. Whoever uses a feed's has them alone, current as of the end of its stream.
  */
 export class Feeds {
-  private readonly turns = new Turns<number>();
+  private readonly mutex = new KeyedMutex<number>();
   /** Most recently used last. */
   private readonly entries = new Map<number, Entry>();
   private readonly closing = new AbortController();
@@ -46,7 +46,7 @@ export class Feeds {
 
   /** Runs with the feed's fingerprints, after those who came before. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
-    return this.turns.take(feedId, () =>
+    return this.mutex.runExclusive(feedId, () =>
       this.processTurns(feedId, this.closing.signal, () => this.current(feedId, run)),
     );
   }
@@ -59,7 +59,7 @@ export class Feeds {
   /** Brings a feed's fingerprints into memory. */
   async warm(feedId: number): Promise<void> {
     if (this.entries.has(feedId)) return;
-    await this.turns.take(feedId, () => this.current(feedId, async () => undefined));
+    await this.mutex.runExclusive(feedId, () => this.current(feedId, async () => undefined));
   }
 
   /** Saves what is worth it; nobody waits for another process any more. */
@@ -111,7 +111,7 @@ export class Feeds {
     let held = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
     for (const [feedId, { prints }] of this.entries) {
       if (held <= this.memory) return;
-      if (feedId === inUse || this.turns.isTaken(feedId)) continue;
+      if (feedId === inUse || this.mutex.isLocked(feedId)) continue;
       held -= prints.memory;
       this.entries.delete(feedId);
     }

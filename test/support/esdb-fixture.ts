@@ -3,7 +3,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { type EsdbMode, type EsdbServer, startEsdbServer } from './esdb-server';
 
 /** An endpoint with the official client connected to it, for some tests. */
-export interface TriedEsdb {
+export interface EsdbFixture {
   readonly server: EsdbServer;
   readonly client: EventStoreDBClient;
   /** What the streams of the test at hand begin with. */
@@ -13,7 +13,7 @@ export interface TriedEsdb {
 }
 
 /** To be called where tests are declared: what it gives is there once they run. */
-export function triedEsdb(mode: EsdbMode = 'writable'): TriedEsdb {
+export function esdbFixture(mode: EsdbMode = 'writable'): EsdbFixture {
   let server: EsdbServer;
   let client: EventStoreDBClient;
   let category: string;

@@ -25,7 +25,7 @@ export interface DescribedOperation {
 const SPECIAL = ['x-log-position', 'x-next-since', 'x-next-cursor', 'etag', 'retry-after', 'allow'];
 
 /** An application's description of itself, as those have it who use it: real answers are measured by it. */
-export class DescribedInterface {
+export class OpenApiDocument {
   readonly operations: readonly DescribedOperation[];
   private readonly schemas: Json;
 
@@ -47,8 +47,8 @@ export class DescribedInterface {
     );
   }
 
-  static async of(app: TestApp): Promise<DescribedInterface> {
-    return new DescribedInterface(app, (await app.get('/1.0/openapi.json')).body);
+  static async of(app: TestApp): Promise<OpenApiDocument> {
+    return new OpenApiDocument(app, (await app.get('/1.0/openapi.json')).body);
   }
 
   /** The operation of this name. */

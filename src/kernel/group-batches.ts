@@ -1,36 +1,35 @@
 import { type Found, type QueryOptions } from './query';
 import { type ReadStore, type Target } from './read-store';
 
-/** Characters of documents that are in memory at once for one answer, more or less (`docs/decisions.md#x72`). */
+/** About how many characters of documents one answer holds in memory at once (`docs/decisions.md#x72`). */
 export const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Ids asked for at once. */
-const AT_ONCE = 1000;
+/** Ids per `get`. */
+const IDS_PER_READ = 1000;
 
-/** Groups that a search has found: whole ones, and the ids of the members of others. */
+/** The groups of a search: complete ones, and for those beyond `BODY_LIMIT` the ids of their members. */
 export interface FoundGroups {
   readonly groups: readonly (readonly Found[])[];
   readonly rest?: readonly (readonly string[])[];
 }
 
 /**
- * What a search with a `BODY_LIMIT` has found, in batches that are read when they are asked for, again each time it is
- * iterated. The documents that did not come with the search are as they are by then, and missing if they were removed.
+ * The groups of a search that was limited by `BODY_LIMIT`, in batches. Documents of `rest` are read on demand, again in
+ * each iteration: they come in their current state, and are missing if they were removed.
  */
-export function inParts(
+export function groupBatches(
   store: ReadStore,
   target: Target,
   { groups, rest = [] }: FoundGroups,
   query: QueryOptions,
 ): AsyncIterable<readonly (readonly Found[])[]> {
-  async function* parts(): AsyncGenerator<readonly (readonly Found[])[]> {
+  async function* batches(): AsyncGenerator<readonly (readonly Found[])[]> {
     if (groups.length > 0) yield groups;
     let group: Found[] = [];
     let number = 0;
     const ids = rest.flatMap((members, at) => members.map((id) => ({ id, group: at })));
     for (let from = 0; from < ids.length;) {
-      const asked = ids.slice(from, from + AT_ONCE);
-      const read = await readFirst(store, target, asked, query);
+      const read = await readPrefix(store, target, ids.slice(from, from + IDS_PER_READ), query);
       from += read.length;
       const batch: (readonly Found[])[] = [];
       for (const { found, group: of } of read) {
@@ -45,11 +44,11 @@ export function inParts(
       if (batch.length > 0) yield batch;
     }
   }
-  return { [Symbol.asyncIterator]: parts };
+  return { [Symbol.asyncIterator]: batches };
 }
 
-/** The first ones of the ids asked for, each with its document if that is there. */
-async function readFirst<Id extends { readonly id: string }>(
+/** The ids that one `get` covers, from the first one on, each with its document if it exists. */
+async function readPrefix<Id extends { readonly id: string }>(
   store: ReadStore,
   target: Target,
   asked: readonly Id[],
@@ -62,7 +61,7 @@ async function readFirst<Id extends { readonly id: string }>(
   );
   const byId = new Map(documents.map((found) => [found.id, found]));
   const last = asked.findLastIndex(({ id }) => byId.has(id));
-  // Of those after the last one it is not known whether they are there, unless none was.
+  // Documents after the last one returned may have been cut off by the limit. If none came, none exists.
   const read = last === -1 ? asked : asked.slice(0, last + 1);
   return read.map((one) => ({ ...one, found: byId.get(one.id) }));
 }

@@ -1,5 +1,5 @@
 // Appends to a log until it is killed; says each id on stdout as soon as the append is acknowledged.
-// Usage: node appending.cjs <folder of the compiled program> <file> <stream prefix> [threads]
+// Usage: node append-forever.cjs <folder of the compiled program> <file> <stream prefix> [threads]
 const { randomUUID } = require('node:crypto');
 const { writeSync } = require('node:fs');
 const { join } = require('node:path');

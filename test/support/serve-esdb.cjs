@@ -1,5 +1,5 @@
 // Serves a log as EventStoreDB until it is killed or its standard input ends; prints the port.
-// Usage: node serving-esdb.cjs <folder of the compiled program> <file> <port> writable|read-only|awkward
+// Usage: node serve-esdb.cjs <folder of the compiled program> <file> <port> writable|read-only|awkward
 const { join } = require('node:path');
 
 const [dist, file, port, mode] = process.argv.slice(2);

@@ -1,36 +1,36 @@
 import { type EventLog } from '../../src/kernel/event-log';
 import { type FeedEvent } from '../../src/products/feed';
 
-/** What the stream of a feed tells, folded product by product: each event has to change something. */
-export class ToldFeed {
+/** Reads the stream of a feed and tracks its products: every event must change something. */
+export class FeedHistory {
   /** Type, product and price of each event. */
   readonly events: string[] = [];
   /** Price of each listed product, in minor units. */
   readonly prices = new Map<string, number>();
-  /** Events that bear an id again, or after which all is as it was before. */
-  readonly doubled: string[] = [];
-  /** How many products were unchanged, by all loads. */
+  /** Events that repeat an id or change nothing. */
+  readonly duplicates: string[] = [];
+  /** Sum of unchanged products over all loads. */
   unchanged = 0;
-  /** What else is known of each listed product, as JSON. */
+  /** Each listed product without its price, as JSON. */
   private readonly products = new Map<string, string>();
-  /** Of events and of imports. */
+  /** Ids of events and of imports. */
   private readonly ids = new Set<string>();
 
-  /** Reads what has not been read yet. */
-  async readOn(log: EventLog, feedId: number): Promise<this> {
+  /** Reads the events appended since the last call. */
+  async readNew(log: EventLog, feedId: number): Promise<this> {
     for await (const batch of log.readStream(`feed-${feedId}`, { from: this.events.length })) {
       for (const { id, type, data } of batch) {
         const event = { type, data: JSON.parse(data) } as FeedEvent;
         const isNew = this.isNew(id);
         const line = lineOf(event);
-        if (!this.changes(event) || !isNew) this.doubled.push(line);
+        if (!this.changes(event) || !isNew) this.duplicates.push(line);
         this.events.push(line);
       }
     }
     return this;
   }
 
-  /** Applies an event; false where it changes nothing, or cannot be of what was there. */
+  /** Applies an event; false if it changes nothing or does not fit the state before. */
   private changes({ type, data }: FeedEvent): boolean {
     if (type === 'FeedImported') {
       this.unchanged += data.unchanged;

@@ -1,4 +1,4 @@
-import { HeldLease } from '../../src/kernel/held-lease';
+import { LeaseHolder } from '../../src/kernel/lease-holder';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { storeFolder } from '../support/store-folder';
@@ -20,7 +20,7 @@ afterEach(async () => {
   await remove();
 });
 
-const held = (owner: string): HeldLease => new HeldLease(store, 'work', owner, TTL_MS, () => now);
+const holder = (owner: string): LeaseHolder => new LeaseHolder(store, 'work', owner, TTL_MS, () => now);
 
 /** Lets a time go by in steps, timers with it. */
 async function pass(milliseconds: number): Promise<void> {
@@ -31,18 +31,18 @@ async function pass(milliseconds: number): Promise<void> {
 }
 
 test('a lease is held for as long as the work takes, even without a step that asks for it', async () => {
-  const mine = held('a');
-  const other = held('b');
-  expect(await mine.hold()).toBe(true);
+  const mine = holder('a');
+  const other = holder('b');
+  expect(await mine.acquire()).toBe(true);
   let end = (): void => undefined;
-  const work = mine.during(() => new Promise<void>((resolve) => (end = resolve)));
+  const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));
   await pass(10 * TTL_MS);
-  expect(await other.hold()).toBe(false);
+  expect(await other.acquire()).toBe(false);
   end();
   await work;
   await pass(2 * TTL_MS);
-  expect(await other.hold()).toBe(true);
-  expect(await mine.hold()).toBe(false);
+  expect(await other.acquire()).toBe(true);
+  expect(await mine.acquire()).toBe(false);
 });
 
 test('a renewal that is under way when the lease is released does not outlive it', async () => {
@@ -57,10 +57,10 @@ test('a renewal that is under way when the lease is released does not outlive it
           }
         : (Reflect.get(target, name) as unknown),
   });
-  const mine = new HeldLease(slow, 'work', 'a', TTL_MS, () => now);
-  await mine.hold();
+  const mine = new LeaseHolder(slow, 'work', 'a', TTL_MS, () => now);
+  await mine.acquire();
   let end = (): void => undefined;
-  const work = mine.during(() => new Promise<void>((resolve) => (end = resolve)));
+  const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));
   isSlow = true;
   await pass(TTL_MS / 3 + 100);
   end();
@@ -69,30 +69,30 @@ test('a renewal that is under way when the lease is released does not outlive it
   arrive();
   await released;
   await pass(0);
-  expect(await held('b').hold()).toBe(true);
+  expect(await holder('b').acquire()).toBe(true);
 });
 
 test('a lease is renewed at once when the clock was stepped back', async () => {
   now = 3_600_000;
-  const mine = held('a');
-  expect(await mine.hold()).toBe(true);
+  const mine = holder('a');
+  expect(await mine.acquire()).toBe(true);
   now = 1_000;
-  expect(await mine.hold()).toBe(true);
+  expect(await mine.acquire()).toBe(true);
   expect(await store.holder('work', now, TTL_MS)).toBe('a');
-  expect(await held('b').hold()).toBe(false);
+  expect(await holder('b').acquire()).toBe(false);
 });
 
 test('a lease that was taken when the clock was an hour ahead keeps nobody waiting', async () => {
   now = 3_600_000;
-  await held('a').hold();
+  await holder('a').acquire();
   now = 1_000;
-  expect(await held('b').hold()).toBe(true);
+  expect(await holder('b').acquire()).toBe(true);
 });
 
 test('a lease is renewed no more once the work has failed', async () => {
-  const mine = held('a');
-  await mine.hold();
-  await expect(mine.during(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  const mine = holder('a');
+  await mine.acquire();
+  await expect(mine.renewDuring(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await pass(2 * TTL_MS);
-  expect(await held('b').hold()).toBe(true);
+  expect(await holder('b').acquire()).toBe(true);
 });

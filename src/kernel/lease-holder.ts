@@ -1,16 +1,16 @@
 import { type Lease, type ReadStore } from './read-store';
 
-/** Whoever has it keeps the live read models up to date. */
+/** The process that holds it updates the live read models. */
 export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
 
 /**
- * Whoever has it builds generations, one process at a time. It lasts longer than a thread is usually busy with one step,
- * such as building one index of a large generation: longer ones are survived too (`Sweeper`).
+ * The process that holds it builds generations. It outlasts most steps that block a thread, such as building one index of
+ * a large generation; longer steps are survived too (`Sweeper`).
  */
 export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 
-/** A lease that one owner tries to hold for as long as it works. */
-export class HeldLease {
+/** Acquires, renews and releases a lease for one owner. */
+export class LeaseHolder {
   private lease: Lease | undefined;
   private renewal: Promise<boolean> | undefined;
 
@@ -22,22 +22,22 @@ export class HeldLease {
     private readonly now: () => number,
   ) {}
 
-  /** Takes or renews it, where a third of its time has passed; false while another holds it. */
-  async hold(): Promise<boolean> {
+  /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
+  async acquire(): Promise<boolean> {
     const left = (this.lease?.expires ?? 0) - this.now();
-    // More than its whole time is left of one that was taken before the clock was stepped back.
+    // More than the TTL is left after the clock was stepped back: renew then too.
     if (left > (this.ttlMs * 2) / 3 && left <= this.ttlMs) return true;
     this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
     return await this.renewal;
   }
 
   /**
-   * Renews it by a timer for as long as `work` takes, however long single steps of it take; whether it is still
-   * held, `hold` tells.
+   * Renews the lease on a timer while `work` runs, however long its steps block. To find out whether the lease was lost,
+   * call `acquire`.
    */
-  async during<Result>(work: () => Promise<Result>): Promise<Result> {
-    // A renewal that fails is tried again; the next `hold` raises what it raises.
-    const timer = setInterval(() => void this.hold().catch(() => undefined), this.ttlMs / 3);
+  async renewDuring<Result>(work: () => Promise<Result>): Promise<Result> {
+    // The timer retries a failed renewal; the next `acquire` of the caller raises the error.
+    const timer = setInterval(() => void this.acquire().catch(() => undefined), this.ttlMs / 3);
     try {
       return await work();
     } finally {
@@ -45,7 +45,7 @@ export class HeldLease {
     }
   }
 
-  /** Gives it back, after a renewal that is under way: that would take it again. */
+  /** Releases the lease. Waits for a pending renewal first, which would acquire it again. */
   async release(): Promise<void> {
     await this.renewal?.catch(() => undefined);
     const { lease } = this;
