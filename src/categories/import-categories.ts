@@ -1,7 +1,7 @@
 import { type CategoryFile, type FileCategory } from './category-file';
 import { type Fact } from '../directory/decider';
 import { type CategoryDefinition } from '../directory/events';
-import { directoryAt } from '../directory/fold';
+import { directoryAt } from '../directory/directory';
 import { type EventLog } from '../kernel/event-log';
 import { type Appended, appendFacts } from '../directory/append-facts';
 

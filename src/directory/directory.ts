@@ -1,8 +1,10 @@
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
 import {
   type CategoryDefinition,
+  DIRECTORY_PREFIXES,
   type DirectoryEvent,
   type FeedDefinition,
   type OrganisationDefinition,
@@ -196,4 +198,17 @@ export class Directory {
         return [];
     }
   }
+}
+
+/** The directory as of a position, or of the whole log. */
+export async function directoryAt(log: EventLog, position?: Position): Promise<Directory> {
+  const directory = new Directory();
+  if (position === START) return directory;
+  for await (const { events } of log.readAll({ after: START, prefixes: DIRECTORY_PREFIXES })) {
+    for (const event of events) {
+      if (position !== undefined && event.position > position) return directory;
+      directory.apply(event);
+    }
+  }
+  return directory;
 }

@@ -3,7 +3,7 @@ import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
 import { isWebUrl } from '../wire/web-url';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
-import { TOKEN, tokenHash } from './token';
+import { TOKEN, tokenHash } from './organisations';
 
 /**
  * The network file: reference data as operators write it. What a file leaves out stays as it is in the network;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type OrganisationDefinition,
   type OrganisationEvent,
@@ -81,4 +82,12 @@ export class Organisations {
 
 function entryOf(system: System, siteId: number | undefined): string {
   return `${system}/${siteId ?? ''}`;
+}
+
+/** A token: 40 hexadecimal digits (Document 1, Limits). */
+export const TOKEN = /^[0-9a-f]{40}$/i;
+
+/** The hash by which a token is stored and looked up; case does not matter. */
+export function tokenHash(token: string): string {
+  return createHash('sha256').update(token.toLowerCase()).digest('hex');
 }

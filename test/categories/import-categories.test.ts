@@ -1,5 +1,5 @@
 import { readCategories } from '../../src/categories/category-file';
-import { directoryAt } from '../../src/directory/fold';
+import { directoryAt } from '../../src/directory/directory';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importCategories } from '../../src/categories/import-categories';
 import { importNetwork } from '../../src/ops/import-network';

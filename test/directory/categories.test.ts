@@ -1,6 +1,6 @@
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
-import { AT, small } from './folded';
+import { AT, small } from './small-directory';
 
 describe('Categories', () => {
   it('are found by their names in any language, all of them (decisions P13, P29)', () => {

@@ -5,10 +5,10 @@ import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
 import { networkOf } from '../../src/directory/network-facts';
 import { type Caller } from '../../src/directory/organisations';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { networks } from '../support/networks';
 import { tokenNamed } from '../support/small-network';
-import { AT, factsFor, fold, small } from './folded';
+import { AT, factsFor, fold, small } from './small-directory';
 
 function caller(directory: Directory, name: string): Caller {
   return directory.callerOf(tokenHash(tokenNamed(name)))!;

@@ -2,7 +2,7 @@ import { type PostedProduct } from '../../src/demo/posted-product';
 import { generateProducts } from '../../src/demo/generate';
 import { toJson, toXml } from '../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
-import { ToldFeed } from '../support/told-feed';
+import { ReplayedFeed } from '../support/replayed-feed';
 import { growthOf, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
@@ -67,7 +67,7 @@ async function found(url: string, position: string): Promise<Prices> {
 }
 
 /** As far as the log has been read. */
-const told = new ToldFeed();
+const told = new ReplayedFeed();
 
 describe('a server that is killed while a feed loads', () => {
   let folder: string;

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { ToldFeed } from '../support/told-feed';
+import { ReplayedFeed } from '../support/replayed-feed';
 
 /** What the stream of feed 22 tells, in the log of a data folder; what has been read of it before need not be again. */
-export async function readFeed(folder: string, told = new ToldFeed()): Promise<ToldFeed> {
+export async function readFeed(folder: string, told = new ReplayedFeed()): Promise<ReplayedFeed> {
   const engines = await open(folder);
   try {
     return await told.readOn(engines.log, 22);

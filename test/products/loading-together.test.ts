@@ -9,7 +9,7 @@ import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/eve
 import { feedLeases } from '../../src/host/feed-leases';
 import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
 import { type Loaded, Loader } from '../../src/products/load/loader';
-import { ToldFeed } from '../support/told-feed';
+import { ReplayedFeed } from '../support/replayed-feed';
 
 const FEED = 22;
 
@@ -73,7 +73,7 @@ async function load(loader: Loader, posted: readonly Posted[], mode: 'update' | 
   return loader.finish(id);
 }
 
-const told = (): Promise<ToldFeed> => new ToldFeed().readOn(engines.log, FEED);
+const told = (): Promise<ReplayedFeed> => new ReplayedFeed().readOn(engines.log, FEED);
 
 /** In minor units. */
 function pricesOf(posted: readonly Posted[]): Map<string, number> {

@@ -1,7 +1,7 @@
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
 /** A call that waits. */
-export interface HeldCall {
+export interface PausedCall {
   /** Resolves when the call has been made. */
   readonly reached: Promise<void>;
   /** Lets it go on; with an error, it fails, and so do all that are meant, until it is called without. */
@@ -12,12 +12,12 @@ export interface HeldCall {
  * Holds one call of a method, the n-th (from 1) of those that are meant: what stands between two steps can then be
  * looked at. All calls are the object's own, and after the release it is as it was.
  */
-export function holdCall<Name extends string, Target extends Calls<Name>>(
+export function pauseCall<Name extends string, Target extends Calls<Name>>(
   target: Target,
   name: Name,
   nth: number,
   isMeant: (...args: Parameters<Target[Name]>) => boolean = () => true,
-): HeldCall {
+): PausedCall {
   const own = target[name];
   let calls = 0;
   let failure: Error | undefined;

@@ -2,7 +2,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { type FeedEvent } from '../../src/products/feed';
 
 /** What the stream of a feed tells, folded product by product: each event has to change something. */
-export class ToldFeed {
+export class ReplayedFeed {
   /** Type, product and price of each event. */
   readonly events: string[] = [];
   /** Price of each listed product, in minor units. */
