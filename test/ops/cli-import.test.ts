@@ -71,8 +71,8 @@ describe('affilog network import', () => {
       code: 1,
       out: '',
       err:
-        'affilog: $.feeds[0].language: "xx" is not a language code of ISO 639-1 such as de\n' +
-        'affilog: $.mappings[0].categoryId: 77 is not among the categories\n',
+        'affilog: $.feeds[0].language: expected a language code of ISO 639-1 such as de, got "xx"\n' +
+        'affilog: $.mappings[0].categoryId: 77 is not the id of an entry in categories\n',
     });
     expect((await directory()).organisation(3)).toBeUndefined();
   });
@@ -131,7 +131,7 @@ describe('affilog categories import (decisions P29)', () => {
     expect(await run(['categories', 'import', file], settings())).toEqual({
       code: 1,
       out: '',
-      err: 'affilog: $[1].name: 2 is not a text\naffilog: $[2]: 7 is not a category\n',
+      err: 'affilog: $[1].name: expected a string, got 2\naffilog: $[2]: expected a category, got 7\n',
     });
     expect(existsSync(dataDir())).toBe(false);
   });

@@ -25,7 +25,7 @@ describe('affilog mappings (decisions X60)', () => {
     const file = await fileOf('feedId,name,categoryId\n302,Lys,42\n302,Sykler,77\n');
     expect(await mappings('import', file)).toEqual({
       code: 1,
-      out: 'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: there is no such platform category\n',
+      out: 'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: expected the id of a platform category\n',
       err: 'affilog: 1 of 2 lines were refused\n',
     });
     expect((await directory()).mappingOf(302, 'Lys')).toBe('42');

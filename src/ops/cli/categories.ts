@@ -30,7 +30,7 @@ export function addCategories(affilog: Command, context: CliContext): void {
       await withEngines(command, context, async ({ log }) => {
         const options = { at: new Date().toISOString(), language, prune };
         const done = await importCategories(log, read, options);
-        for (const { place, why } of done.leftOut) stdout.write(`skipped: ${place}: ${why}\n`);
+        for (const { location, reason } of done.skipped) stdout.write(`skipped: ${location}: ${reason}\n`);
         const events = done.events === 0 ? 'nothing has changed' : `imported: ${done.events} events`;
         stdout.write(`${events}; ${done.categories} categories in the file\n`);
       });
