@@ -1,6 +1,6 @@
 import { PROJECTIONS } from '../../projections/index';
 import { PROJECTOR_LEASE } from '../kernel/lease-holder';
-import { shownPosition, waitForPosition } from '../projector/wait';
+import { visiblePosition, waitForPosition } from '../projector/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
 import { type Position } from '../kernel/event';
@@ -50,7 +50,11 @@ export async function readinessOf(
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
     const { name, ms } = PROJECTOR_LEASE;
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
-    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store), isProjected };
+    return {
+      shown: await visiblePosition(store, PROJECTIONS),
+      parked: await parkedCount(store),
+      isProjected,
+    };
   });
   /** A look at the log that begins after the read models were read, and is not shared, finds all that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>

@@ -104,7 +104,7 @@ it('Where the read models are of another log, the program does not start (decisi
   expect(await runProgram(['serve'], { DATA_DIR: folder, PORT: '0' })).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^affilog: READ_STORE holds read models of another log .*\n$/),
+    stderr: expect.stringMatching(/^affilog: READ_STORE contains read models of another log .*\n$/),
   });
   await removeFolder(folder);
 });

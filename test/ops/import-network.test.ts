@@ -3,7 +3,7 @@ import { Directory } from '../../src/directory/directory';
 import { NetworkFaults } from '../../src/directory/network-check';
 import { networkOf } from '../../src/directory/network-facts';
 import { type NetworkFile } from '../../src/directory/network-file';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importNetwork, type ImportOptions, type NewToken } from '../../src/ops/import-network';

@@ -8,7 +8,7 @@ import { NO_STREAM, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { overrideLog, withLog } from '../support/temporary-log';
-import { FEED_ID, listed } from './telling';
+import { FEED_ID, listed } from './sample-events';
 import { World } from './world';
 
 const REFUSED = { name: 'OtherLog', message: expect.stringContaining('affilog rebuild all --force') };

@@ -10,7 +10,7 @@ import { listParked } from '../../src/projector/parked';
 import { waitForPosition } from '../../src/projector/wait';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
-import { listed } from '../projector/telling';
+import { listed } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { ownStore, serverUrl } from './server';

@@ -1,21 +1,21 @@
 import { type Position } from '../kernel/event';
 
-/** How far a way through the log is. */
+/** How far a pass through the log has come. */
 export interface Progress {
-  /** Events so far. */
+  /** Events processed so far. */
   readonly events: number;
-  /** About how many there are. */
+  /** Estimated number of all events. */
   readonly total: number;
-  /** Events a second. */
+  /** Events per second. */
   readonly rate: number;
   readonly secondsLeft: number;
 }
 
-/** Seconds over which a rate is levelled. */
+/** Time constant of the moving average, in seconds. */
 const SPAN = 10;
 
-/** How much was done, and how fast of late. */
-export class Meter {
+/** Counts events and measures their recent rate as an exponential moving average. */
+export class ProgressMeter {
   private readonly start: number;
   private last: number;
   private level = 0;
@@ -36,13 +36,13 @@ export class Meter {
     this.done += events;
   }
 
-  /** A second. */
+  /** Events per second. */
   get rate(): number {
     const weight = SPAN * (1 - this.decaySince(this.start));
     return weight === 0 ? 0 : (this.level * this.decaySince(this.last)) / weight;
   }
 
-  /** Positions are but ordered; as a hint to people, how far along they are is good enough. */
+  /** Estimates the progress from the ratio of positions. Positions are only ordered, so this is a hint for people. */
   towards(until: Position, position: Position): Progress {
     const { total: events, rate } = this;
     const share = Math.min(1, Number(position) / Math.max(1, Number(until)));

@@ -3,8 +3,8 @@ import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 
 /**
- * What operators have decided about the events of a projection, in its stream `projection-<name>`: it is kept with
- * the log, so that a rebuild and a log copied elsewhere know it too (`docs/decisions.md#x47`).
+ * An operator excluded an event from a projection. It is an event in the stream `projection-<name>`, so a rebuild
+ * and a copy of the log honour it too (`docs/decisions.md#x47`).
  *
  * Its name and shape are the storage format: add, never rename.
  */
@@ -15,29 +15,29 @@ export interface EventSkipped {
 
 /** `at` is an ISO 8601 instant. */
 export interface Skip {
-  /** Id of the event that this projection leaves out. */
+  /** Id of the event. */
   readonly event: string;
-  /** The stream that it is in. */
+  /** Its stream. */
   readonly stream: string;
-  /** The document that it is about, if that could be told. */
+  /** The document that it belongs to, if the event names one. */
   readonly document?: string;
   readonly reason: string;
-  /** Who decided it. */
+  /** The operator. */
   readonly by: string;
   readonly at: string;
 }
 
 const CATEGORY = 'projection';
 
-/** The state is what is skipped already: to skip it again is nothing to do. */
-export const skipping: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
+/** The state is the set of skipped events; skipping one of them again appends nothing. */
+export const skipDecider: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
   category: CATEGORY,
   initial: new Set(),
   decide: (skip, skipped) => (skipped.has(skip.event) ? [] : [{ type: 'EventSkipped', data: skip }]),
   evolve: (skipped, { data }) => new Set([...skipped, data.event]),
 };
 
-/** Ids of the events that the projection of this name leaves out. */
+/** Ids of the events that a projection skips. */
 export async function skippedEvents(log: EventLog, projection: string): Promise<ReadonlySet<string>> {
   const skipped = new Set<string>();
   for await (const batch of log.readStream(streamOf(CATEGORY, projection)))

@@ -1,8 +1,8 @@
 import { prepareParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { rebuild } from '../../src/projector/rebuild';
-import { Sweeper } from '../../src/projector/sweep';
-import { listed } from './telling';
+import { Sweeper } from '../../src/projector/sweeper';
+import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
 let world: World;
