@@ -37,8 +37,7 @@ interface Batch {
   readonly close: Close | undefined;
 }
 
-interface DecidedBatch {
-  readonly items: readonly WriteItem[];
+interface DecidedBatch extends Batch {
   /** One for each item. */
   readonly changes: readonly (ProductChange | undefined)[];
   readonly events: readonly NewEvent[];
@@ -141,18 +140,18 @@ export class FeedWriter {
     const previous = await this.appending;
     // A previous batch of this writer does not affect this one, but other writers do.
     const isCurrent = catchUps === this.catchUps;
-    this.appending = this.append(batch, previous ?? this.state, isCurrent ? decided : this.decide(batch));
+    this.appending = this.append(isCurrent ? decided : this.decide(batch), previous ?? this.state);
     // A failure is raised by the next flush.
     this.appending.catch(() => undefined);
     this.fold(previous);
   }
 
-  private async append(batch: Batch, end: StreamEnd, decided: DecidedBatch): Promise<AppendedBatch> {
+  private async append(batch: DecidedBatch, end: StreamEnd): Promise<AppendedBatch> {
     const backoff = new Backoff(BACKOFF_MS);
     for (let conflicts = 0; ; conflicts += 1) {
       this.refuseAfterStop();
       try {
-        return await this.appendOnce(batch, end, decided);
+        return await this.appendOnce(batch, end);
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         if (conflicts === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN, { cause: error });
@@ -163,13 +162,13 @@ export class FeedWriter {
       this.catchUps += 1;
       this.first = this.state.revision + 1;
       end = this.state;
-      decided = this.decide(batch);
+      batch = this.decide(batch);
     }
   }
 
-  private async appendOnce({ close }: Batch, end: StreamEnd, decided: DecidedBatch): Promise<AppendedBatch> {
-    const closing = close?.(plus(this.tally, decided.tally));
-    const events = [...decided.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
+  private async appendOnce(batch: DecidedBatch, end: StreamEnd): Promise<AppendedBatch> {
+    const closing = batch.close?.(plus(this.tally, batch.tally));
+    const events = [...batch.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
     let { revision, lastEvent } = end;
     if (events.length > 0) {
       const appended = await appendSurely(this.log, this.stream, revision, events);
@@ -178,11 +177,11 @@ export class FeedWriter {
       lastEvent = events.at(-1)?.id ?? lastEvent;
     }
     // Read after the append: products may have been counted as unchanged meanwhile.
-    this.tally = plus(this.tally, decided.tally);
-    return { ...decided, revision, lastEvent };
+    this.tally = plus(this.tally, batch.tally);
+    return { ...batch, revision, lastEvent };
   }
 
-  private decide({ items }: Batch): DecidedBatch {
+  private decide({ items, close }: Batch): DecidedBatch {
     const stamp = { at: this.at, first: this.first };
     const tally = emptyTally();
     const changes: (ProductChange | undefined)[] = [];
@@ -195,7 +194,7 @@ export class FeedWriter {
       const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
       events.push(encodeChange(change, stamp, content));
     }
-    return { items, changes, events, tally };
+    return { items, close, changes, events, tally };
   }
 
   /** After a failed load, the next user of the state reads what was not folded from the stream. */

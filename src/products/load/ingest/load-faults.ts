@@ -23,31 +23,38 @@ export interface Refusal {
   readonly moreFaults: number;
 }
 
-/** The faults of all products of a load. */
+/** The faults of a load's products, or of those of a slice. */
 export class LoadFaults {
-  /** At most `MAX_FAULTS`. */
-  readonly listed: LoadFault[] = [];
-  /** How many more there are. */
-  more = 0;
   /** How many products are refused. */
   products = 0;
+  readonly listed: LoadFault[] = [];
+  /** How many more faults there are. */
+  more = 0;
+
+  constructor(private readonly max = MAX_FAULTS) {}
 
   /** How many more faults can be listed. */
   get room(): number {
-    return MAX_FAULTS - this.listed.length;
+    return this.max - this.listed.length;
   }
 
   add({ faults, moreFaults }: Refusal): void {
-    const listed = faults.slice(0, this.room);
-    this.listed.push(...listed);
-    this.count(1, moreFaults + faults.length - listed.length);
+    this.addAll({ products: 1, listed: faults, more: moreFaults });
   }
 
-  /** Counts products without listing their faults. */
-  count(products: number, faults: number): void {
+  addAll({ products, listed, more }: FaultCounts): void {
+    const fitting = listed.slice(0, this.room);
     this.products += products;
-    this.more += faults;
+    this.listed.push(...fitting);
+    this.more += more + listed.length - fitting.length;
   }
+}
+
+/** What another thread reports. */
+export interface FaultCounts {
+  readonly products: number;
+  readonly listed: readonly LoadFault[];
+  readonly more: number;
 }
 
 /** Refuses a product larger than `MAX_PRODUCT`; its id may be unknown. */

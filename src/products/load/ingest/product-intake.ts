@@ -149,11 +149,11 @@ export class ProductIntake {
     if (this.inProgress.length > SLICES_AHEAD) this.waitFor(this.inProgress.shift());
   }
 
-  private async collect({ records, refusals, unlisted }: ValidatedSlice): Promise<void> {
+  private async collect({ records, faults, refusedIds }: ValidatedSlice): Promise<void> {
     const valid = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
     numberRecords(valid, (sourceProductId, sequence) => this.enterValid(sourceProductId, sequence));
-    for (const refusal of refusals) this.refuse(refusal);
-    this.faults.count(unlisted.products, unlisted.faults);
+    for (const id of refusedIds) this.ids.add(id);
+    this.faults.addAll(faults);
     await this.options.spool.add(valid);
   }
 

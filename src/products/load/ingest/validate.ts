@@ -3,7 +3,14 @@ import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
 import { type Digest, digestOf } from '../fingerprints/fingerprints';
-import { MAX_PRODUCT, oversized, type Refusal, toLoadFault } from './load-faults';
+import {
+  type FaultCounts,
+  LoadFaults,
+  MAX_PRODUCT,
+  oversized,
+  type Refusal,
+  toLoadFault,
+} from './load-faults';
 import { ProductXml } from './product-xml';
 import { type Slice } from './slices';
 import { RecordBlock, type ValidProduct } from './spool-records';
@@ -15,10 +22,9 @@ const MAX_FAULTS = 20;
 export interface ValidatedSlice {
   /** The valid products, as records. */
   readonly records: Uint8Array;
-  /** The refused products that have an id or a listed fault. */
-  readonly refusals: readonly Refusal[];
-  /** How many others are refused, and how many faults they have. */
-  readonly unlisted: { readonly products: number; readonly faults: number };
+  readonly faults: FaultCounts;
+  /** The ids of refused products, as far as known. */
+  readonly refusedIds: readonly string[];
   /** Platform categories that some products need and that were assumed to exist. */
   readonly categories: readonly string[];
 }
@@ -45,31 +51,30 @@ export function validateSlice(
 ): ValidatedSlice {
   const bytes = Buffer.from(slice.bytes.buffer, slice.bytes.byteOffset, slice.bytes.byteLength);
   const block = new RecordBlock();
-  const refusals: Refusal[] = [];
-  const unlisted = { products: 0, faults: 0 };
+  const faults = new LoadFaults(slice.room);
+  const refusedIds: string[] = [];
   const categories = new Set<string>();
   const assumeCategory = (id: string): true => {
     categories.add(id);
     return true;
   };
-  const options = { knowsCategory: knowsCategory ?? assumeCategory, room: slice.room };
   const parse = productParser(slice);
   let start = 0;
   for (const [at, end] of slice.ends.entries()) {
     const sequence = slice.sequences[at] ?? 0;
-    const validated = validateBytes(parse, bytes.subarray(start, end), sequence, options);
+    const validated = validateBytes(parse, bytes.subarray(start, end), sequence, {
+      knowsCategory: knowsCategory ?? assumeCategory,
+      room: faults.room,
+    });
     start = end;
     if ('head' in validated) {
       block.put(validated.head, validated.text);
-    } else if (validated.faults.length > 0 || validated.sourceProductId !== undefined) {
-      refusals.push(validated);
-      options.room -= validated.faults.length;
-    } else {
-      unlisted.products += 1;
-      unlisted.faults += validated.moreFaults;
+      continue;
     }
+    faults.add(validated);
+    if (validated.sourceProductId !== undefined) refusedIds.push(validated.sourceProductId);
   }
-  return { records: block.records(), refusals, unlisted, categories: [...categories] };
+  return { records: block.records(), faults, refusedIds, categories: [...categories] };
 }
 
 /** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`. */
