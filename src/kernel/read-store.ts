@@ -146,7 +146,10 @@ export abstract class ReadStore {
    * documents are written all the same. `UndeclaredField` writes nothing of the batch.
    */
   abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
-  /** How far the log has been folded into it: `START` for a new generation. */
+  /**
+   * How far the log has been folded into it: `START` for a new generation. An unreadable generation fails its own
+   * checkpoint only, not those requested at the same time.
+   */
   abstract checkpoint(target: Target): Promise<Position>;
   /** Makes everything written so far visible to queries. */
   abstract refresh(target: Target): Promise<void>;

@@ -9,7 +9,7 @@ import { CHECKPOINT } from './writer';
 /** One request that is made soon: what is asked by it, and what will be answered to each. */
 interface Soon {
   readonly aliases: string[];
-  readonly read: Promise<readonly (Position | undefined | NoSuchIndex)[]>;
+  readonly read: Promise<readonly (Position | undefined | Error)[]>;
 }
 
 /**
@@ -26,8 +26,12 @@ export class Checkpoints {
   async of({ alias, patience }: Place): Promise<Position | undefined> {
     const soon = this.soon.get(patience) ?? this.readSoon(patience);
     const at = soon.aliases.push(alias) - 1;
-    const position = (await soon.read)[at];
-    if (position instanceof NoSuchIndex) throw position;
+    const answer = (await soon.read)[at];
+    if (!(answer instanceof Error)) return answer;
+    if (answer instanceof NoSuchIndex) throw answer;
+    // Retried alone, so that the others need not wait for it.
+    const [position] = await this.read([alias], patience);
+    if (position instanceof Error) throw position;
     return position;
   }
 
@@ -53,7 +57,7 @@ export class Checkpoints {
       return docs.map((entry) => {
         if (!('error' in entry)) return entry._source?.version;
         const failure = failureOf({ status: 500, type: entry.error.type, reason: '' });
-        if (failure instanceof NoSuchIndex) return failure;
+        if (failure instanceof NoSuchIndex || aliases.length > 1) return failure;
         throw failure;
       });
     }, patience);
