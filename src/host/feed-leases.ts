@@ -4,7 +4,7 @@ import { LeaseHolder } from '../kernel/lease-holder';
 import { EngineUnavailable } from '../kernel/event-log';
 import { withEngineTimeout } from '../kernel/unavailable';
 import { type ReadStore } from '../kernel/read-store';
-import { type ProcessTurns } from '../products/load/feeds';
+import { type FeedLock } from '../products/load/fingerprints/fingerprint-cache';
 
 /** For how long a process that has died keeps the others from its feed (ms). */
 const LEASE_MS = 10_000;
@@ -16,7 +16,7 @@ const ANSWER_MS = { given: 1_000, back: 500 } as const;
  * Processes take turns with a feed by a lease in the read store. A store that does not answer holds nobody up: two
  * that load at once only make each other decide some batches again.
  */
-export function feedLeases(store: ReadStore): ProcessTurns {
+export function feedLeases(store: ReadStore): FeedLock {
   const owner = randomUUID();
   return async (feedId, signal, run) => {
     const lease = new LeaseHolder(store, `load-feed-${feedId}`, owner, LEASE_MS, Date.now);

@@ -142,7 +142,10 @@ export abstract class ReadStore {
    * applied. `UndeclaredField` rejects the whole batch.
    */
   abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
-  /** How far the log has been projected into the target: `START` for a new generation. */
+  /**
+   * How far the log has been projected into the target: `START` for a new generation. An unreadable generation fails its
+   * own checkpoint only, not those requested at the same time.
+   */
   abstract checkpoint(target: Target): Promise<Position>;
   /** Makes all writes so far visible to queries. */
   abstract refresh(target: Target): Promise<void>;

@@ -6,10 +6,9 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FEED } from '../../src/products/feed';
-import { type Item } from '../../src/products/load/batch';
-import { catchUp } from '../../src/products/load/catch-up';
-import { FeedWriter } from '../../src/products/load/feed-writer';
-import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
+import { catchUp } from '../../src/products/load/fingerprints/catch-up';
+import { FeedWriter, type WriteItem } from '../../src/products/load/append/feed-writer';
+import { digestOf, Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
 import { overrideLog, withLog } from '../support/temporary-log';
@@ -25,10 +24,10 @@ interface Posted {
   readonly version: number;
 }
 
-function itemOf({ id, version }: Posted): Item {
+function itemOf({ id, version }: Posted): WriteItem {
   const text = Buffer.from(JSON.stringify({ version }));
-  const product = { sourceProductId: id, price: 1, content: digestOf(text), posted: undefined };
-  return { kind: 'posted', product, textBytes: TEXT_BYTES, text: () => text };
+  const product = { sourceProductId: id, price: 1, content: digestOf(text) };
+  return { kind: 'post', product, posted: undefined, textBytes: TEXT_BYTES, text: () => text };
 }
 
 /** A batch begins with a product of its own: where the log has that, the batch was decided. */

@@ -7,8 +7,8 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type NewEvent, START } from '../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
 import { feedLeases } from '../../src/host/feed-leases';
-import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
-import { type Loaded, Loader } from '../../src/products/load/loader';
+import { FingerprintCache, type FeedLock } from '../../src/products/load/fingerprints/fingerprint-cache';
+import { type LoadResult, Loader } from '../../src/products/load/loader';
 import { FeedHistory } from '../support/feed-history';
 
 const FEED = 22;
@@ -35,11 +35,11 @@ afterEach(async () => {
 });
 
 /** A loader as another process has one: with fingerprints of its own. */
-function newLoader(log: EventLog = engines.log, turns?: ProcessTurns): Loader {
+function newLoader(log: EventLog = engines.log, turns?: FeedLock): Loader {
   const own = join(folder, `process-${loaders.length}`);
   const loader = new Loader({
     log,
-    feeds: new Feeds(log, join(own, 'cache'), turns),
+    fingerprints: new FingerprintCache(log, join(own, 'cache'), turns),
     spoolFolder: join(own, 'spool'),
     directory: new Directory(),
     reached: async () => true,
@@ -183,7 +183,7 @@ test('A load whose appends fail or are not answered is answered as failed or don
         ),
       );
       for (const answer of answers) {
-        if (!(answer instanceof EngineUnavailable)) expect((answer as Loaded).faults).toEqual([]);
+        if (!(answer instanceof EngineUnavailable)) expect((answer as LoadResult).faults).toEqual([]);
       }
       await load(newLoader(), posted, 'replace');
       const { prices, duplicates } = await told();

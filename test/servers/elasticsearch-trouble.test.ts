@@ -296,3 +296,22 @@ test('checkpoints that are asked for at the same time are one request', async ()
   await Promise.all([1, 2, 3].map(() => store.checkpoint(target)));
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
 });
+
+test('an index that cannot be read fails its own checkpoint, not those requested with it', async () => {
+  const { number } = await live(store, OFFERS);
+  const others = { ...OFFERS, name: 'others' };
+  await live(store, others);
+  await store.write({ collection: others.name }, [], at(7));
+  const hasty = openElasticsearch(url, { retryMs: { read: 100 } });
+  const checkpoints = () =>
+    Promise.allSettled(
+      [OFFERS.name, others.name, 'missing'].map((collection) => hasty.checkpoint({ collection })),
+    );
+  await checkpoints();
+  await server.indices.close({ index: `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}` });
+  const [closed, other, missing] = await checkpoints();
+  expect(closed).toMatchObject({ status: 'rejected', reason: { name: 'EngineUnavailable' } });
+  expect(other).toEqual({ status: 'fulfilled', value: at(7) });
+  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
+  await hasty.close();
+});

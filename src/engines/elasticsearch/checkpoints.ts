@@ -3,13 +3,12 @@ import { type Position } from '../../kernel/event';
 import { type Connection, type IndexContext } from './connection';
 import { failureOf, NoSuchIndex } from './failure';
 import { type StoredDocument } from './layout';
-
 import { CHECKPOINT } from './writer';
 
 /** A request about to be sent: the aliases to look up, and the answer for each. */
 interface PendingRead {
   readonly aliases: string[];
-  readonly read: Promise<readonly (Position | undefined | NoSuchIndex)[]>;
+  readonly read: Promise<readonly (Position | undefined | Error)[]>;
 }
 
 /**
@@ -26,8 +25,12 @@ export class Checkpoints {
   async of({ alias, retryMs }: IndexContext): Promise<Position | undefined> {
     const pending = this.pending.get(retryMs) ?? this.enqueue(retryMs);
     const at = pending.aliases.push(alias) - 1;
-    const position = (await pending.read)[at];
-    if (position instanceof NoSuchIndex) throw position;
+    const answer = (await pending.read)[at];
+    if (!(answer instanceof Error)) return answer;
+    if (answer instanceof NoSuchIndex) throw answer;
+    // Retried alone, so that the others need not wait for it.
+    const [position] = await this.read([alias], retryMs);
+    if (position instanceof Error) throw position;
     return position;
   }
 
@@ -53,7 +56,7 @@ export class Checkpoints {
       return docs.map((entry) => {
         if (!('error' in entry)) return entry._source?.version;
         const failure = failureOf({ status: 500, type: entry.error.type, reason: '' });
-        if (failure instanceof NoSuchIndex) return failure;
+        if (failure instanceof NoSuchIndex || aliases.length > 1) return failure;
         throw failure;
       });
     }, retryMs);

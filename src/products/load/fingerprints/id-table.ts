@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Numbers strings from 0 in the order they were added: a million ids of twelve characters in about 30 MB, outside
- * the JavaScript heap. The hash is keyed by chance, so that nobody can choose ids that collide.
+ * A hash table that numbers strings from 0 in the order they were added: a million ids of twelve characters take about
+ * 30 MB, outside the JavaScript heap. The hash has a random key, so that nobody can choose ids that collide.
  */
 export class IdTable {
   private count = 0;
   private slots = new Int32Array(1024).fill(-1);
   private hashes = new Int32Array(512);
-  /** Where each id ends in `bytes`; it begins where the one before ends. */
+  /** Where each id ends in `bytes`; it begins where the previous one ends. */
   private ends: Uint32Array = new Uint32Array(512);
   private bytes: Buffer = Buffer.allocUnsafe(8192);
   private readonly key0: number;
@@ -26,7 +26,7 @@ export class IdTable {
     return this.count;
   }
 
-  /** Bytes of memory held. */
+  /** Size in bytes. */
   get memory(): number {
     return this.slots.byteLength + this.hashes.byteLength + this.ends.byteLength + this.bytes.byteLength;
   }
@@ -36,7 +36,7 @@ export class IdTable {
     return this.slots[this.slotOf(id)] ?? -1;
   }
 
-  /** The number of an id, given now if it had none. */
+  /** The number of an id, assigned now if it has none. */
   add(id: string): number {
     const slot = this.slotOf(id);
     const known = this.slots[slot] ?? -1;
@@ -50,7 +50,7 @@ export class IdTable {
     this.hashes[this.count] = this.hashOf(this.scratchLength);
     this.slots[slot] = this.count;
     this.count += 1;
-    if (this.count * 2 > this.slots.length) this.growSlots();
+    if (this.count * 2 > this.slots.length) this.rebuildSlots(this.slots.length * 2);
     return this.count - 1;
   }
 
@@ -59,7 +59,7 @@ export class IdTable {
     return this.bytes.toString('utf8', this.startOf(number), this.ends[number] ?? 0);
   }
 
-  /** Everything needed to make it again with `fromColumns`: the ids end to end, and where each ends. */
+  /** The columns to be saved: the ids end to end, and where each ends. `fromColumns` restores them. */
   columns(): { readonly ends: Uint32Array; readonly bytes: Buffer } {
     return {
       ends: this.ends.subarray(0, this.count),
@@ -85,7 +85,7 @@ export class IdTable {
     return table;
   }
 
-  /** The slot that holds the id, or the free one where it belongs; the id's bytes are in `scratch` then. */
+  /** The slot of the id, or the free one where it belongs. Leaves the id's bytes in `scratch`. */
   private slotOf(id: string): number {
     this.encode(id);
     const length = this.scratchLength;
@@ -126,7 +126,7 @@ export class IdTable {
     this.scratchLength = length;
   }
 
-  /** Multiplies and shifts word by word, with secret multipliers. */
+  /** Multiplies and shifts word by word, with random multipliers. */
   private hashOf(length: number): number {
     const { scratch, key0, key1 } = this;
     let hash = length ^ key1;
@@ -154,10 +154,6 @@ export class IdTable {
     const hashes = new Int32Array(ends.length);
     hashes.set(this.hashes);
     this.hashes = hashes;
-  }
-
-  private growSlots(): void {
-    this.rebuildSlots(this.slots.length * 2);
   }
 
   private rebuildSlots(length: number): void {

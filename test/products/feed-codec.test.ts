@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../src/kernel/event';
-import { type Change, toChange, toEvent } from '../../src/products/load/changes';
-import { digestOf } from '../../src/products/load/fingerprints';
+import { type ProductChange } from '../../src/products/feed';
+import { encodeChange, parseChange } from '../../src/products/feed-codec';
+import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
 import { anyCharacters } from '../support/any-characters';
 
 const AT = '2026-01-05T08:00:00.000Z';
@@ -36,7 +37,9 @@ describe('the changes that fingerprints are folded from', () => {
           ...decided,
           ...('price' in decided && isListing(decided) && { content: digestOf(json) }),
         };
-        expect(toChange(recorded(toEvent(change as Change, { at: AT, first: 7 }, json)))).toEqual(change);
+        expect(
+          parseChange(recorded(encodeChange(change as ProductChange, { at: AT, first: 7 }, json))),
+        ).toEqual(change);
       }),
     );
   });
@@ -56,12 +59,12 @@ describe('the changes that fingerprints are folded from', () => {
         const text = JSON.stringify(head).slice(0, -1);
         const { sourceProductId, price } = JSON.parse(`${text}}`) as Record<string, unknown>;
         const event = { id: 'x', meta: '{}', data: `${text}${space}}` };
-        expect(toChange(recorded({ ...event, type: 'ProductRepriced' }))).toEqual({
+        expect(parseChange(recorded({ ...event, type: 'ProductRepriced' }))).toEqual({
           type: 'ProductRepriced',
           sourceProductId,
           price,
         });
-        expect(toChange(recorded({ ...event, type: 'ProductDelisted' }))).toEqual({
+        expect(parseChange(recorded({ ...event, type: 'ProductDelisted' }))).toEqual({
           type: 'ProductDelisted',
           sourceProductId,
         });
@@ -73,7 +76,7 @@ describe('the changes that fingerprints are folded from', () => {
           data: `${text}${space},"product":${json}}`,
           meta: hasDigest ? `{${space}"content":"${content}"}` : '{}',
         };
-        expect(toChange(recorded(listed))).toEqual({
+        expect(parseChange(recorded(listed))).toEqual({
           type: 'ProductListed',
           sourceProductId,
           price,

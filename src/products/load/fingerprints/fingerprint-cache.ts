@@ -1,20 +1,20 @@
 import { join } from 'node:path';
-import { streamOf } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
-import { FEED } from '../feed';
+import { streamOf } from '../../../kernel/event';
+import { type EventLog } from '../../../kernel/event-log';
+import { KeyedMutex } from '../../../kernel/keyed-mutex';
+import { FEED } from '../../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
-import { KeyedMutex } from '../../kernel/keyed-mutex';
 
-/** Events behind which the file of a small feed may stay; a large one's may stay a quarter of its products behind. */
+/** A file is saved when it is this many events behind, and at least a quarter of the feed's products. */
 const SAVE_AFTER = 10_000;
 
 /**
- * Lets this process and others have a feed one after the other: runs when it is this one's turn, or when the signal
- * aborts. It saves work and no more: what is not kept to makes conflicts, which whoever writes can deal with.
+ * Locks a feed among processes: runs with the lock, or without it once the signal aborts. The lock only saves work.
+ * Writers that ignore it get revision conflicts, which they have to handle anyway.
  */
-export type ProcessTurns = <Result>(
+export type FeedLock = <Result>(
   feedId: number,
   signal: AbortSignal,
   run: () => Promise<Result>,
@@ -22,36 +22,37 @@ export type ProcessTurns = <Result>(
 
 interface Entry {
   readonly prints: Fingerprints;
+  /** Revision of the file. */
   saved: number;
 }
 
 /**
- * The fingerprints of feeds: those used last in memory, all of those that matter in files of a folder that may be
- * deleted at any time. Whoever uses a feed's has them alone, current as of the end of its stream.
+ * Caches the fingerprints of feeds: the most recently used in memory, all large ones in files of a folder that may be
+ * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream.
  */
-export class Feeds {
-  private readonly mutex = new KeyedMutex<number>();
-  /** Most recently used last. */
+export class FingerprintCache {
+  private readonly locks = new KeyedMutex<number>();
+  /** Least recently used first. */
   private readonly entries = new Map<number, Entry>();
   private readonly closing = new AbortController();
 
   constructor(
     private readonly log: EventLog,
     private readonly folder: string,
-    /** Without it no other process is thought of. */
-    private readonly processTurns: ProcessTurns = (_, __, run) => run(),
-    /** Bytes of fingerprints kept in memory beside those in use. */
+    /** Without it, no other process loads feeds. */
+    private readonly feedLock: FeedLock = (_, __, run) => run(),
+    /** Bytes of memory for fingerprints that are not in use. */
     private readonly memory = 256 * 1024 * 1024,
   ) {}
 
-  /** Runs with the feed's fingerprints, after those who came before. */
+  /** Runs with exclusive access to a feed's fingerprints. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
-    return this.mutex.runExclusive(feedId, () =>
-      this.processTurns(feedId, this.closing.signal, () => this.current(feedId, run)),
+    return this.locks.runExclusive(feedId, () =>
+      this.feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run)),
     );
   }
 
-  /** The fingerprints of a feed if they are in memory: not current, perhaps changing. */
+  /** The fingerprints of a feed if they are in memory. They may be outdated, and change. */
   peek(feedId: number): Fingerprints | undefined {
     return this.entries.get(feedId)?.prints;
   }
@@ -59,10 +60,10 @@ export class Feeds {
   /** Brings a feed's fingerprints into memory. */
   async warm(feedId: number): Promise<void> {
     if (this.entries.has(feedId)) return;
-    await this.mutex.runExclusive(feedId, () => this.current(feedId, async () => undefined));
+    await this.locks.runExclusive(feedId, () => this.useCurrent(feedId, async () => undefined));
   }
 
-  /** Saves what is worth it; nobody waits for another process any more. */
+  /** Saves files that are far behind, and stops waiting for other processes. */
   async close(): Promise<void> {
     this.closing.abort();
     for (const [feedId, entry] of this.entries) {
@@ -70,19 +71,21 @@ export class Feeds {
     }
   }
 
-  private async current<Result>(
+  private async useCurrent<Result>(
     feedId: number,
     run: (prints: Fingerprints) => Promise<Result>,
   ): Promise<Result> {
+    const stream = streamOf(FEED, feedId);
     let entry = await this.open(feedId);
     try {
-      if (!(await catchUp(this.log, streamOf(FEED, feedId), entry.prints))) {
-        entry = await this.openAnew(feedId);
-        await catchUp(this.log, streamOf(FEED, feedId), entry.prints);
+      if (!(await catchUp(this.log, stream, entry.prints))) {
+        entry = await this.discard(feedId);
+        await catchUp(this.log, stream, entry.prints);
       }
       return await run(entry.prints);
     } finally {
-      await this.saveIfFarBehind(feedId, entry);
+      const behind = entry.prints.revision - entry.saved;
+      if (behind >= Math.max(SAVE_AFTER, entry.prints.size / 4)) await this.save(feedId, entry);
     }
   }
 
@@ -98,8 +101,8 @@ export class Feeds {
     return entry;
   }
 
-  /** Discards fingerprints of another log. */
-  private async openAnew(feedId: number): Promise<Entry> {
+  /** Replaces fingerprints of another log by empty ones. */
+  private async discard(feedId: number): Promise<Entry> {
     await removeFingerprints(this.fileOf(feedId));
     const prints = new Fingerprints();
     const entry = { prints, saved: prints.revision };
@@ -108,21 +111,16 @@ export class Feeds {
   }
 
   private evict(inUse: number): void {
-    let held = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
+    let bytes = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
     for (const [feedId, { prints }] of this.entries) {
-      if (held <= this.memory) return;
-      if (feedId === inUse || this.mutex.isLocked(feedId)) continue;
-      held -= prints.memory;
+      if (bytes <= this.memory) return;
+      if (feedId === inUse || this.locks.isLocked(feedId)) continue;
+      bytes -= prints.memory;
       this.entries.delete(feedId);
     }
   }
 
-  private async saveIfFarBehind(feedId: number, entry: Entry): Promise<void> {
-    const behind = entry.prints.revision - entry.saved;
-    if (behind >= Math.max(SAVE_AFTER, entry.prints.size / 4)) await this.save(feedId, entry);
-  }
-
-  /** A cache that cannot be written is no reason to fail: it is folded again. */
+  /** A failure does no harm: what the file lacks is folded again. */
   private async save(feedId: number, entry: Entry): Promise<void> {
     await saveFingerprints(this.fileOf(feedId), feedId, entry.prints).then(
       () => (entry.saved = entry.prints.revision),

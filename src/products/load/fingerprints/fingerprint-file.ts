@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fingerprints } from './fingerprints';
 
-/** Changes with the layout below or with what a digest is made of: files of another are folded anew. */
+/** Changes with the layout below or with the input of a digest. Files of another format are discarded. */
 const FORMAT = 'affilog-fingerprints-2';
 
 interface Header {
@@ -17,7 +17,7 @@ interface Header {
   readonly sha256: string;
 }
 
-/** Writes the fingerprints of a feed beside the old file and puts it in its place. */
+/** Saves the fingerprints of a feed: writes a new file, then renames it over the old one. */
 export async function saveFingerprints(path: string, feedId: number, prints: Fingerprints): Promise<void> {
   const { ends, bytes, contents, posted, prices, flags } = prints.columns();
   const parts = [prices, contents, posted, ends, flags, bytes].map(
@@ -43,7 +43,7 @@ export async function saveFingerprints(path: string, feedId: number, prints: Fin
   await rename(`${path}.new`, path);
 }
 
-/** The fingerprints saved last; undefined if there are none, or none that can be used (which are removed). */
+/** Loads the saved fingerprints; undefined if there are none. Removes an unusable file. */
 export async function loadFingerprints(path: string, feedId: number): Promise<Fingerprints | undefined> {
   const file = await readFile(path).catch(() => undefined);
   if (file === undefined) return undefined;
@@ -52,7 +52,7 @@ export async function loadFingerprints(path: string, feedId: number): Promise<Fi
   return prints;
 }
 
-/** A file that cannot be removed is no reason to fail: it is checked whenever it is loaded. */
+/** Removes the file. A failure does no harm: the file is checked whenever it is loaded. */
 export async function removeFingerprints(path: string): Promise<void> {
   await rm(path, { force: true }).catch(() => undefined);
 }
@@ -70,7 +70,7 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const body = file.subarray(HEADER_BYTES);
   if (body.length !== products * (8 + 16 + 16 + 4 + 1) + idBytes || sha256([body]) !== header.sha256)
     return undefined;
-  // Columns of their own, aligned and free to be changed.
+  // Copies, aligned and writable.
   let offset = body.byteOffset;
   const take = (length: number): ArrayBuffer => {
     const copy = new ArrayBuffer(length);

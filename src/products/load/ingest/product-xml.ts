@@ -1,96 +1,94 @@
-import { type XmlAttributes, type XmlReader, readXml } from '../../wire/xml-read';
-import { productFaults as fault } from '../faults';
+import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml-read';
+import { productFaults as fault } from '../../faults';
+import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
-/** A product of more than this, as JSON, is refused by itself (`docs/decisions.md#p27`). */
-export const MAX_PRODUCT = 256 * 1024;
-
-/** Elements that hold others; all the rest hold text. */
+/** Elements that contain elements; all others contain text. */
 const LISTS: ReadonlySet<string> = new Set(['categories', 'fields', 'identifiers']);
 
-/** What stands in the place of a text that has elements in it: no text, so that the check refuses it. */
+/** The value of an element with text and elements: no string, so that validation refuses it. */
 const MIXED = { text: 'with elements in it' };
 
-/** What an element takes beside its name and its texts, as JSON: at least so many characters. */
+/** Characters of JSON that an element takes at least, beside its name and its texts. */
 const ELEMENT = 3;
 
-/** Elements whose white space around is no part of their value: numbers. */
+/** Elements that contain numbers, without the white space around them. */
 const NUMBERS: ReadonlySet<string> = new Set(['price', 'inStock', 'ean']);
 
 type Growing = Record<string, unknown>;
 
-/** Who is given products, in the shape of the JSON ones. */
 export interface ProductSink {
-  /** The product is the taker's. */
-  readonly take: (product: Readonly<Record<string, unknown>>) => void;
-  /** Of a product that is larger than `MAX_PRODUCT`; its id is not always known. */
-  readonly oversized: (sourceProductId: string | undefined) => void;
+  /** A product in the shape of a JSON one. */
+  readonly onProduct: (product: Readonly<Record<string, unknown>>) => void;
+  /** A product larger than `MAX_PRODUCT`, with its id if that was found. */
+  readonly onOversized: (sourceProductId: string | undefined) => void;
 }
 
 /**
- * Reads `products/product` (Document 1, XML body shape), by local names in any namespace (`docs/decisions.md#p24`),
- * as it comes in. Raises `NotParsable`, `PF_210` where it is of another shape, and `PF_430` for another version.
+ * Parses a stream of `products/product` (Document 1, XML body shape), by local names in any namespace
+ * (`docs/decisions.md#p24`). Raises `PF_210` for malformed XML and another shape, `PF_430` for another version.
  */
 export class ProductXml {
   private readonly reader: XmlReader;
   private depth = 0;
   private product: Growing = {};
-  /** Characters that the present product has taken, as JSON. */
-  private taken = 0;
-  /** Name of the child of `product` that is open. */
+  /** Characters of the current product so far, as JSON. */
+  private size = 0;
+  /** Name of the open child of `product`. */
   private child = '';
-  /** The category or custom field that is open. */
+  /** The open category or custom field. */
   private part: Growing | undefined;
   private partName = '';
   private text = '';
-  /** Whether there is an element in the text. */
+  /** True if there is an element in the text. */
   private isMixed = false;
 
   constructor(private readonly sink: ProductSink) {
     this.reader = readXml({
       open: (name, attributes) => this.open(name, attributes),
-      text: (piece) => this.take(piece),
+      text: (piece) => this.addText(piece),
       close: () => this.close(),
     });
   }
 
-  write(chunk: Buffer): void {
-    this.reader.write(chunk);
+  /** `origin` completes messages: where lines and columns are counted from. */
+  write(chunk: Buffer, origin = ''): void {
+    parseOrRefuse(() => this.reader.write(chunk), origin);
   }
 
-  end(): void {
-    this.reader.end();
+  end(origin = ''): void {
+    parseOrRefuse(() => this.reader.end(), origin);
   }
 
-  /** Whether a product may stand where it has come to. */
+  /** True where a product may begin. */
   get isBetween(): boolean {
     return this.reader.depth() === 1;
   }
 
-  /** Has lines and columns of what is wrong counted from here. */
+  /** Counts lines and columns of messages from here. */
   countFromHere(): void {
     this.reader.countFromHere();
   }
 
-  /** Namespace prefixes that are declared where it has come to. */
+  /** Namespace prefixes declared here. */
   get prefixes(): readonly string[] {
     return this.reader.prefixes();
   }
 
   private open(name: string, attributes: XmlAttributes): void {
     this.depth += 1;
-    if (this.depth > 2) this.taken += ELEMENT;
+    if (this.depth > 2) this.size += ELEMENT;
     if (this.isOver()) return;
     switch (this.depth) {
       case 1:
         if (name !== 'products')
-          throw fault.noParsableContent(`the root element must be products, not ${name}`);
+          throw fault.noParsableContent(`expected the root element products, not ${name}`);
         requireVersion3(attributes.version);
         return;
       case 2:
         if (name !== 'product')
-          throw fault.noParsableContent(`products must hold product elements, not ${name}`);
-        this.product = { sourceProductId: this.kept(attributes.sourceProductId) };
-        this.taken = 0;
+          throw fault.noParsableContent(`expected product elements in products, not ${name}`);
+        this.product = { sourceProductId: this.counted(attributes.sourceProductId) };
+        this.size = 0;
         return;
       case 3:
         this.openChild(name, attributes);
@@ -106,7 +104,7 @@ export class ProductXml {
 
   private openChild(name: string, { width, height }: XmlAttributes): void {
     this.child = name;
-    this.taken += name.length;
+    this.size += name.length;
     this.openText();
     if (name === 'productImage') this.product.productImage = { width, height };
     else if (name === 'categories' || name === 'fields') this.product[name] ??= [];
@@ -119,9 +117,13 @@ export class ProductXml {
     this.openText();
     if (this.child === 'categories' && name === 'category') {
       const { id, name: own, tdCategoryName } = attributes;
-      this.part = { id: this.kept(id), name: this.kept(own), tdCategoryName: this.kept(tdCategoryName) };
+      this.part = {
+        id: this.counted(id),
+        name: this.counted(own),
+        tdCategoryName: this.counted(tdCategoryName),
+      };
     } else if (this.child === 'fields' && name === 'field') {
-      this.part = { name: this.kept(attributes.name) };
+      this.part = { name: this.counted(attributes.name) };
     }
     if (this.part !== undefined) (this.product[this.child] as Growing[]).push(this.part);
   }
@@ -131,8 +133,8 @@ export class ProductXml {
     this.isMixed = false;
   }
 
-  private take(piece: string): void {
-    if (this.depth === 3 || this.depth === 4) this.text += this.kept(piece) ?? '';
+  private addText(piece: string): void {
+    if (this.depth === 3 || this.depth === 4) this.text += this.counted(piece) ?? '';
   }
 
   private close(): void {
@@ -157,10 +159,10 @@ export class ProductXml {
   }
 
   private closeProduct(): void {
-    if (this.isOver()) this.sink.oversized(this.product.sourceProductId as string | undefined);
-    else this.sink.take(this.product);
+    if (this.isOver()) this.sink.onOversized(this.product.sourceProductId as string | undefined);
+    else this.sink.onProduct(this.product);
     this.product = {};
-    this.taken = 0;
+    this.size = 0;
   }
 
   private value(name: string): string | typeof MIXED {
@@ -168,19 +170,19 @@ export class ProductXml {
     return NUMBERS.has(name) ? this.text.trim() : this.text;
   }
 
-  /** Counts a text of the product; of one that is too large no more is kept. */
-  private kept(text: string | undefined): string | undefined {
+  /** Counts a text of the product; drops it once the product is too large. */
+  private counted(text: string | undefined): string | undefined {
     if (text === undefined) return undefined;
-    this.taken += text.length;
+    this.size += text.length;
     return this.isOver() && this.depth > 2 ? '' : text;
   }
 
   private isOver(): boolean {
-    return this.taken > MAX_PRODUCT;
+    return this.size > MAX_PRODUCT;
   }
 }
 
 function requireVersion3(version: string | undefined): void {
   if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;
-  throw fault.illegalValue(`the attribute version of products must be 3.0, not '${version}'`);
+  throw fault.illegalValue(`the attribute version of products: expected 3.0, not '${version}'`);
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { NO_STREAM } from '../../kernel/event';
+import { NO_STREAM } from '../../../kernel/event';
 import { IdTable } from './id-table';
 
 /** 128 bits of SHA-256 as 32 hexadecimal digits. */
@@ -13,26 +13,26 @@ export function digestOf(content: string | Uint8Array): Digest {
 const WORDS = 4;
 
 /**
- * What a feed has to know of each of its products in order to decide: whether it is listed, the digest of its
- * content, its price, and a digest of the very bytes it was last posted as, by which a product that comes again
- * unchanged is known without reading it. A fold of the feed's stream, current as of `revision`.
+ * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed, the
+ * digest of its content, and its price. Beside it a cache: the digest of the bytes that a product was last posted as,
+ * so that the same bytes need not be parsed again.
  *
- * About 80 bytes a product, outside the JavaScript heap.
+ * About 80 bytes per product, outside the JavaScript heap.
  */
 export class Fingerprints {
   /** Revision of the last event folded. */
   revision = NO_STREAM;
-  /** Id of that event, which tells whether another log has the same one there; empty before the first. */
+  /** Id of that event, empty before the first: another log has a different one at the same revision. */
   lastEvent = '';
-  /** How many platform categories had been removed when the bytes remembered were last checked. */
+  /** How many platform categories had been removed when the posted bytes were last validated. */
   removals = 0;
-  /** How many products are listed now. */
+  /** How many products are listed. */
   listed = 0;
   private contents = new Uint32Array(512 * WORDS);
   private posted = new Uint32Array(512 * WORDS);
   private prices = new Float64Array(512);
   private flags = new Uint8Array(512);
-  /** Product numbers by posted digest; entries of digests that are no longer current are passed over. */
+  /** Hash table of product numbers by posted digest; lookups skip outdated entries. */
   private byPosted = new Int32Array(1024).fill(-1);
   private postedEntries = 0;
 
@@ -40,12 +40,12 @@ export class Fingerprints {
     this.reserve(ids.size);
   }
 
-  /** Products ever seen: their numbers are below it. */
+  /** How many products were ever listed: their numbers are below it. */
   get size(): number {
     return this.ids.size;
   }
 
-  /** Bytes of memory held. */
+  /** Size in bytes. */
   get memory(): number {
     const columns = [this.contents, this.posted, this.prices, this.flags, this.byPosted];
     return columns.reduce((sum, column) => sum + column.byteLength, this.ids.memory);
@@ -56,7 +56,7 @@ export class Fingerprints {
     return this.ids.find(sourceProductId);
   }
 
-  /** Whether there is a product of which it is known as which bytes it was posted. */
+  /** True if the posted bytes of any product are known. */
   get knowsPosted(): boolean {
     return this.postedEntries > 0;
   }
@@ -75,11 +75,12 @@ export class Fingerprints {
     return this.ids.idOf(product);
   }
 
+  /** False for -1. */
   isListed(product: number): boolean {
-    return this.flags[product] === 1;
+    return product >= 0 && this.flags[product] === 1;
   }
 
-  /** The ids of the products that are listed when it comes to them. */
+  /** Ids of the listed products. The state may change meanwhile. */
   *listedIds(): Generator<string> {
     for (let product = 0; product < this.size; product += 1) {
       if (this.isListed(product)) yield this.idOf(product);
@@ -98,7 +99,7 @@ export class Fingerprints {
     return this.prices[product] ?? 0;
   }
 
-  /** Folds a product that was listed or revised; gives its number. */
+  /** Lists or revises a product; returns its number. */
   set(sourceProductId: string, content: Digest, price: number): number {
     const product = this.ids.add(sourceProductId);
     this.reserve(product + 1);
@@ -110,7 +111,7 @@ export class Fingerprints {
     return product;
   }
 
-  /** Folds a price change; gives the product's number, or -1. */
+  /** Returns the product's number, or -1. */
   reprice(sourceProductId: string, price: number): number {
     const product = this.find(sourceProductId);
     if (product < 0) return product;
@@ -119,16 +120,16 @@ export class Fingerprints {
     return product;
   }
 
-  /** Folds a delisting; gives the product's number, or -1. */
+  /** Delists a product; returns its number, or -1. */
   remove(sourceProductId: string): number {
     const product = this.find(sourceProductId);
-    if (product < 0 || !this.isListed(product)) return product;
+    if (!this.isListed(product)) return product;
     this.flags[product] = 0;
     this.listed -= 1;
     return product;
   }
 
-  /** Remembers the bytes a product's present state was posted as. */
+  /** Remembers the bytes that a product's current state was posted as. */
   rememberPosted(product: number, posted: Digest): void {
     if (product < 0 || this.hasPosted(product, posted)) return;
     write(this.posted, product, posted);
@@ -136,10 +137,7 @@ export class Fingerprints {
     else this.enterPosted(product);
   }
 
-  /**
-   * Forgets what bytes products were posted as if categories have been removed since: each product is read and
-   * checked again when it next comes.
-   */
+  /** Forgets all posted bytes if categories were removed since, so that products are validated when posted again. */
   forgetPostedBefore(removals: number): void {
     if (this.removals === removals) return;
     this.removals = removals;
@@ -147,7 +145,7 @@ export class Fingerprints {
     this.indexPosted();
   }
 
-  /** The columns as they are stored; `fromColumns` makes the same of them. */
+  /** The columns to be saved; `fromColumns` restores them. */
   columns(): FingerprintColumns {
     const { size } = this;
     return {

@@ -1,40 +1,38 @@
-import { type Digest } from './fingerprints';
+import { type PostedProduct } from '../../feed';
+import { type Digest } from '../fingerprints/fingerprints';
 
-/** A product that has been checked: its text is its content as JSON. */
-export interface Checked {
-  readonly kind: 'checked';
+/** A product that was parsed and accepted; its text is its content as JSON. */
+export interface ValidProduct extends PostedProduct {
+  readonly kind: 'valid';
   /** Its place in the body, from 1. */
   readonly sequence: number;
-  readonly sourceProductId: string;
-  readonly price: number;
-  readonly content: Digest;
-  /** The digest of its bytes, if it was read by itself. */
+  /** The digest of its bytes, if it was parsed by itself. */
   readonly posted: Digest | undefined;
 }
 
-/** A product known by its very bytes, which are its text: read again only if the feed has changed meanwhile. */
-export interface Known {
-  readonly kind: 'known';
+/** A product with the same bytes as last time, which are its text. It is parsed only if the feed changes meanwhile. */
+export interface RepeatedProduct {
+  readonly kind: 'repeated';
   readonly sequence: number;
   readonly sourceProductId: string;
   readonly posted: Digest;
 }
 
-/** A product held until the whole body has proved well-formed. */
-export interface Held {
-  readonly head: Checked | Known;
-  /** Whoever holds it knows its id by this number. */
+/** A product that waits in the spool until the entire body has proved well-formed. */
+export interface SpooledProduct {
+  readonly head: ValidProduct | RepeatedProduct;
+  /** The number that the load has given to the product's id. */
   readonly number: number;
   readonly textBytes: number;
-  /** A view of what was read: it holds as long as anybody has it. */
+  /** A view of the record, valid as long as it is referenced. */
   readonly text: () => Buffer;
 }
 
-const KNOWN = 0;
-const CHECKED = 1;
-const CHECKED_POSTED = 2;
+const REPEATED = 0;
+const VALID = 1;
+const VALID_WITH_POSTED = 2;
 
-/** Where the parts of a record begin; the id and the text follow. */
+/** Offsets in a record; the id and the text follow. */
 const SEQUENCE = 1;
 const NUMBER = 5;
 const PRICE = 9;
@@ -44,8 +42,8 @@ const POSTED = 25;
 const CONTENT = 57;
 const HEAD = 89;
 
-/** Some products as records, one after the other, in bytes that can be sent to another thread or to a file. */
-export class HeldBlock {
+/** Products as binary records, one after the other, to be sent to another thread or written to a file. */
+export class RecordBlock {
   private block: Buffer = Buffer.allocUnsafeSlow(4 * 1024);
   private used = 0;
 
@@ -53,8 +51,8 @@ export class HeldBlock {
     return this.used;
   }
 
-  put(head: Checked | Known, text: Buffer, number = 0): void {
-    // A UTF-16 unit has three bytes at most.
+  put(head: SpooledProduct['head'], text: Buffer, number = 0): void {
+    // A UTF-16 unit takes three bytes at most.
     this.reserve(HEAD + 3 * head.sourceProductId.length + text.length);
     const { block, used } = this;
     const idStart = used + HEAD;
@@ -65,24 +63,24 @@ export class HeldBlock {
     block.writeUInt32LE(textStart - idStart, used + ID_BYTES);
     block.writeUInt32LE(text.length, used + TEXT_BYTES);
     block.write(head.posted ?? '', used + POSTED);
-    if (head.kind === 'known') {
-      block[used] = KNOWN;
+    if (head.kind === 'repeated') {
+      block[used] = REPEATED;
     } else {
-      block[used] = head.posted === undefined ? CHECKED : CHECKED_POSTED;
+      block[used] = head.posted === undefined ? VALID : VALID_WITH_POSTED;
       block.writeDoubleLE(head.price, used + PRICE);
       block.write(head.content, used + CONTENT);
     }
     this.used = textStart + text.length;
   }
 
-  /** Takes records as another block gave them. */
+  /** Adds the records of another block. */
   add(records: Buffer): void {
     this.reserve(records.length);
     this.block.set(records, this.used);
     this.used += records.length;
   }
 
-  /** A view of the records, which holds until the next is put. */
+  /** A view of the records, valid until the next change. */
   records(): Buffer {
     return this.block.subarray(0, this.used);
   }
@@ -99,7 +97,7 @@ export class HeldBlock {
   }
 }
 
-/** Writes into each of some whole records the number that its id has. */
+/** Writes the number of its id into each of some complete records. */
 export function numberRecords(
   records: Buffer,
   numberOf: (sourceProductId: string, sequence: number) => number,
@@ -112,16 +110,19 @@ export function numberRecords(
   }
 }
 
-/** The whole records at the start of some bytes, and how many bytes they take. */
-export function readRecords(bytes: Buffer): { readonly held: readonly Held[]; readonly used: number } {
-  const held: Held[] = [];
+/** The complete records at the start of some bytes, and how many bytes they take. */
+export function readRecords(bytes: Buffer): {
+  readonly products: readonly SpooledProduct[];
+  readonly used: number;
+} {
+  const products: SpooledProduct[] = [];
   let used = 0;
   while (used + HEAD <= bytes.length) {
     const textStart = used + HEAD + bytes.readUInt32LE(used + ID_BYTES);
     const textBytes = bytes.readUInt32LE(used + TEXT_BYTES);
     const end = textStart + textBytes;
     if (end > bytes.length) break;
-    held.push({
+    products.push({
       head: headAt(bytes, used, textStart),
       number: bytes.readUInt32LE(used + NUMBER),
       textBytes,
@@ -129,16 +130,16 @@ export function readRecords(bytes: Buffer): { readonly held: readonly Held[]; re
     });
     used = end;
   }
-  return { held, used };
+  return { products, used };
 }
 
-function headAt(bytes: Buffer, start: number, textStart: number): Checked | Known {
+function headAt(bytes: Buffer, start: number, textStart: number): SpooledProduct['head'] {
   const sequence = bytes.readUInt32LE(start + SEQUENCE);
   const sourceProductId = bytes.toString('utf8', start + HEAD, textStart);
-  const isPosted = bytes[start] !== CHECKED;
-  const posted = isPosted ? bytes.toString('latin1', start + POSTED, start + CONTENT) : undefined;
-  if (bytes[start] === KNOWN) return { kind: 'known', sequence, sourceProductId, posted: posted ?? '' };
+  const hasPosted = bytes[start] !== VALID;
+  const posted = hasPosted ? bytes.toString('latin1', start + POSTED, start + CONTENT) : undefined;
+  if (bytes[start] === REPEATED) return { kind: 'repeated', sequence, sourceProductId, posted: posted ?? '' };
   const price = bytes.readDoubleLE(start + PRICE);
   const content = bytes.toString('latin1', start + CONTENT, start + HEAD);
-  return { kind: 'checked', sequence, sourceProductId, price, content, posted };
+  return { kind: 'valid', sequence, sourceProductId, price, content, posted };
 }

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EngineUnavailable } from '../../kernel/event-log';
-import { unavailableIfSystem } from '../../kernel/unavailable';
-import { type Held, HeldBlock, readRecords } from './held';
+import { EngineUnavailable } from '../../../kernel/event-log';
+import { unavailableIfSystem } from '../../../kernel/unavailable';
+import { readRecords, RecordBlock, type SpooledProduct } from './spool-records';
 
 const BLOCK = 1024 * 1024;
-/** Bytes read at a time: what is made of them shall have been used before the next collection of garbage. */
+/** Bytes read at a time: few enough for young garbage collection. */
 const PIECE = BLOCK / 2;
 
 /**
- * Records of products held back: in memory while they are few, in a file of `folder` once there is more than a block
- * of them. Written one block behind, so that taking goes on while the disk is busy.
+ * Buffers the products of a body: in memory up to one block, beyond that in a file of `folder`. One block is written
+ * while the next is filled.
  */
 export class Spool {
-  private block = new HeldBlock();
-  private spare: HeldBlock | undefined;
+  private block = new RecordBlock();
+  private spare: RecordBlock | undefined;
   private file: FileHandle | undefined;
   private readonly path: string;
   private writing: Promise<void> = Promise.resolve();
@@ -25,26 +25,26 @@ export class Spool {
     this.path = join(folder, `${randomUUID()}.spool`);
   }
 
-  /** Takes a product; when a promise comes back, wait for it before giving the next. */
-  put(...product: Parameters<HeldBlock['put']>): Promise<void> | undefined {
+  /** Adds a product. Backpressure: if this returns a promise, await it before adding more. */
+  put(...product: Parameters<RecordBlock['put']>): Promise<void> | undefined {
     this.block.put(...product);
-    return this.block.length < BLOCK ? undefined : this.turn();
+    return this.block.length < BLOCK ? undefined : this.writeBlock();
   }
 
-  /** Takes records of products, as `put` does one. */
+  /** Adds records of products, as `put` does. */
   add(records: Buffer): Promise<void> | undefined {
     this.block.add(records);
-    return this.block.length < BLOCK ? undefined : this.turn();
+    return this.block.length < BLOCK ? undefined : this.writeBlock();
   }
 
-  /** Everything added so far, in order, some at a time. */
-  async *read(): AsyncGenerator<readonly Held[]> {
+  /** All products, in order, some at a time. */
+  async *read(): AsyncGenerator<readonly SpooledProduct[]> {
     await this.writing;
     if (this.file !== undefined) yield* this.readFile(this.file);
-    yield readRecords(this.block.records()).held;
+    yield readRecords(this.block.records()).products;
   }
 
-  /** Removes the file. What still comes in is refused: parts of a body that was broken off may be late. */
+  /** Removes the file. Later products are rejected: parts of an aborted body may be late. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.writing.catch(() => undefined);
@@ -53,29 +53,29 @@ export class Spool {
     this.file = undefined;
   }
 
-  /** Sends the full block to the file and goes on with another; waits for the one before. */
-  private turn(): Promise<void> {
+  /** Starts to write the full block, replaces it by an empty one, and waits for the write before. */
+  private writeBlock(): Promise<void> {
     if (this.isClosed) return Promise.reject(new EngineUnavailable('the load was aborted'));
     const full = this.block;
     const before = this.writing;
-    this.block = this.spare ?? new HeldBlock();
+    this.block = this.spare ?? new RecordBlock();
     this.spare = undefined;
     this.writing = before.then(async () => {
       await this.write(full);
       full.clear();
       this.spare = full;
     });
-    // A failure is told by the next `turn` or by `read`.
+    // The next `writeBlock` or `read` raises a failure.
     this.writing.catch(() => undefined);
     return before;
   }
 
-  private async write(block: HeldBlock): Promise<void> {
+  private async write(block: RecordBlock): Promise<void> {
     try {
       if (this.file === undefined) {
         await mkdir(this.folder, { recursive: true });
         this.file = await open(this.path, 'wx+', 0o600);
-        // Nobody else needs its name: where the system allows it, it is gone with the process, however that ends.
+        // Where the system allows it, an unlinked file disappears with the process, however that ends.
         await rm(this.path).catch(() => undefined);
       }
       await this.file.appendFile(block.records());
@@ -84,23 +84,23 @@ export class Spool {
     }
   }
 
-  private async *readFile(file: FileHandle): AsyncGenerator<readonly Held[]> {
+  private async *readFile(file: FileHandle): AsyncGenerator<readonly SpooledProduct[]> {
     let buffer: Buffer = Buffer.allocUnsafe(PIECE);
-    let kept = 0;
+    let rest = 0;
     let position = 0;
     for (;;) {
       const { bytesRead } = await file
-        .read(buffer, kept, buffer.length - kept, position)
+        .read(buffer, rest, buffer.length - rest, position)
         .catch((error: unknown) => {
           throw unavailableIfSystem('the posted products could not be read from disk', error);
         });
       if (bytesRead === 0) return;
       position += bytesRead;
-      const filled = kept + bytesRead;
-      const { held, used } = readRecords(buffer.subarray(0, filled));
-      yield held;
-      kept = filled - used;
-      // Another buffer each time: what was handed out still lies in this one.
+      const filled = rest + bytesRead;
+      const { products, used } = readRecords(buffer.subarray(0, filled));
+      yield products;
+      rest = filled - used;
+      // A new buffer each time: the products are views of this one.
       const next = Buffer.allocUnsafe(used === 0 ? buffer.length * 2 : PIECE);
       buffer.copy(next, 0, used, filled);
       buffer = next;
