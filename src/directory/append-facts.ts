@@ -1,19 +1,23 @@
-import { directoryDecider, type Fact, missingOf } from './decider';
-import { type Directory } from './directory';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
+import { inParallel } from '../kernel/in-parallel';
+import { directoryDecider, type Fact, missingOf } from './decider';
+import { type Directory } from './directory';
 
 export interface Appended {
-  /** How many events it took: none if everything was like this already. */
+  /** Number of events appended: 0 if every fact held already. */
   readonly events: number;
   /** Of the last event; `START` if there was none. */
   readonly position: Position;
 }
 
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 128;
+
 /**
- * Appends those facts that do not hold in `directory`, nor by what others have written meanwhile. Broken off, the same
- * again completes it. `onMade` is told of each fact as soon as it holds by this call.
+ * Appends the facts that do not hold yet, neither in `directory` nor by events that others have appended since. If it is
+ * interrupted, the same call completes it. `onMade` is called with each fact as soon as this call has made it hold.
  */
 export async function appendFacts(
   log: EventLog,
@@ -23,7 +27,7 @@ export async function appendFacts(
 ): Promise<Appended> {
   let events = 0;
   let position = START;
-  await inParallel(byStream(missingOf(facts, directory)), async (stream) => {
+  await inParallel(byStream(missingOf(facts, directory)), AT_ONCE, async (stream) => {
     for (const command of cut(stream)) {
       const [{ category, id }] = command;
       const done = await execute(log, directoryDecider(category), id, command);
@@ -48,7 +52,7 @@ function byStream(facts: readonly Fact[]): readonly Facts[] {
   return [...streams.values()];
 }
 
-/** Cuts what is wanted of a stream into appends that are not too large. */
+/** Splits the facts of a stream into appends within `APPEND_LIMITS`. */
 function* cut([first, ...others]: Facts): Generator<Facts> {
   let command: [Fact, ...Fact[]] = [first];
   let bytes = sizeOf(first);
@@ -65,23 +69,7 @@ function* cut([first, ...others]: Facts): Generator<Facts> {
   yield command;
 }
 
-/** With room for what goes round an event. */
+/** Its bytes in the log, with room for the event's envelope. */
 function sizeOf({ event }: Fact): number {
   return Buffer.byteLength(JSON.stringify(event.data)) + 256;
-}
-
-/** Enough for appends to share their commits. */
-const WORKERS = 128;
-
-/** Works on many at a time; when one fails no other is begun, and those begun have ended. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  // Leaving a loop early closes a generator for all who share it.
-  const queue = (function* () {
-    yield* items;
-  })();
-  const worker = async (): Promise<void> => {
-    for (const item of queue) await work(item);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: WORKERS }, worker));
-  for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
