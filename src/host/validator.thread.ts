@@ -1,10 +1,9 @@
-import { type MessagePort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../kernel/calls';
-import { validate, type Validated, type Slice } from '../products/load/validate';
+import { type Slice, validate, type Validated } from '../products/load/validate';
+import { serveThread } from './thread';
 
-/** What a thread does that reads products for the loader. */
+/** A thread that reads and validates products for the loader. */
 export interface Validator {
   validate(slice: Slice): Validated;
 }
 
-serveCalls(workerData as MessagePort, { validate: (slice) => validate(slice) } satisfies Validator);
+serveThread(() => ({ calls: { validate } satisfies Validator, close: async () => undefined }));
