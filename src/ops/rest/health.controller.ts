@@ -1,15 +1,15 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 
-/** How the engines and what is made of them are. */
+/** State of the engines and the read models. */
 interface Health {
-  /** What has to be well before requests are worth while: by name, why it is not yet; empty when all is. */
+  /** Components that are not ready, with the reason; empty when the server is ready. */
   readonly waiting: Readonly<Record<string, string>>;
-  /** Documents that an event could not be folded into; absent where the read store does not answer. */
+  /** Number of parked documents; absent while the read store is unavailable. */
   readonly parked?: number;
-  /** Seconds for which the read models have been behind the log; absent where one of the engines does not answer. */
+  /** Seconds for which the read models have been behind the log; absent while an engine is unavailable. */
   readonly behind?: number;
-  /** Why the projector of this process does not get on; absent where it does, or where there is none. */
+  /** Why the projector of this process makes no progress; absent while it does, or if this process has none. */
   readonly projector?: string;
 }
 
@@ -17,15 +17,15 @@ export type Readiness = () => Promise<Health>;
 
 export const READINESS = Symbol('Readiness');
 
-/** What has gone wrong in this process since it started. */
+/** Failures in this process since it started. */
 export interface Failures {
-  /** Requests that have met a bug (`docs/decisions.md#a12`). */
+  /** Requests that failed because of a bug (`docs/decisions.md#a12`). */
   readonly unexpectedFailures: number;
 }
 
 export const FAILURES = Symbol('Failures');
 
-/** For those who start, watch and stop processes; needs no token. */
+/** Health checks for operators and orchestrators; no token needed. */
 @Controller('/health')
 export class HealthController {
   constructor(
