@@ -7,14 +7,14 @@ import {
   type Page,
   type Paged,
   type QueryOptions,
-  type Standing,
+  type Cursor,
 } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { BODY_LIMIT, type FoundGroups, inParts } from '../src/kernel/found-in-parts';
+import { BODY_LIMIT, type FoundGroups, groupBatches } from '../src/kernel/group-batches';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
@@ -67,7 +67,7 @@ export function searchWindow(page = 1, pageSize = 100, limit = Infinity): Search
 }
 
 /** The page that begins after a result, or at the first one (`docs/decisions.md#p28`). */
-export function windowAfter(after: Standing | null, pageSize = 100): SearchWindow {
+export function windowAfter(after: Cursor | null, pageSize = 100): SearchWindow {
   return { offset: 0, size: Math.min(pageSize, SEARCH_CAP), after };
 }
 
@@ -136,7 +136,7 @@ function offersIn(
   query: QueryOptions,
 ): AsyncIterable<readonly (readonly Offer[])[]> {
   async function* offers(): AsyncGenerator<readonly (readonly Offer[])[]> {
-    for await (const groups of inParts(store, TARGET, found, query))
+    for await (const groups of groupBatches(store, TARGET, found, query))
       yield await mapInSlices(groups, (group) => group.map(toOffer), query.signal);
   }
   return { [Symbol.asyncIterator]: offers };

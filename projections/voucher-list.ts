@@ -3,7 +3,7 @@ import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
 import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { wordsOf } from '../src/wire/words';
-import { BODY_LIMIT, type FoundGroups, inParts } from '../src/kernel/found-in-parts';
+import { BODY_LIMIT, type FoundGroups, groupBatches } from '../src/kernel/group-batches';
 import { type VoucherField, vouchers } from './vouchers';
 
 /** A listing, its keys checked and made of what the caller may see. Bounds are inclusive, times in epoch ms. */
@@ -68,7 +68,7 @@ async function* vouchersIn(
   found: FoundGroups,
   query: QueryOptions,
 ): AsyncGenerator<readonly ListedVoucher[]> {
-  for await (const groups of inParts(store, TARGET, found, query))
+  for await (const groups of groupBatches(store, TARGET, found, query))
     yield await mapInSlices(groups.flat(), toVoucher, query.signal);
 }
 

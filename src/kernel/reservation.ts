@@ -1,10 +1,10 @@
 import { type Decider } from './decider';
 
 /**
- * A stream per key that only one may have: nobody, or the owner named by the last reservation.
+ * Reserves unique keys: one stream per key, whose last event names the owner or releases the key.
  *
- * The names and shapes of these events are the storage format: add, never rename. `owner` is the integer id of what the
- * key belongs to, `at` an ISO 8601 instant.
+ * The names and shapes of these events are the storage format: add, never rename. `owner` is the integer id of the
+ * record that owns the key, `at` an ISO 8601 instant.
  */
 export type ReservationEvent =
   | { readonly type: 'KeyReserved'; readonly data: { readonly owner: number; readonly at: string } }
@@ -17,11 +17,11 @@ export interface ReservationCommand {
 }
 
 /**
- * Decides who has a key; the state is the owner. To reserve what another has, and to release what one has not, does
- * nothing: the state afterwards tells.
+ * Decides who owns a key; the state is the owner. Reserving a key that another owner has, or releasing one that belongs to
+ * another, does nothing: check the owner in the state afterwards.
  *
- * A reservation names its owner before there is one. Whoever finds that the owner has not appeared may make it, under
- * the id that is reserved: nobody waits for a writer that was killed, and one that was only slow finds its work done
+ * A key is reserved before its owner is written. Any process that finds the owner missing may write it, under the
+ * reserved id. So nobody waits for a writer that was killed, and a slow one finds its work done
  * (`docs/adr/0011-reservations-are-finished-by-anybody.md`).
  */
 export function reservations(
@@ -30,12 +30,12 @@ export function reservations(
   return {
     category,
     initial: undefined,
-    decide({ do: what, owner, at }, holder) {
-      switch (what) {
+    decide({ do: action, owner, at }, current) {
+      switch (action) {
         case 'reserve':
-          return holder === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
+          return current === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
         case 'release':
-          return holder === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
+          return current === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
       }
     },
     evolve(_, event) {

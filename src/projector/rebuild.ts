@@ -7,7 +7,7 @@ import { compareWithLive, type Comparison } from './compare';
 import { buildGenerations, catchUp, type OnBatch } from './build-generations';
 import { type GenerationProjector } from './generation-projector';
 import { dropGenerations, liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease, REBUILD_LEASE } from '../kernel/held-lease';
+import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
 import { ProgressMeter, type Progress } from './progress-meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
@@ -67,15 +67,15 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const now = options.now ?? Date.now;
-  const lease = new HeldLease(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
+  const lease = new LeaseHolder(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
   await acquireLease(lease, options.signal);
   try {
     await prepareParked(store);
     const rebuilding = new Rebuild(log, store, projections, options, lease, now);
-    return await lease.during(() => rebuilding.run());
+    return await lease.renewDuring(() => rebuilding.run());
   } catch (error) {
     // Another rebuild has taken the lease and dropped this one's generations.
-    if (!(error instanceof NoGeneration) || (await lease.hold())) throw error;
+    if (!(error instanceof NoGeneration) || (await lease.acquire())) throw error;
     throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
   } finally {
     await lease.release();
@@ -83,9 +83,9 @@ export async function rebuild(
 }
 
 /** Waits long enough for the lease of a killed rebuild to expire. */
-async function acquireLease(lease: HeldLease, signal: AbortSignal | undefined): Promise<void> {
+async function acquireLease(lease: LeaseHolder, signal: AbortSignal | undefined): Promise<void> {
   const deadline = performance.now() + REBUILD_LEASE.ms + POLL_MS;
-  while (!(await lease.hold())) {
+  while (!(await lease.acquire())) {
     if (performance.now() > deadline)
       throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
     await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
@@ -102,7 +102,7 @@ class Rebuild {
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly options: RebuildOptions,
-    private readonly lease: HeldLease,
+    private readonly lease: LeaseHolder,
     now: () => number,
   ) {
     this.meter = new ProgressMeter(now);
@@ -199,7 +199,7 @@ class Rebuild {
 
   private async checkLease(): Promise<void> {
     this.options.signal?.throwIfAborted();
-    if (!(await this.lease.hold())) throw new RebuildUnderWay(TAKEN_OVER);
+    if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
   private enter(phase: RebuildProgress['phase']): void {

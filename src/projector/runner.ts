@@ -4,10 +4,10 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { lastEventUpTo } from '../kernel/last-event';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
-import { reasonOf } from '../kernel/reason';
+import { reasonOf } from '../kernel/unavailable';
 import { GenerationProjector } from './generation-projector';
 import { liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease, PROJECTOR_LEASE } from '../kernel/held-lease';
+import { LeaseHolder, PROJECTOR_LEASE } from '../kernel/lease-holder';
 import { ProjectionGroup } from './projection-group';
 import { ProgressMeter } from './progress-meter';
 import { claimStore, isClaimLive, recordApplied } from './origin';
@@ -64,7 +64,7 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 export class Runner {
   private readonly stopping = new AbortController();
   private readonly now: () => number;
-  private readonly lease: HeldLease;
+  private readonly lease: LeaseHolder;
   private readonly meter: ProgressMeter;
   private readonly sweeper: Sweeper;
   private running: Promise<void> | undefined;
@@ -86,7 +86,7 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.lease = new HeldLease(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
+    this.lease = new LeaseHolder(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
     this.meter = new ProgressMeter(this.now);
     this.sweeper = new Sweeper(store, projections, options.owner, this.now);
   }
@@ -134,7 +134,7 @@ export class Runner {
     const backoff = new Backoff(BACKOFF_MS);
     while (!signal.aborted) {
       try {
-        if (await this.lease.hold()) await this.lease.during(() => this.lead(onOpen));
+        if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(onOpen));
         else await this.standBy(onOpen);
         backoff.reset();
       } catch (error) {
@@ -218,7 +218,7 @@ export class Runner {
     for (;;) {
       await this.sweeper.sweep().catch((error: unknown) => this.options.report?.(error));
       await pause(WATCH_MS, undefined, { signal });
-      if (!(await this.lease.hold())) return;
+      if (!(await this.lease.acquire())) return;
       this.claim ??= await claimStore(this.log, this.store, this.projections);
       if (this.claim !== undefined && !(await isClaimLive(this.store, this.claim))) return;
       await this.recordApplied(RECORD_MS);

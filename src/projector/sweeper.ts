@@ -1,4 +1,4 @@
-import { HeldLease, REBUILD_LEASE } from '../kernel/held-lease';
+import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
 import { type Generation, type ReadStore } from '../kernel/read-store';
 import { dropGenerations, nameOf } from './generations';
 import { type Projection } from './projection';
@@ -46,11 +46,11 @@ export class Sweeper {
   /** Drops the named generations that are still unfinished, unless someone has taken the lease. */
   private async drop(names: ReadonlySet<string>): Promise<void> {
     const owner = `${this.owner} sweeping`;
-    const lease = new HeldLease(this.store, REBUILD_LEASE.name, owner, REBUILD_LEASE.ms, this.now);
-    if (!(await lease.hold())) return;
+    const lease = new LeaseHolder(this.store, REBUILD_LEASE.name, owner, REBUILD_LEASE.ms, this.now);
+    if (!(await lease.acquire())) return;
     try {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));
-      await lease.during(() => dropGenerations(this.store, abandoned));
+      await lease.renewDuring(() => dropGenerations(this.store, abandoned));
     } finally {
       await lease.release();
     }

@@ -4,7 +4,7 @@ import { NO_STREAM, type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../kernel/reservation';
 import { Sequence } from '../kernel/sequence';
-import { Turns } from '../kernel/turns';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { voucherFaults as fault } from './faults';
 import { type VoucherContent, voucherDecider } from './voucher';
 
@@ -34,7 +34,7 @@ const UNWRITTEN = { state: voucherDecider.initial, revision: NO_STREAM };
 export class Vouchers {
   private readonly ids: Sequence;
   /** Races in this process would only be conflicts. */
-  private readonly turns = new Turns<string>();
+  private readonly mutex = new KeyedMutex<string>();
 
   constructor(private readonly log: EventLog) {
     this.ids = new Sequence(log, 'voucher');
@@ -45,7 +45,7 @@ export class Vouchers {
     const { programId, sourceId } = post;
     if (sourceId === undefined) return this.publish(post, at);
     const key = keyOf(programId, sourceId);
-    return this.turns.take(key, () => this.postTo(key, sourceId, post, at));
+    return this.mutex.runExclusive(key, () => this.postTo(key, sourceId, post, at));
   }
 
   /** Withdraws a voucher of a program that the caller owns; raises 101 where there is no such voucher. */

@@ -5,7 +5,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { importNetwork } from '../../src/ops/import-network';
 import { smallNetwork } from '../support/small-network';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
@@ -100,7 +100,7 @@ describe('A directory that follows the log', () => {
 
 /** A log whose subscriptions fail after their first batch, once for each error. */
 function failing(log: EventLog, errors: Error[]): EventLog {
-  return logBut(log, {
+  return overrideLog(log, {
     async *subscribe(options) {
       for await (const batch of log.subscribe({ ...options, batchSize: 5 })) {
         yield batch;

@@ -80,7 +80,7 @@ describe('A server with --esdb-port', () => {
   });
 });
 
-/** Where a server says that its log can be read. */
-function urlOf({ said }: Server): string {
-  return /^the log can be read at (esdb:\S+)$/m.exec(said.join('\n'))?.[1] ?? '';
+/** The URL at which the server serves its log. */
+function urlOf({ stdoutLines }: Server): string {
+  return /^the log can be read at (esdb:\S+)$/m.exec(stdoutLines.join('\n'))?.[1] ?? '';
 }

@@ -23,7 +23,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
   }
 
   it('says where it listens and serves what is in the data folder', async () => {
-    expect(server.said).toEqual([`listening on ${server.url}`]);
+    expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 

@@ -43,12 +43,8 @@ describe('affilog', () => {
     ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'expected esdb://['],
     ['EVENT_LOG', 'esdb://affilog:secret@host?colour=red', 'colour is not an option of esdb:// URLs'],
     ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'expected esdb://['],
-    [
-      'READ_STORE',
-      'https://affilog:secret@host/UPPER',
-      '"UPPER" in the URL cannot begin the names of indices',
-    ],
-    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is not one of http:// or https://'],
+    ['READ_STORE', 'https://affilog:secret@host/UPPER', '"UPPER" in the URL is not a valid index prefix'],
+    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is malformed; expected http://'],
   ])('refuses an unusable URL as %s, %s, with one line, exit code 2', async (setting, url, why) => {
     const { code, out, err } = await run(['parked', 'list', ...dataDirFlag()], { [setting]: url });
     expect([code, out]).toEqual([2, '']);

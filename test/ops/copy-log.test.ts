@@ -3,7 +3,7 @@ import { LogsDiffer, copyLog } from '../../src/ops/copy-log';
 import { type EventLog } from '../../src/kernel/event-log';
 import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
 import { newEvent, newEvents } from '../contracts/event-log/events';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 /** Two logs; the first one is filled. */
 async function withLogs(
@@ -31,7 +31,7 @@ const withoutPosition = async (log: EventLog): Promise<readonly object[]> =>
 /** The log, with appends that fail after the first `last`. */
 function failingAfter(log: EventLog, last: number): EventLog {
   let appends = 0;
-  return logBut(log, {
+  return overrideLog(log, {
     append: async (...args: Parameters<EventLog['append']>) => {
       if ((appends += 1) > last) throw new Error('killed');
       return await log.append(...args);
@@ -82,7 +82,7 @@ describe('A copy of a log', () => {
 
   it('is reported as different when the target returns other events than were appended', () =>
     withLogs(async (from, to) => {
-      const changing = logBut(to, {
+      const changing = overrideLog(to, {
         append: (stream: string, expected: number, events: readonly NewEvent[]) =>
           to.append(stream, expected, [...events.slice(1), newEvent()].slice(-events.length)),
       });

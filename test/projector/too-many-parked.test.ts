@@ -10,7 +10,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
-import { logBut } from '../support/temporary-log';
+import { overrideLog } from '../support/temporary-log';
 import { FEED_ID, listed, mapped } from './sample-events';
 import { World } from './world';
 
@@ -134,7 +134,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
     /** Where passes have begun. */
     let begun: Position[];
     const counting = (): EventLog =>
-      logBut(world.log, {
+      overrideLog(world.log, {
         async *subscribe(options) {
           begun.push(options.after);
           for await (const batch of world.log.subscribe({ ...options, batchSize: 10 })) {

@@ -1,6 +1,6 @@
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { Vouchers } from '../../src/vouchers/vouchers';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 import { AT, checked } from './posted';
 
 /** How many events of each type the log has, those of ids left out. */
@@ -14,7 +14,7 @@ async function written(log: EventLog): Promise<Readonly<Record<string, number>>>
 /** A log in which a process is killed: of its appends only the first ones are made. */
 function killedAfter(log: EventLog, appends: number): EventLog {
   let made = 0;
-  return logBut(log, {
+  return overrideLog(log, {
     append: (stream, expected, events) =>
       (made += 1) > appends
         ? Promise.reject(new EngineUnavailable('killed'))
@@ -61,7 +61,7 @@ describe('Vouchers of one sourceId (decisions V2, V15)', () => {
       const held = new Promise<void>((resolve) => (go = resolve));
       let reached = (): void => undefined;
       const reserved = new Promise<void>((resolve) => (reached = resolve));
-      const slow = logBut(log, {
+      const slow = overrideLog(log, {
         append: async (stream, expected, events) => {
           if (stream.startsWith('voucher-')) {
             reached();
