@@ -66,8 +66,8 @@ const offers: readonly Offer[] = fc
 let world: World;
 beforeAll(async () => {
   world = await World.open();
-  await world.happen(defined('1', 'Lamps'), defined('2', 'Desks'));
-  await world.happen(
+  await world.emit(defined('1', 'Lamps'), defined('2', 'Desks'));
+  await world.emit(
     ...offers.map(({ feedId, spId, price, at, product }) => ({
       feedId,
       event: listed(spId, price, product, at) satisfies FeedEvent,
