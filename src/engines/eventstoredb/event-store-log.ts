@@ -10,7 +10,7 @@ import {
   RevisionConflict,
   type SubscribeOptions,
 } from '../../kernel/event-log';
-import { checkAppend } from '../acceptable';
+import { checkAppend } from '../check-append';
 import { type Appender } from './appender';
 import { Gathered } from './batches';
 import { Past, type Selection } from './past';
