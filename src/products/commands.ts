@@ -9,7 +9,7 @@ import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { type Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { FeedRefusals } from './refusals';
-import { Turns } from '../kernel/turns';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
@@ -112,7 +112,7 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
 @CommandHandler(CountDownload)
 export class CountDownloadHandler implements ICommandHandler<CountDownload> {
   /** Many requests of this process for one feed would only conflict with each other. */
-  private readonly turns = new Turns<string>();
+  private readonly mutex = new KeyedMutex<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -121,7 +121,7 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
-    await this.turns.take(id, async () => {
+    await this.mutex.runExclusive(id, async () => {
       const head = await this.log.head();
       return await execute(this.log, quota, id, { ...download, at: this.now().toISOString(), head });
     });

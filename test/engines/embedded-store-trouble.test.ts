@@ -137,7 +137,7 @@ test('files that crashes have left are removed when the store is opened, those o
 async function writtenUntilKilled(lines: number): Promise<number> {
   const child = spawn(
     process.execPath,
-    [join(__dirname, '../support/writing.cjs'), DIST, directory, OFFERS.name],
+    [join(__dirname, '../support/write-forever.cjs'), DIST, directory, OFFERS.name],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -11,7 +11,7 @@ import { FeedWriter, type WriteItem } from '../../src/products/load/append/feed-
 import { digestOf, Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 /** Counted as if it were large: so many products make a batch. */
 const TEXT_BYTES = 180_000;
@@ -71,7 +71,7 @@ async function wait(turns: number): Promise<void> {
 
 /** The log, read event by event at this pace. */
 function slow(log: EventLog, turns: number): EventLog {
-  return logBut(log, {
+  return overrideLog(log, {
     async *readStream(stream, options = {}) {
       for await (const events of log.readStream(stream, { ...options, batchSize: 1 })) {
         await wait(turns);
@@ -183,7 +183,7 @@ describe('a load that others are always faster than (decisions X92)', () => {
     const { log } = await openLog(file, false);
     const stream = streamOf(FEED, 1);
     let others = 0;
-    const overtaken = logBut(log, {
+    const overtaken = overrideLog(log, {
       async append(to, expected, events) {
         await log.append(to, others - 1, [
           toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: `other-${others}` } }),

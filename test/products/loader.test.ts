@@ -7,7 +7,7 @@ import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
 import { Loader } from '../../src/products/load/loader';
-import { logBut } from '../support/temporary-log';
+import { overrideLog } from '../support/temporary-log';
 
 let log: EventLog;
 let folder: string;
@@ -109,7 +109,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     let turns = 0;
     await loader.close();
     loader = makeLoader(
-      logBut(log, {
+      overrideLog(log, {
         async append(stream, expected, events) {
           for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
           return await log.append(stream, expected, events);

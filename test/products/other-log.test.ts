@@ -11,7 +11,7 @@ import { loadFingerprints, saveFingerprints } from '../../src/products/load/fing
 import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 import { FeedWriter } from '../../src/products/load/append/feed-writer';
 import { logFolder } from '../support/log-folder';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 const STREAM = streamOf(FEED, 7);
 
@@ -84,7 +84,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
       fc.asyncProperty(forks, (fork) =>
         withFork(fork, async ({ before, after, folder }) => {
           let current = before;
-          const log = logBut(before, { readStream: (...args) => current.readStream(...args) });
+          const log = overrideLog(before, { readStream: (...args) => current.readStream(...args) });
           const feeds = new FingerprintCache(log, folder);
           await feeds.warm(7);
           current = after;
@@ -150,7 +150,7 @@ test('a stream in which a revision is missing is reported as damaged, and nothin
         ] as const
       ).map(eventOf),
     );
-    const gappy = logBut(log, {
+    const gappy = overrideLog(log, {
       async *readStream(stream, options) {
         for await (const events of log.readStream(stream, options))
           yield events.filter(({ revision }) => revision !== 1);

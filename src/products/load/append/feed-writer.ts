@@ -1,5 +1,5 @@
 import { Backoff } from '../../../kernel/backoff';
-import { appendSurely, toNewEvent } from '../../../kernel/decider';
+import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
 import {
@@ -171,7 +171,7 @@ export class FeedWriter {
     const events = [...batch.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
     let { revision, lastEvent } = end;
     if (events.length > 0) {
-      const appended = await appendSurely(this.log, this.stream, revision, events);
+      const appended = await appendIdempotently(this.log, this.stream, revision, events);
       this.position = appended.position;
       revision = appended.revision;
       lastEvent = events.at(-1)?.id ?? lastEvent;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { streamOf } from '../../../kernel/event';
 import { type EventLog } from '../../../kernel/event-log';
-import { Turns } from '../../../kernel/turns';
+import { KeyedMutex } from '../../../kernel/keyed-mutex';
 import { FEED } from '../../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
@@ -31,7 +31,7 @@ interface Entry {
  * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream.
  */
 export class FingerprintCache {
-  private readonly locks = new Turns<number>();
+  private readonly locks = new KeyedMutex<number>();
   /** Least recently used first. */
   private readonly entries = new Map<number, Entry>();
   private readonly closing = new AbortController();
@@ -47,7 +47,7 @@ export class FingerprintCache {
 
   /** Runs with exclusive access to a feed's fingerprints. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
-    return this.locks.take(feedId, () =>
+    return this.locks.runExclusive(feedId, () =>
       this.feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run)),
     );
   }
@@ -60,7 +60,7 @@ export class FingerprintCache {
   /** Brings a feed's fingerprints into memory. */
   async warm(feedId: number): Promise<void> {
     if (this.entries.has(feedId)) return;
-    await this.locks.take(feedId, () => this.useCurrent(feedId, async () => undefined));
+    await this.locks.runExclusive(feedId, () => this.useCurrent(feedId, async () => undefined));
   }
 
   /** Saves files that are far behind, and stops waiting for other processes. */
@@ -114,7 +114,7 @@ export class FingerprintCache {
     let bytes = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
     for (const [feedId, { prints }] of this.entries) {
       if (bytes <= this.memory) return;
-      if (feedId === inUse || this.locks.isTaken(feedId)) continue;
+      if (feedId === inUse || this.locks.isLocked(feedId)) continue;
       bytes -= prints.memory;
       this.entries.delete(feedId);
     }
