@@ -1,4 +1,4 @@
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { type PostedProduct } from '../../src/demo/generate';
 
 /** An offer as it was posted; its id is the service's to say. */
 export interface KnownOffer {

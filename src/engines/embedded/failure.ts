@@ -42,6 +42,7 @@ const SYSTEM: Readonly<Record<number, string>> = {
   [constants.errno.EPERM]: 'access to its files is denied',
   [constants.errno.ENOSPC]: 'the disk is full',
   [constants.errno.EDQUOT]: 'the disk is full',
+  [constants.errno.EFBIG]: 'its file may not grow',
   [constants.errno.EROFS]: 'it is read-only',
 };
 
