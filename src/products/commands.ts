@@ -1,6 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
 import { CLOCK, type Clock } from '../http/clock';
+import { SHOWN, type Shown } from '../http/shown';
 import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
@@ -8,27 +11,40 @@ import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { type Loaded, type Loader, type LoadRequest } from './load/loader';
+import { productFaults as fault } from './faults';
+import { ownFeed } from './queries';
 import { FeedRefusals } from './refusals';
 import { Turns } from '../kernel/turns';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
- * Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). That it was refused as a
- * whole is recorded too (`docs/decisions.md#p30`).
+ * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that is
+ * refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
+ *
+ * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
+ * while it is being received.
  */
 export class LoadProducts extends Command<Loaded> {
   constructor(
-    readonly request: Omit<LoadRequest, 'format'>,
+    readonly feedId: number,
+    readonly caller: Caller,
+    readonly mode: LoadRequest['mode'],
     readonly body: Pick<PostedBody, 'format' | 'chunks'>,
   ) {
     super();
   }
 }
 
-/** Deletes products of a feed (Document 1, Delete products). */
-export class DeleteProducts extends Command<{ readonly position: Position; readonly changes: number }> {
+interface Deleted {
+  readonly position: Position;
+  readonly changes: number;
+}
+
+/** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
+export class DeleteProducts extends Command<Deleted> {
   constructor(
     readonly feedId: number,
+    readonly caller: Caller,
     readonly which: readonly string[] | 'all',
   ) {
     super();
@@ -46,7 +62,7 @@ export class CountDownload extends Command<void> {
 export type ProductLoader = Remote<Loader>;
 export const PRODUCT_LOADER = Symbol('ProductLoader');
 
-/** Chunks that may be under way to the loader before its pace is waited for. */
+/** Chunks sent ahead of the loader's acknowledgement. */
 const AHEAD = 16;
 
 @CommandHandler(LoadProducts)
@@ -54,23 +70,28 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   constructor(
     @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
+    private readonly follower: FollowedDirectory,
+    @Inject(SHOWN) private readonly shown: Shown,
   ) {}
 
-  async execute({ request, body }: LoadProducts): Promise<Loaded> {
-    const record = this.refusals.begin(request.feedId, request.mode);
-    try {
-      return await this.load({ ...request, format: body.format() }, body.chunks());
-    } catch (error) {
-      // It is answered whether or not it can be recorded.
+  async execute({ feedId, caller, mode, body }: LoadProducts): Promise<Loaded> {
+    const { directory, position: directoryPosition } = this.follower;
+    ownFeed(directory, caller, feedId);
+    const record = this.refusals.begin(feedId, mode);
+    const received = this.receive({ feedId, mode, directoryPosition }, body);
+    const loaded = await received.catch(async (error: unknown) => {
+      // The caller gets the refusal whether or not it can be recorded.
       if (isRefusal(error)) await record(error).catch(ignoreUnavailable);
       throw error;
-    }
+    });
+    await this.shown(loaded);
+    return loaded;
   }
 
-  private async load(request: LoadRequest, body: AsyncIterable<Uint8Array>): Promise<Loaded> {
-    const id = await this.loader.open(request);
+  private async receive(request: Omit<LoadRequest, 'format'>, body: LoadProducts['body']): Promise<Loaded> {
+    const id = await this.loader.open({ ...request, format: body.format() });
     try {
-      await this.send(id, body);
+      await this.send(id, body.chunks());
     } catch (error) {
       await this.loader.abort(id);
       throw error;
@@ -83,7 +104,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     for await (const chunk of body) {
       if (underWay.length === AHEAD) await underWay.shift();
       const written = this.loader.write(id, chunk);
-      // A failure is told when its turn to be waited for comes.
+      // A failure is raised where this is awaited.
       written.catch(() => undefined);
       underWay.push(written);
     }
@@ -102,10 +123,19 @@ function ignoreUnavailable(error: unknown): void {
 
 @CommandHandler(DeleteProducts)
 export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
-  constructor(@Inject(PRODUCT_LOADER) private readonly loader: ProductLoader) {}
+  constructor(
+    @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
+    private readonly follower: FollowedDirectory,
+    @Inject(SHOWN) private readonly shown: Shown,
+  ) {}
 
-  async execute({ feedId, which }: DeleteProducts): Promise<{ position: Position; changes: number }> {
-    return this.loader.remove(feedId, which);
+  async execute({ feedId, caller, which }: DeleteProducts): Promise<Deleted> {
+    ownFeed(this.follower.directory, caller, feedId);
+    if (which.length === 0)
+      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
+    const deleted = await this.loader.remove(feedId, which);
+    await this.shown(deleted);
+    return deleted;
   }
 }
 

@@ -1,6 +1,5 @@
 import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { FollowedDirectory } from '../directory/follower';
 import { type Caller as CallerOfToken } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
@@ -14,10 +13,9 @@ import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type Loaded } from './load/loader';
 import { productOperations as told } from './operations';
-import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
-import { SHOWN, type Shown } from '../http/shown';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -25,9 +23,7 @@ export class ProductsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
-    private readonly follower: FollowedDirectory,
     @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
-    @Inject(SHOWN) private readonly shown: Shown,
   ) {}
 
   @Get()
@@ -61,11 +57,7 @@ export class ProductsController {
     @RequestKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
     @Posted() body: PostedBody,
   ): Promise<Answer> {
-    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
-    const loaded = await this.commands.execute(
-      new LoadProducts({ feedId, mode: mode ?? 'update', directoryPosition: this.follower.position }, body),
-    );
-    await this.shown(loaded);
+    const loaded = await this.commands.execute(new LoadProducts(fid, caller, mode ?? 'update', body));
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 
@@ -76,14 +68,8 @@ export class ProductsController {
     @Caller() caller: CallerOfToken,
     @RequestKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
   ): Promise<Answer> {
-    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
-    if (deleteAll !== true && spId.length === 0) {
-      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
-    }
-    const deleted = await this.commands.execute(
-      new DeleteProducts(feedId, deleteAll === true ? 'all' : spId),
-    );
-    await this.shown(deleted);
+    const which = deleteAll === true ? 'all' : spId;
+    const deleted = await this.commands.execute(new DeleteProducts(fid, caller, which));
     return Answer.errors([], { position: deleted.position });
   }
 }

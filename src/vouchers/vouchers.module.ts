@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { type Service } from '../http/service';
 import { EventLog } from '../kernel/event-log';
 import { httpFaults, openApiFaults } from '../wire/open-api';
-import { PostVoucherHandler, WithdrawVoucherHandler } from './commands';
+import { PostVoucherHandler, PostVouchersHandler, VisibleWrites, WithdrawVoucherHandler } from './commands';
 import { voucherDescription } from './description';
 import { voucherFaults as fault } from './faults';
 import { keyFaults } from './list-keys';
@@ -38,7 +38,9 @@ export class VouchersModule {
       controllers: [VouchersController],
       providers: [
         PostVoucherHandler,
+        PostVouchersHandler,
         WithdrawVoucherHandler,
+        VisibleWrites,
         VoucherQueries,
         { provide: Vouchers, useFactory: (log: EventLog) => new Vouchers(log), inject: [EventLog] },
         { provide: VOUCHER_SETTINGS, useValue: settings },
