@@ -1,13 +1,13 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/kernel/search-in-parts';
 import {
+  type Cursor,
   type Filter,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Page,
   type QueryOptions,
-  type Standing,
 } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
@@ -66,7 +66,7 @@ export function searchWindow(page = 1, pageSize = 100, limit = Infinity): Search
 }
 
 /** The page that begins after a result, or at the first one (`docs/decisions.md#p28`). */
-export function windowAfter(after: Standing | null, pageSize = 100): SearchWindow {
+export function windowAfter(after: Cursor | null, pageSize = 100): SearchWindow {
   return { offset: 0, size: Math.min(pageSize, SEARCH_CAP), after };
 }
 

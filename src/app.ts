@@ -17,7 +17,7 @@ import { type Service } from './http/service';
 import { SHOWN, type Shown } from './http/shown';
 import { type Position } from './kernel/event';
 import { EngineUnavailable, EventLog } from './kernel/event-log';
-import { answerInTime } from './kernel/in-time';
+import { withEngineTimeout } from './kernel/unavailable';
 import { ReadStore } from './kernel/read-store';
 import {
   FAILURES,
@@ -113,7 +113,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, store, log, now = () => new Date() } = parts;
   const wait = new PositionWait(store, PROJECTIONS);
   const waitFor = (position: Position, milliseconds: number, look = LOOK_MS): Promise<boolean> =>
-    answerInTime('the read store', wait.until(position, milliseconds), milliseconds + look);
+    withEngineTimeout('the read store', wait.until(position, milliseconds), milliseconds + look);
   const shown: Shown = async ({ changes, position }) => {
     // Without a change there is nothing to wait for.
     if (changes === 0 || changes > SMALL.changes) return;

@@ -13,31 +13,31 @@ import { PostVoucher, PostVoucherHandler, VisibleWrites } from '../vouchers/comm
 import { Vouchers } from '../vouchers/vouchers';
 import { type DemoLines, runDemo } from './run';
 
-/** It is incomplete, and its tokens were never shown: nobody can use it. */
+/** The demo is incomplete and its tokens were never printed, so it is useless. */
 class IncompleteDemo extends Error {
   override readonly name = 'IncompleteDemo';
 }
 
 /**
- * Fills an empty log with the demonstration and returns the lines to show; none if the log was not empty. Raises
- * `IncompleteDemo` if an earlier start was interrupted while it created the demonstration.
+ * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. Raises
+ * `IncompleteDemo` if an earlier start was interrupted.
  */
 export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
-  const underWay = join(dataDir, 'demo-under-way');
+  const marker = join(dataDir, 'demo-under-way');
   if ((await log.head()) !== START) {
-    const isWhole = await access(underWay).then(
+    const isComplete = await access(marker).then(
       () => false,
       () => true,
     );
-    if (isWhole) return () => [];
+    if (isComplete) return () => [];
     throw new IncompleteDemo(
-      'the demonstration was not finished when it was created: remove the data folder and start again',
+      'creating the demo network was interrupted: remove the data folder and start again',
     );
   }
-  await writeFile(underWay, '');
-  const shown = await fillWithDemo(log, dataDir);
-  await rm(underWay);
-  return shown;
+  await writeFile(marker, '');
+  const lines = await fillWithDemo(log, dataDir);
+  await rm(marker);
+  return lines;
 }
 
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
@@ -66,8 +66,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
           present = at;
           const caller = ownerOf(feedId, follower.directory);
           const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', jsonBody(body)));
-          if (faults[0] !== undefined)
-            throw new Error(`a product of the demonstration was refused: ${faults[0].message}`);
+          if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
         },
         postVoucher: async (organisationId, posted, at) => {
           present = at;

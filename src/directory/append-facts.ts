@@ -1,39 +1,39 @@
+import { directoryDecider, type Fact, missingOf } from './decider';
+import { type Directory } from './directory';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 import { inParallel } from '../kernel/in-parallel';
-import { directoryDecider, type Fact, missingOf } from './decider';
-import { type Directory } from './directory';
 
 export interface Appended {
-  /** Number of events appended: 0 if every fact held already. */
+  /** Number of appended events; 0 if nothing had to change. */
   readonly events: number;
-  /** Of the last event; `START` if there was none. */
+  /** Position of the last one; `START` if there was none. */
   readonly position: Position;
 }
 
-/** Streams written at a time: enough for the log to share its commits. */
-const AT_ONCE = 128;
+/** Enough concurrent appends for the log to commit them in groups. */
+const CONCURRENCY = 128;
 
 /**
- * Appends the facts that do not hold yet, neither in `directory` nor by events that others have appended since. If it is
- * interrupted, the same call completes it. `onMade` is called with each fact as soon as this call has made it hold.
+ * Appends the facts that are not true yet, according to `directory` and to the current streams. Running an interrupted
+ * call again completes it. `onAppended` is called for each fact that this call has appended.
  */
 export async function appendFacts(
   log: EventLog,
   facts: readonly Fact[],
   directory: Directory,
-  onMade?: (fact: Fact) => void,
+  onAppended?: (fact: Fact) => void,
 ): Promise<Appended> {
   let events = 0;
   let position = START;
-  await inParallel(byStream(missingOf(facts, directory)), AT_ONCE, async (stream) => {
-    for (const command of cut(stream)) {
-      const [{ category, id }] = command;
-      const done = await execute(log, directoryDecider(category), id, command);
-      events += done.events.length;
-      if (done.position !== undefined && done.position > position) position = done.position;
-      for (const fact of command) if (done.events.includes(fact.event)) onMade?.(fact);
+  await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {
+    for (const batch of batchesOf(stream)) {
+      const [{ category, id }] = batch;
+      const appended = await execute(log, directoryDecider(category), id, batch);
+      events += appended.events.length;
+      if (appended.position !== undefined && appended.position > position) position = appended.position;
+      for (const fact of batch) if (appended.events.includes(fact.event)) onAppended?.(fact);
     }
   });
   return { events, position };
@@ -52,24 +52,24 @@ function byStream(facts: readonly Fact[]): readonly Facts[] {
   return [...streams.values()];
 }
 
-/** Splits the facts of a stream into appends within `APPEND_LIMITS`. */
-function* cut([first, ...others]: Facts): Generator<Facts> {
-  let command: [Fact, ...Fact[]] = [first];
+/** Splits the facts of a stream into appends within the limits. */
+function* batchesOf([first, ...others]: Facts): Generator<Facts> {
+  let batch: [Fact, ...Fact[]] = [first];
   let bytes = sizeOf(first);
   for (const fact of others) {
     bytes += sizeOf(fact);
-    if (command.length < APPEND_LIMITS.events && bytes <= APPEND_LIMITS.bytes) {
-      command.push(fact);
+    if (batch.length < APPEND_LIMITS.events && bytes <= APPEND_LIMITS.bytes) {
+      batch.push(fact);
       continue;
     }
-    yield command;
-    command = [fact];
+    yield batch;
+    batch = [fact];
     bytes = sizeOf(fact);
   }
-  yield command;
+  yield batch;
 }
 
-/** Its bytes in the log, with room for the event's envelope. */
+/** Including an allowance for the id, type and meta of the event. */
 function sizeOf({ event }: Fact): number {
   return Buffer.byteLength(JSON.stringify(event.data)) + 256;
 }

@@ -1,10 +1,11 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../kernel/calls';
-import { validate, type Validated, type Slice } from '../products/load/validate';
+import { type Slice } from '../products/load/ingest/slices';
+import { type ValidatedSlice, validateSlice } from '../products/load/ingest/validate';
 
 /** What a thread does that reads products for the loader. */
 export interface Validator {
-  validate(slice: Slice): Validated;
+  validate(slice: Slice): ValidatedSlice;
 }
 
-serveCalls(workerData as MessagePort, { validate: (slice) => validate(slice) } satisfies Validator);
+serveCalls(workerData as MessagePort, { validate: (slice) => validateSlice(slice) } satisfies Validator);

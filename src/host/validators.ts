@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../kernel/calls';
-import { type Validate } from '../products/load/receiver';
+import { type Validate } from '../products/load/ingest/product-intake';
 import { type Validator } from './validator.thread';
 
 /** More threads than these wait for the one that cuts bodies. */

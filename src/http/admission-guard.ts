@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
-import { TOKEN, tokenHash } from '../directory/token';
+import { TOKEN, tokenHash } from '../directory/organisations';
 import { type Format } from '../wire/format';
 import { openApiFaults } from '../wire/open-api';
 import { admit, FORMATS, KINDS } from './decorators';

@@ -1,8 +1,8 @@
-import { type Decider, type DomainEvent, execute, type Executed, load, type Loaded } from './decider';
+import { type Decider, type DomainEvent, execute, type Executed, load, type StateAt } from './decider';
 import { NO_STREAM } from './event';
 import { type EventLog } from './event-log';
+import { KeyedMutex } from './keyed-mutex';
 import { Sequence } from './sequence';
-import { Turns } from './turns';
 
 /**
  * The stream of a unique key: who owns it, by the last event.
@@ -30,12 +30,12 @@ export function reservations(
   return {
     category,
     initial: undefined,
-    decide({ do: what, owner, at }, present) {
-      switch (what) {
+    decide({ do: action, owner, at }, current) {
+      switch (action) {
         case 'reserve':
-          return present === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
+          return current === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
         case 'release':
-          return present === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
+          return current === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
       }
     },
     evolve(_, event) {
@@ -76,7 +76,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   private readonly ids: Sequence;
   private readonly keys: ReturnType<typeof reservations>;
   /** Within a process, racing for a key would only cause conflicts. */
-  private readonly turns = new Turns<string>();
+  private readonly mutex = new KeyedMutex<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -96,7 +96,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     at: string,
     ifFree?: () => Promise<KeyedResult<State, Event> | undefined>,
   ): Promise<KeyedResult<State, Event>> {
-    return this.turns.take(key, async () => {
+    return this.mutex.runExclusive(key, async () => {
       for (;;) {
         const present = await load(this.log, this.keys, key);
         const instead = present.state === undefined ? await ifFree?.() : undefined;
@@ -132,7 +132,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   /** `isNew`: this call has reserved the key, for an id that nobody else knows yet. */
   private async ownerOf(
     key: string,
-    present: Loaded<number | undefined>,
+    present: StateAt<number | undefined>,
     at: string,
   ): Promise<{ readonly id: number; readonly isNew: boolean }> {
     if (present.state !== undefined) return { id: present.state, isNew: false };

@@ -10,11 +10,11 @@ import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { type Loaded, type Loader, type LoadRequest } from './load/loader';
+import { type Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productFaults as fault } from './faults';
 import { ownFeed } from './queries';
 import { FeedRefusals } from './refusals';
-import { Turns } from '../kernel/turns';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
@@ -24,7 +24,7 @@ import { type CountedDownload, quota, quotaId } from './quota';
  * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
  * while it is being received.
  */
-export class LoadProducts extends Command<Loaded> {
+export class LoadProducts extends Command<LoadResult> {
   constructor(
     readonly feedId: number,
     readonly caller: Caller,
@@ -74,7 +74,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     @Inject(SHOWN) private readonly shown: Shown,
   ) {}
 
-  async execute({ feedId, caller, mode, body }: LoadProducts): Promise<Loaded> {
+  async execute({ feedId, caller, mode, body }: LoadProducts): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;
     ownFeed(directory, caller, feedId);
     const record = this.refusals.begin(feedId, mode);
@@ -88,7 +88,10 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     return loaded;
   }
 
-  private async receive(request: Omit<LoadRequest, 'format'>, body: LoadProducts['body']): Promise<Loaded> {
+  private async receive(
+    request: Omit<LoadRequest, 'format'>,
+    body: LoadProducts['body'],
+  ): Promise<LoadResult> {
     const id = await this.loader.open({ ...request, format: body.format() });
     try {
       await this.send(id, body.chunks());
@@ -142,7 +145,7 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
 @CommandHandler(CountDownload)
 export class CountDownloadHandler implements ICommandHandler<CountDownload> {
   /** Many requests of this process for one feed would only conflict with each other. */
-  private readonly turns = new Turns<string>();
+  private readonly mutex = new KeyedMutex<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -151,7 +154,7 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
-    await this.turns.take(id, async () => {
+    await this.mutex.runExclusive(id, async () => {
       const head = await this.log.head();
       return await execute(this.log, quota, id, { ...download, at: this.now().toISOString(), head });
     });

@@ -11,7 +11,7 @@ import { installHttp } from '../../src/http/install';
 import { type PostedBody } from '../../src/http/posted-body';
 import { type HttpOptions, type Service } from '../../src/http/service';
 import { type Caller as CallerOfToken } from '../../src/directory/organisations';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
 import { INTEGER, TEXT } from '../../src/wire/key-types';

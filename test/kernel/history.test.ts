@@ -1,4 +1,4 @@
-import { type Decider, execute, type Loaded } from '../../src/kernel/decider';
+import { type Decider, execute, type StateAt } from '../../src/kernel/decider';
 import { historyOf } from '../../src/kernel/history';
 import { withLog } from '../support/temporary-log';
 
@@ -54,7 +54,7 @@ describe('The history of an aggregate (decisions X42)', () => {
 
   it('has the last 1,000 versions, by their own numbers', () =>
     withLog(async (log) => {
-      let known: Loaded<BoxState> | undefined;
+      let known: StateAt<BoxState> | undefined;
       for (let number = 1; number <= 1010; number += 1) {
         const event = filled(number, number === 5 ? { old: true } : { n: number });
         const { state } = await execute(log, boxes, 9, event, known);

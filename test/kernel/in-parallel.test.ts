@@ -1,5 +1,5 @@
 import { inParallel } from '../../src/kernel/in-parallel';
-import { nextTurn } from '../../src/kernel/slices';
+import { yieldToEventLoop } from '../../src/kernel/slices';
 
 describe('Work in parallel', () => {
   it('is done on every item, and on no more at a time than allowed', async () => {
@@ -9,7 +9,7 @@ describe('Work in parallel', () => {
     await inParallel([5, 1, 4, 2, 3].values(), 2, async (item) => {
       running += 1;
       most = Math.max(most, running);
-      for (let turn = 0; turn < item; turn += 1) await nextTurn();
+      for (let turn = 0; turn < item; turn += 1) await yieldToEventLoop();
       running -= 1;
       done.push(item);
     });
@@ -30,7 +30,7 @@ describe('Work in parallel', () => {
     const work = inParallel([1, 2, 3, 4, 5, 6], 3, async (item) => {
       started.push(item);
       if (item === 2) throw new Error('the second item failed');
-      await nextTurn();
+      await yieldToEventLoop();
       ended.push(item);
     });
     await expect(work).rejects.toThrow('the second item failed');

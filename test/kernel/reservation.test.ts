@@ -7,9 +7,9 @@ import {
   type ReservationEvent,
   reservations,
 } from '../../src/kernel/reservation';
-import { nextTurn } from '../../src/kernel/slices';
+import { yieldToEventLoop } from '../../src/kernel/slices';
 import { golden } from '../support/golden';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const keys = reservations('notekey');
@@ -96,7 +96,7 @@ async function written(log: EventLog): Promise<readonly string[]> {
 /** A log whose process is killed: of its appends only the first ones are made. */
 function killedAfter(log: EventLog, appends: number): EventLog {
   let made = 0;
-  return logBut(log, {
+  return overrideLog(log, {
     append: (stream, expected, events) =>
       (made += 1) > appends
         ? Promise.reject(new EngineUnavailable('killed'))
@@ -138,7 +138,7 @@ describe('Of one key (ADR 11)', () => {
       const paused = new Promise<void>((resolve) => (resume = resolve));
       let reached = (): void => undefined;
       const reserved = new Promise<void>((resolve) => (reached = resolve));
-      const slow = logBut(log, {
+      const slow = overrideLog(log, {
         append: async (stream, expected, events) => {
           if (stream.startsWith('note-')) {
             reached();
@@ -230,9 +230,9 @@ describe('Of one key (ADR 11)', () => {
 /** A log whose appends are delayed by so many rounds of the event loop, one after the other. */
 function delayed(log: EventLog, delays: readonly number[]): EventLog {
   const rounds = delays.values();
-  return logBut(log, {
+  return overrideLog(log, {
     append: async (stream, expected, events) => {
-      for (let round = rounds.next().value ?? 0; round > 0; round -= 1) await nextTurn();
+      for (let round = rounds.next().value ?? 0; round > 0; round -= 1) await yieldToEventLoop();
       return log.append(stream, expected, events);
     },
   });

@@ -19,7 +19,7 @@ import { makeLoader } from '../../src/host/loader';
 import { type Exporter } from '../../src/products/download/exporter';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { readinessOf } from '../../src/host/readiness';
-import { ownEngines, type TestedEngines } from './engines';
+import { isolatedEngines, type TestedEngines } from './engines';
 
 /** A response as `inject` gives it. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
@@ -62,7 +62,7 @@ export class TestApp {
   static async start(options: TestAppOptions): Promise<TestApp> {
     const { network, now = () => new Date(), settings = {}, paused = false } = options;
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
-    const own = await ownEngines(dataDir, options.engines);
+    const own = await isolatedEngines(dataDir, options.engines);
     const config = readConfig({
       DATA_DIR: dataDir,
       BASE_URL: 'https://api.example',

@@ -14,7 +14,7 @@ import {
 } from '../../src/vouchers/commands';
 import { Vouchers } from '../../src/vouchers/vouchers';
 import { smallNetwork } from '../support/small-network';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 import { AT } from './posted';
 
 const NOW = Date.parse(AT);
@@ -117,7 +117,7 @@ describe('The command that posts several vouchers (ADR 18; decisions V17)', () =
   it('starts no further voucher when the log is unavailable', () => {
     let appends = 0;
     const down = (log: EventLog): EventLog =>
-      logBut(log, {
+      overrideLog(log, {
         append: () => {
           appends += 1;
           return Promise.reject(new EngineUnavailable('down'));
