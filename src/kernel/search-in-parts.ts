@@ -39,7 +39,7 @@ export async function searchInParts<Document>(
 ): Promise<PageInParts<Document>> {
   const { found, rest = [], ...paged } = await searchAtAnyOffset(documents, wanted, query);
   const groups = found.map((one) => [one]);
-  return { ...paged, groups: inParts(documents, { groups, rest: rest.map((id) => [id]) }, query) };
+  return { ...paged, groups: groupBatches(documents, { groups, rest: rest.map((id) => [id]) }, query) };
 }
 
 /** A page of groups. */
@@ -51,7 +51,7 @@ export async function searchGroupsInParts<Document>(
   const { store, target } = documents;
   const bounded = { ...query, bodyLimit: BODY_LIMIT };
   const { groups, rest = [], ...paged } = await store.searchGroups(target, wanted, bounded);
-  return { ...paged, groups: inParts(documents, { groups, rest }, query) };
+  return { ...paged, groups: groupBatches(documents, { groups, rest }, query) };
 }
 
 /** How far `offset` reaches unless the order is random (`Page`). */
@@ -88,7 +88,7 @@ interface FoundGroups {
   readonly rest: readonly (readonly string[])[];
 }
 
-function inParts<Document>(
+function groupBatches<Document>(
   { store, target, read }: Documents<Document>,
   { groups, rest }: FoundGroups,
   query: QueryOptions,
