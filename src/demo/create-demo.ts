@@ -4,6 +4,7 @@ import { type Directory } from '../directory/directory';
 import { followDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { makeLoader } from '../host/loader';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { importNetwork, type NewToken } from '../ops/import-network';
@@ -47,10 +48,10 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
   const now = (): Date => present;
   const loader = makeLoader(log, follower, dataDir, { now });
   // There are no read models yet to wait for.
-  const shown = async (): Promise<void> => undefined;
-  const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, shown);
-  const visible = new VisibleWrites(log, shown);
-  const postVoucher = new PostVoucherHandler(new Vouchers(log), visible, follower, now);
+  const readModels = new WaitForReadModels(async () => true);
+  const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, readModels);
+  const visible = new VisibleWrites(log, readModels);
+  const postVoucher = new PostVoucherHandler(new Vouchers(log), visible, follower, { now });
   try {
     return await runDemo(
       {

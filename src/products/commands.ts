@@ -2,16 +2,16 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
-import { CLOCK, type Clock } from '../http/clock';
-import { SHOWN, type Shown } from '../http/shown';
+import { Clock } from '../http/clock';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { type Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productFaults as fault } from './faults';
+import { Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { ownFeed } from './queries';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
@@ -60,7 +60,6 @@ export class CountDownload extends Command<void> {
 
 /** The loader, in this thread or another. */
 export type ProductLoader = Remote<Loader>;
-export const PRODUCT_LOADER = Symbol('ProductLoader');
 
 /** Chunks sent ahead of the loader's acknowledgement. */
 const AHEAD = 16;
@@ -68,10 +67,10 @@ const AHEAD = 16;
 @CommandHandler(LoadProducts)
 export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   constructor(
-    @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
+    @Inject(Loader) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
     private readonly follower: FollowedDirectory,
-    @Inject(SHOWN) private readonly shown: Shown,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
   async execute({ feedId, caller, mode, body }: LoadProducts): Promise<LoadResult> {
@@ -84,7 +83,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
       if (isRefusal(error)) await record(error).catch(ignoreUnavailable);
       throw error;
     });
-    await this.shown(loaded);
+    await this.readModels.afterWrite(loaded);
     return loaded;
   }
 
@@ -127,9 +126,9 @@ function ignoreUnavailable(error: unknown): void {
 @CommandHandler(DeleteProducts)
 export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
   constructor(
-    @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
+    @Inject(Loader) private readonly loader: ProductLoader,
     private readonly follower: FollowedDirectory,
-    @Inject(SHOWN) private readonly shown: Shown,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
   async execute({ feedId, caller, which }: DeleteProducts): Promise<Deleted> {
@@ -137,7 +136,7 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
     if (which.length === 0)
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
     const deleted = await this.loader.remove(feedId, which);
-    await this.shown(deleted);
+    await this.readModels.afterWrite(deleted);
     return deleted;
   }
 }
@@ -149,14 +148,14 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   constructor(
     private readonly log: EventLog,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly clock: Clock,
   ) {}
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
     await this.mutex.runExclusive(id, async () => {
       const head = await this.log.head();
-      return await execute(this.log, quota, id, { ...download, at: this.now().toISOString(), head });
+      return await execute(this.log, quota, id, { ...download, at: this.clock.now().toISOString(), head });
     });
   }
 }

@@ -1,10 +1,10 @@
-import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
-import { type PostedBody } from '../http/posted-body';
+import { PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
 import { DeleteProducts, LoadProducts } from './commands';
@@ -12,8 +12,8 @@ import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
-import { productOperations as told } from './operations';
-import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { productOperations as operations } from './operations';
+import { ProductQueries, ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
@@ -23,14 +23,14 @@ export class ProductsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
-    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
+    private readonly settings: ProductSettings,
   ) {}
 
   @Get()
-  @Told(told.searchProducts)
-  @For('advertiser', 'publisher')
-  @Offers('json', 'xml', 'csv')
-  search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): ListAnswer {
+  @ApiOperation(operations.searchProducts)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv'])
+  search(@CurrentCaller() caller: Caller, @MatrixKeys(searchKeys) keys: SearchKeys): ListAnswer {
     const style = csvStyleOf(keys);
     return new ListAnswer(
       async ({ view, query }) => {
@@ -50,23 +50,23 @@ export class ProductsController {
   }
 
   @Post()
-  @Told(told.loadProducts)
-  @For('advertiser')
+  @ApiOperation(operations.loadProducts)
+  @Roles(['advertiser'])
   async post(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
-    @Posted() body: PostedBody,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
+    @Body() body: PostedBody,
   ): Promise<Answer> {
     const loaded = await this.commands.execute(new LoadProducts(fid, caller, mode ?? 'update', body));
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 
   @Delete()
-  @Told(told.deleteProducts)
-  @For('advertiser')
+  @ApiOperation(operations.deleteProducts)
+  @Roles(['advertiser'])
   async delete(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
   ): Promise<Answer> {
     const which = deleteAll === true ? 'all' : spId;
     const deleted = await this.commands.execute(new DeleteProducts(fid, caller, which));

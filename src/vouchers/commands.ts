@@ -1,8 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
-import { CLOCK, type Clock } from '../http/clock';
-import { SHOWN, type Shown } from '../http/shown';
+import { Clock } from '../http/clock';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
@@ -66,14 +66,14 @@ export class WithdrawVoucher extends Command<{ readonly position: Position }> {
 export class VisibleWrites {
   constructor(
     private readonly log: EventLog,
-    @Inject(SHOWN) private readonly shown: Shown,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
   /** Waits until listings include what was written; returns the position from which they do. */
   async after(written: readonly Written[]): Promise<Position> {
     const positions = written.flatMap(({ position }) => position ?? []).sort();
     const position = positions.at(-1) ?? (await this.log.head());
-    await this.shown({ position, changes: positions.length });
+    await this.readModels.afterWrite({ position, changes: positions.length });
     return position;
   }
 }
@@ -84,11 +84,11 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
     private readonly vouchers: Vouchers,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly clock: Clock,
   ) {}
 
   async execute({ posted, organisationId }: PostVoucher): Promise<PostedVoucher> {
-    const now = this.now();
+    const now = this.clock.now();
     const { directory } = this.follower;
     const post = checkVoucher(posted, { directory, caller: { organisationId }, now });
     const written = await this.vouchers.post(post, now.toISOString());
@@ -105,11 +105,11 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     private readonly vouchers: Vouchers,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly clock: Clock,
   ) {}
 
   async execute({ posted, organisationId }: PostVouchers): Promise<PostResults> {
-    const now = this.now();
+    const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
     const checked = posted.map((one) => checkedOrFaults(() => checkVoucher(one, options)));
     const last = new Map<string | number, VoucherPost>();
@@ -132,13 +132,13 @@ export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> 
     private readonly vouchers: Vouchers,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly clock: Clock,
   ) {}
 
   async execute({ id, organisationId }: WithdrawVoucher): Promise<{ readonly position: Position }> {
     const owns = (programId: number) =>
       this.follower.directory.program(programId)?.organisationId === organisationId;
-    const withdrawn = await this.vouchers.withdraw(id, owns, this.now().toISOString());
+    const withdrawn = await this.vouchers.withdraw(id, owns, this.clock.now().toISOString());
     return { position: await this.visible.after([withdrawn]) };
   }
 }

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../projections/voucher-list';
 import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
@@ -15,14 +15,12 @@ import { toOutput } from './output';
 import { audiencesIn, type ListedVoucher } from './stored-voucher';
 import { postedFields, voucherDecider } from './voucher';
 
-/** What of the settings the answers depend on. */
-export interface VoucherSettings {
-  readonly vendor: string;
+/** The settings that answers depend on. */
+export abstract class VoucherSettings {
+  abstract readonly vendor: string;
   /** Without a slash at the end. */
-  readonly clickUrl: string;
+  abstract readonly clickUrl: string;
 }
-
-export const VOUCHER_SETTINGS = Symbol('VoucherSettings');
 
 /** The listing of vouchers (Document 2, List keys), and what became of one. */
 @Injectable()
@@ -31,7 +29,7 @@ export class VoucherQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly follower: FollowedDirectory,
-    @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
+    private readonly settings: VoucherSettings,
   ) {}
 
   /** In batches, each read when it is asked for. */

@@ -1,11 +1,11 @@
-import { Controller, Delete, Get, Inject, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { CLOCK, type Clock } from '../http/clock';
-import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { Clock } from '../http/clock';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
-import { type PostedBody } from '../http/posted-body';
+import { PostedBody } from '../http/posted-body';
 import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
@@ -14,8 +14,8 @@ import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
-import { voucherOperations as told } from './operations';
-import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
+import { voucherOperations as operations } from './operations';
+import { VoucherQueries, VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
@@ -27,20 +27,20 @@ export class VouchersController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: VoucherQueries,
-    @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly settings: VoucherSettings,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
-  @Told(told.listVouchers)
-  @For('advertiser', 'publisher')
-  @Offers('json', 'xml', 'csv', 'ics')
-  list(@Caller() caller: CallerOfToken, @RequestKeys(listKeys) keys: ListKeys): ListAnswer {
+  @ApiOperation(operations.listVouchers)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv', 'ics'])
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => ({
         pieces: listPieces(
           listText(view, this.settings.vendor),
-          await this.queries.list(keys, caller, this.now(), query),
+          await this.queries.list(keys, caller, this.clock.now(), query),
         ),
       }),
       { format: keys.format },
@@ -48,9 +48,9 @@ export class VouchersController {
   }
 
   @Post()
-  @Told(told.postVoucher)
-  @For('advertiser')
-  async post(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
+  @ApiOperation(operations.postVoucher)
+  @Roles(['advertiser'])
+  async post(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const posted = readVoucher(await body.bytes(MAX_BODY.one), format);
     const { id, position } = await this.commands.execute(new PostVoucher(posted, caller.organisationId));
@@ -58,10 +58,10 @@ export class VouchersController {
   }
 
   @Post('bulk')
-  @Told(told.postVouchers)
-  @For('advertiser')
-  @Offers('json')
-  async postAll(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
+  @ApiOperation(operations.postVouchers)
+  @Roles(['advertiser'])
+  @Produces(['json'])
+  async postAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     body.format(['json']);
     const posted = readVouchers(await body.bytes(MAX_BODY.several));
     const { results, position } = await this.commands.execute(
@@ -72,20 +72,20 @@ export class VouchersController {
   }
 
   @Delete(':id')
-  @Told(told.deleteVoucher)
-  @For('advertiser')
-  async delete(@Caller() caller: CallerOfToken, @Param('id') sent: string): Promise<Answer> {
+  @ApiOperation(operations.deleteVoucher)
+  @Roles(['advertiser'])
+  async delete(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
     if (id === undefined) throw fault.invalidVoucher(`${sent}: expected the id of a voucher`);
     return Answer.none(await this.commands.execute(new WithdrawVoucher(id, caller.organisationId)));
   }
 
   @Get(':id/versions')
-  @Told(told.listVersions)
+  @ApiOperation(operations.listVersions)
   async versions(
-    @Caller() caller: CallerOfToken,
+    @CurrentCaller() caller: Caller,
     @Param('id') sent: string,
-    @RequestKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
+    @MatrixKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
   ): Promise<Answer> {
     const found = await this.queries.versions(voucherIdIn(sent), caller);
     const versions = found.map((one) => ({
