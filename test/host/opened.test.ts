@@ -1,7 +1,7 @@
 import { Opened } from '../../src/host/opened';
 
-describe('what has been opened', () => {
-  test('is closed in the opposite order, once', async () => {
+describe('opened resources', () => {
+  test('are closed once, in reverse order', async () => {
     const opened = new Opened();
     const closed: string[] = [];
     for (const name of ['engines', 'projector', 'api']) opened.push(async () => void closed.push(name));
@@ -10,7 +10,7 @@ describe('what has been opened', () => {
     expect(closed).toEqual(['api', 'projector', 'engines']);
   });
 
-  test('is closed whatever fails, and the first failure is told', async () => {
+  test('are all closed despite failures, and the first failure is raised', async () => {
     const opened = new Opened();
     const closed: string[] = [];
     opened.push(async () => void closed.push('engines'));
