@@ -1,5 +1,5 @@
-// Posts vouchers, all at once, or withdraws one, by a process of its own, and says the ids, one a line. Told to, it kills
-// itself (SIGKILL) at its first append to a stream of a category, before or after that is made.
+// A process that posts vouchers, all at once, or withdraws one, and prints their ids, one a line. On request it kills
+// itself (SIGKILL) at its first append to a stream of a category, before or after the append.
 // Usage: node post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
 //   [<category> before|after]
 const { join } = require('node:path');
