@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type System, SYSTEMS } from './directory/events';
 import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS } from './settings';
 
-/** What a process is told: the settings of `settings.ts`, read once and frozen. */
+/** The settings of a process (`settings.ts`), read once and frozen. */
 export interface Config {
   readonly dataDir: string;
   readonly eventLog: string;
@@ -14,7 +14,7 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly vendor: string;
-  /** The URLs have no slash at the end; this one is absent if it is where the process listens. */
+  /** URLs have no slash at the end. Absent: where the process listens. */
   readonly baseUrl?: string;
   readonly trackerUrl: string;
   readonly clickUrl: string;
@@ -25,9 +25,9 @@ export interface Config {
   readonly searchTime: number;
   /** Bytes that rendered downloads may have together. */
   readonly downloadSpace: number;
-  /** Bytes a second below which a client of a download is dropped. */
+  /** Bytes a second below which the client of a download is disconnected. */
   readonly downloadRate: number;
-  /** Requests a minute for each token of a system; a system that is not there has no limit. */
+  /** Requests a minute for each token of a system; absent systems have no limit. */
   readonly rateLimits: Readonly<Partial<Record<System, number>>>;
 }
 
@@ -54,7 +54,7 @@ export function readConfig(
   throw new InvalidSetting(`${flags[name] === undefined ? name : flagOf(name)}: ${issue?.message ?? ''}`);
 }
 
-/** What clients reach a process by that listens at `port` (`docs/decisions.md#a9`). */
+/** The URL by which clients reach a process that listens at `port` (`docs/decisions.md#a9`). */
 export function baseUrlAt({ baseUrl, host }: Config, port: number): string {
   return baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -80,7 +80,7 @@ const limit = whole(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
   DATA_DIR: text,
-  // Their values may hold a password: they are not told.
+  // Messages leave out these values: they may contain a password.
   EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, 'it is not sqlite: or esdb://...'),
   READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, 'it is not sqlite:, http://... or https://...'),
   READ_STORE_API_KEY: text.optional(),

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCli } from './ops/cli/run-cli';
 
-/** Threads that are being closed do not keep a process alive: without this it would end before they have. */
+/** Threads do not keep the process alive: without this timer it would exit while they are being closed. */
 const ALIVE_MS = 60_000;
 
 function stopSignal(): AbortSignal {
@@ -10,7 +10,7 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** A server goes on without its output; any other verb has failed when its output is lost. */
+/** A server continues without its output; any other verb fails when its output is lost. */
 let isServing = false;
 let lost: NodeJS.ErrnoException | undefined;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => (lost ??= error));
@@ -19,7 +19,7 @@ process.stderr.on('error', () => undefined);
 
 function exitCode(code: number): number {
   if (lost === undefined || isServing) return code;
-  // Whoever closed a pipe knows.
+  // A reader that has closed its pipe knows.
   if (lost.code !== 'EPIPE') process.stderr.write(`affilog: standard output: ${lost.message}\n`);
   return code === 0 ? 1 : code;
 }

@@ -6,15 +6,15 @@ import { answerInTime } from '../kernel/in-time';
 import { type ReadStore } from '../kernel/read-store';
 import { type ProcessTurns } from '../products/load/feeds';
 
-/** For how long a process that has died keeps the others from its feed (ms). */
+/** How long a process that has died blocks the others from its feed (ms). */
 const LEASE_MS = 10_000;
 const POLL_MS = 100;
-/** How long is waited for a store to give a lease, and to take it back (ms): it may do so later all the same. */
+/** How long to wait for the store to grant a lease, and to release it (ms); it may still do so later. */
 const ANSWER_MS = { given: 1_000, back: 500 } as const;
 
 /**
- * Processes take turns with a feed by a lease in the read store. A store that does not answer holds nobody up: two
- * that load at once only make each other decide some batches again.
+ * A lease in the read store lets one process at a time load a feed. An unavailable store blocks nobody: two concurrent
+ * loads only make each other decide some batches again.
  */
 export function feedLeases(store: ReadStore): ProcessTurns {
   const owner = randomUUID();
@@ -31,7 +31,7 @@ export function feedLeases(store: ReadStore): ProcessTurns {
   };
 }
 
-/** What the store answers; true when it does not. */
+/** The answer of the store; true when it is unavailable. */
 async function orWithout<Answer>(answer: Promise<Answer>, milliseconds: number): Promise<Answer | true> {
   try {
     return await answerInTime('the read store', answer, milliseconds);

@@ -12,7 +12,7 @@ export const postedMappings = z.strictObject({
         name: z.string().describe('The advertiser’s name'),
         categoryId: z
           .union([z.string(), z.int().transform(String)])
-          .describe('The platform category that it is to mean; without it none')
+          .describe('The platform category; without it the name is unmapped')
           .exactOptional(),
       }),
     )
@@ -22,7 +22,7 @@ export const postedMappings = z.strictObject({
 const report = z.strictObject({
   report: z.array(
     z.strictObject({
-      line: z.int().describe('Of CSV; of JSON the place in the list, from 1'),
+      line: z.int().describe('Line of the CSV, or place in the JSON list, from 1'),
       outcome: z.enum(outcomes),
       message: z.string().optional(),
     }),
@@ -49,18 +49,18 @@ const suggested = z.strictObject({
 const REPORT: Shape = { name: 'MappingReport', json: report };
 const FEEDS = { fid: '1001' } as const;
 
-/** What is told of the operations on category mappings (`docs/decisions.md#x60`). */
+/** The description of the operations on category mappings (`docs/decisions.md#x60`). */
 export const mappingOperations = {
   listMappings: {
     id: 'listMappings',
-    summary: 'What the names of categories in feeds are mapped to',
-    description: 'Also names that are mapped and that no product has.',
+    summary: 'List what the names of categories in feeds are mapped to',
+    description: 'Includes mapped names that no product has.',
     example: FEEDS,
     answer: { name: 'CategoryMappings', json: categoryMappings },
   },
   suggestMappings: {
     id: 'suggestMappings',
-    summary: 'Platform categories that names may mean',
+    summary: 'Suggest platform categories for names',
     description:
       'The best first, with scores from 0 to 1. Of feeds, the 1,000 unmapped names with the most products.',
     example: { ...FEEDS, most: 3 },
@@ -70,8 +70,8 @@ export const mappingOperations = {
     id: 'changeMappings',
     summary: 'Map and unmap names of categories',
     description:
-      'Each line is judged by itself, and the good ones are done. CSV names its columns in the first line, separated by ' +
-      'commas, semicolons or tabs. A line without a category unmaps. Of several good lines about one name the last one counts.',
+      'Each line is validated by itself, and the valid ones are applied. CSV names its columns in the first line, separated by ' +
+      'commas, semicolons or tabs. A line without a category unmaps. Of several valid lines for one name the last one counts.',
     example: {},
     body: {
       name: 'PostedMappings',
@@ -82,13 +82,13 @@ export const mappingOperations = {
       },
     },
     answer: REPORT,
-    partly: 'Some lines were refused, as the report tells; the others are done.',
+    partly: 'Some lines were refused, see the report; the others are done.',
   },
   unmapName: {
     id: 'unmapName',
     summary: 'Unmap a name',
     example: { fid: 1001, name: 'Audio > Kopfhörer' },
     answer: REPORT,
-    partly: 'It was refused, as the report tells.',
+    partly: 'It was refused, see the report.',
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
