@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { fill } from '../src/projector/fill';
+import { buildGenerations } from '../src/projector/build-generations';
 import { PROJECTIONS } from '../projections/index';
-import { directoryAt } from '../src/directory/fold';
+import { directoryAt } from '../src/directory/directory';
 import { prepareParked } from '../src/projector/parked';
 import { type Projection } from '../src/projector/projection';
 import { Runner } from '../src/projector/runner';
@@ -52,8 +52,8 @@ export async function wantedOf(loaded: Loaded, projection: Projection): Promise<
   const { log, store } = loaded.engines;
   await prepareParked(store);
   const until = await log.head();
-  const options = { code: 'bench', until, onFolded: async () => undefined };
-  const [filled] = await fill(log, store, [projection], options);
+  const options = { code: 'bench', until, onBatch: async () => undefined };
+  const [filled] = await buildGenerations(log, store, [projection], options);
   if (filled === undefined) throw new Error('nothing was filled');
   const { keys, bodies } = rowsIn(fileOf(loaded, filled.generation));
   await store.drop(filled.generation);

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
-import { directoryAt } from '../src/directory/fold';
+import { directoryAt } from '../src/directory/directory';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/products/offer';

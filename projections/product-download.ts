@@ -56,7 +56,7 @@ function visibility(visible: 0 | 1): Filter {
 /** What may be mapped anew, and what is mapped to a category whose name may have changed. */
 function concerned({ changes, categoryIds }: Remapping): Filter {
   const mapped = { field: 'tdCategoryId' satisfies ProductField, in: categoryIds };
-  return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.concerned(changes)])] };
+  return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.affectedBy(changes)])] };
 }
 
 function fieldsOf(sample: Found): NonNullable<Offer['product']['fields']> {

@@ -79,7 +79,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
   fanOut: {
     // A category that was changed often is asked for once.
-    concerned: (changes) => ({
+    affectedBy: (changes) => ({
       any: [...new Map(changes.map(conditionOf)).values()],
     }),
     streamOf: ({ feedId }) => `${FEED_STREAMS[0]}${feedId}`,

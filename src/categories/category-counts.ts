@@ -1,33 +1,33 @@
 import { type Directory } from '../directory/directory';
 import { type PostedCategory } from './mapped-category';
 
-/** Categories that products have together, what each of them is mapped to (or null), and how many products. */
+/** A combination of posted categories, what each is mapped to (or null), and the number of products that have it. */
 export interface CategorySet {
   readonly categories: readonly PostedCategory[];
   readonly mapped: readonly (string | null)[];
   readonly products: number;
 }
 
-/** A category as products of a feed were posted with it, and how many of them. */
+/** A posted category and the number of products that have it. */
 interface PostedCount {
-  /** The advertiser's; for a category that was posted without, what it was posted with (`docs/decisions.md#x28`). */
+  /** The advertiser's name; if there is none, the platform name or id it was posted with (`docs/decisions.md#x28`). */
   readonly name: string;
   /** The platform category that it is mapped to. */
   readonly tdCategoryId?: string;
   readonly products: number;
 }
 
-/** How the products of a feed lie in categories. */
+/** The products of a feed by category. */
 export interface FeedCounts {
-  /** All of the feed. */
+  /** All products of the feed. */
   readonly products: number;
-  /** By name; a name that is mapped in several ways stands once for each. */
+  /** By name; a name mapped to several categories has one entry for each. */
   readonly posted: readonly PostedCount[];
-  /** Mapped products in each platform category and below it, each once (`docs/decisions.md#p20`). */
+  /** Mapped products in each platform category including its descendants, counted once (`docs/decisions.md#p20`). */
   readonly within: ReadonlyMap<string, number>;
 }
 
-/** Adds up sets. */
+/** Adds up category sets. */
 export class CategoryTally {
   private products = 0;
   private readonly posted = new Map<
@@ -53,9 +53,9 @@ export class CategoryTally {
   }
 
   private rowOf({ id, name, tdCategoryName }: PostedCategory, tdCategoryId: string | null) {
-    const shown = name ?? tdCategoryName ?? id ?? '';
-    const key = `${tdCategoryId ?? ''}/${shown}`;
-    const row = this.posted.get(key) ?? { name: shown, tdCategoryId, products: 0 };
+    const label = name ?? tdCategoryName ?? id ?? '';
+    const key = `${tdCategoryId ?? ''}/${label}`;
+    const row = this.posted.get(key) ?? { name: label, tdCategoryId, products: 0 };
     this.posted.set(key, row);
     return row;
   }

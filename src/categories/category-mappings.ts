@@ -9,7 +9,7 @@ const mapping = z.object({
   categoryName: z.string(),
   productCount: z.int(),
   state: z.enum(['mapped', 'unmapped']),
-  /** Of a mapped one: the platform category, and its name in English. */
+  /** If mapped: the platform category, and its name in English. */
   tdCategoryId: z.string().optional(),
   tdCategoryName: z.string().optional(),
 });
@@ -18,7 +18,7 @@ export type CategoryMapping = z.infer<typeof mapping>;
 /** Document 1, Category mapping status (`docs/decisions.md#p21`). */
 export const categoryMappings = z.object({ categoryMappings: z.array(mapping) });
 
-/** What each category that products of a feed have is mapped to, by name. */
+/** The categories of a feed's products and what each is mapped to, by name. */
 export function mappingsOf(
   directory: Directory,
   feedId: number,
@@ -32,7 +32,7 @@ export function mappingsOf(
   }));
 }
 
-/** The part of a mapping that says what it leads to. */
+/** The fields of a mapping that describe its target. */
 export function mappedTo(
   directory: Directory,
   tdCategoryId: string,
@@ -41,7 +41,7 @@ export function mappedTo(
   return { state: 'mapped', tdCategoryId, ...(name === undefined ? {} : { tdCategoryName: name }) };
 }
 
-/** The same as XML has it. */
+/** The XML form. */
 export function toXmlMappings(mappings: readonly CategoryMapping[]): XmlElement {
   return { categoryMappings: { categoryMapping: mappings.map((attributes) => ({ $: attributes })) } };
 }

@@ -5,7 +5,7 @@ import { type XmlElement } from '../wire/xml-write';
 import { type FeedCounts } from './category-counts';
 
 export const categoryNode = z.object({
-  /** Of the name: English where there is none in the language asked for. */
+  /** Language of the name: English if there is no name in the requested language. */
   language: z.string(),
   name: z.string(),
   id: z.string(),
@@ -22,17 +22,17 @@ export type CategoryTrees = z.infer<typeof categoryTrees>;
 
 const ENGLISH = 'en';
 
-/** The whole tree, named in a language, with the products of these feeds; siblings in the order of their ids. */
+/** The whole tree with names in a language and product counts of these feeds; siblings ordered by id. */
 export function categoryTreesOf(
   directory: Directory,
   feeds: readonly FeedCounts[],
   language = ENGLISH,
 ): CategoryTrees {
   const toNode = ({ id, names }: CategoryDefinition): CategoryNode => {
-    const shown = names[language] === undefined ? ENGLISH : language;
+    const used = names[language] === undefined ? ENGLISH : language;
     return {
-      language: shown,
-      name: names[shown] ?? '',
+      language: used,
+      name: names[used] ?? '',
       id,
       productCount: feeds.reduce((sum, { within }) => sum + (within.get(id) ?? 0), 0),
       children: directory.childrenOf(id).map(toNode),
@@ -41,7 +41,7 @@ export function categoryTreesOf(
   return { categoryTrees: directory.childrenOf(null).map(toNode) };
 }
 
-/** The same as XML has it (`docs/decisions.md#p20`). */
+/** The XML form (`docs/decisions.md#p20`). */
 export function toXmlTrees({ categoryTrees: roots }: CategoryTrees): XmlElement {
   const toElement = ({ children, ...attributes }: CategoryNode): XmlElement => ({
     $: attributes,

@@ -4,14 +4,14 @@ import { type EventLog } from '../kernel/event-log';
 import { forbiddenCharacter } from '../wire/characters';
 import { type Appended, appendFacts } from '../directory/append-facts';
 
-/** What a feed's name of a category is to mean; without a category, nothing any more. */
+/** Maps a category name of a feed; without `categoryId` it removes the mapping. */
 export interface MappingChange {
   readonly feedId: number;
   readonly name: string;
   readonly categoryId?: string;
 }
 
-/** A line of an import: what it says, or why it cannot be read. */
+/** A line of an import: a change, or why it cannot be read. */
 export interface MappingLine {
   /** From 1. */
   readonly line: number;
@@ -20,7 +20,6 @@ export interface MappingLine {
 
 export const outcomes = ['mapped', 'unmapped', 'unchanged', 'refused'] as const;
 
-/** What has become of a line. */
 interface MappingOutcome {
   readonly line: number;
   readonly outcome: (typeof outcomes)[number];
@@ -31,12 +30,12 @@ export interface ChangedMappings extends Appended {
   readonly report: readonly MappingOutcome[];
 }
 
-/** Characters of a name. */
-const LONGEST = 1000;
+/** Maximum length of a name. */
+const MAX_NAME = 1000;
 
 /**
- * Maps and unmaps, each line by itself: the good ones are done, the others reported. What is so already takes no event. Of
- * several good lines about one name the last one counts.
+ * Applies mapping changes line by line: valid lines take effect, the others are reported. A line that changes nothing
+ * appends no event. Of several valid lines for one name, the last one counts.
  */
 export async function changeMappings(
   log: EventLog,
@@ -44,15 +43,15 @@ export async function changeMappings(
   lines: readonly MappingLine[],
   at: string,
 ): Promise<ChangedMappings> {
-  const judged = lines.map(({ line, change }) => ({ line, change: judge(change, directory) }));
+  const validated = lines.map(({ line, change }) => ({ line, change: validate(change, directory) }));
   const last = new Map<string, number>();
-  for (const { line, change } of judged) if (!('problem' in change)) last.set(keyOf(change), line);
+  for (const { line, change } of validated) if (!('problem' in change)) last.set(keyOf(change), line);
   const facts: Fact[] = [];
-  const report = judged.map(({ line, change }): MappingOutcome => {
+  const report = validated.map(({ line, change }): MappingOutcome => {
     const refused = (message: string): MappingOutcome => ({ line, outcome: 'refused', message });
     if ('problem' in change) return refused(change.problem);
     const later = last.get(keyOf(change));
-    if (later !== undefined && later !== line) return refused(`line ${later} says it anew`);
+    if (later !== undefined && later !== line) return refused(`replaced by line ${later}`);
     const { feedId, name, categoryId } = change;
     if (directory.categories.mappingsOf(feedId).get(name) === categoryId)
       return { line, outcome: 'unchanged' };
@@ -66,18 +65,18 @@ function keyOf({ feedId, name }: MappingChange): string {
   return JSON.stringify([feedId, name]);
 }
 
-function judge(change: MappingLine['change'], directory: Directory): MappingLine['change'] {
+function validate(change: MappingLine['change'], directory: Directory): MappingLine['change'] {
   const problem = 'problem' in change ? undefined : problemOf(change, directory);
   return problem === undefined ? change : { problem };
 }
 
 function problemOf({ feedId, name, categoryId }: MappingChange, directory: Directory): string | undefined {
-  if (directory.feed(feedId) === undefined) return `feedId=${feedId}: there is no such feed`;
+  if (directory.feed(feedId) === undefined) return `feedId=${feedId}: expected the id of a feed`;
   if (name.trim() === '') return 'name is missing: expected the name of a category in the feed';
-  if (name.length > LONGEST) return `name has ${name.length} characters: expected at most ${LONGEST}`;
-  if (forbiddenCharacter(name) !== undefined) return 'name has a character that XML does not admit';
+  if (name.length > MAX_NAME) return `name has ${name.length} characters: expected at most ${MAX_NAME}`;
+  if (forbiddenCharacter(name) !== undefined) return 'name contains a character that XML forbids';
   if (categoryId !== undefined && directory.category(categoryId) === undefined)
-    return `categoryId=${categoryId}: there is no such platform category`;
+    return `categoryId=${categoryId}: expected the id of a platform category`;
   return undefined;
 }
 

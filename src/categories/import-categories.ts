@@ -1,31 +1,30 @@
 import { type CategoryFile, type FileCategory } from './category-file';
 import { type Fact } from '../directory/decider';
 import { type CategoryDefinition } from '../directory/events';
-import { directoryAt } from '../directory/fold';
+import { directoryAt } from '../directory/directory';
 import { type EventLog } from '../kernel/event-log';
 import { type Appended, appendFacts } from '../directory/append-facts';
 
 export interface CategoryImport {
-  /** When it is said to have happened: ISO 8601. */
+  /** Time of the events: ISO 8601. */
   readonly at: string;
-  /** ISO 639-1. In another language than English a file only names categories that are there. */
+  /** ISO 639-1. A file in another language than English only adds names to existing categories. */
   readonly language: string;
-  /** Remove what the file does not mention: categories, or names in another language than English. */
+  /** Remove what the file does not contain: categories, or names in this language if it is not English. */
   readonly prune: boolean;
 }
 
 export interface ImportedCategories extends Appended {
   readonly categories: number;
-  /** What was left out of the tree, and why. */
-  readonly leftOut: readonly { readonly place: string; readonly why: string }[];
+  /** Categories that were not imported, and why. */
+  readonly skipped: readonly { readonly location: string; readonly reason: string }[];
 }
 
 const ENGLISH = 'en';
 
 /**
- * Brings the category tree to what a file says, appending only what changes (`docs/decisions.md#p29`). Broken off, the
- * same import again completes it. Whatever was there before, no circle can come of it: the file leads each of its
- * categories up to a root.
+ * Imports a category tree, appending only what changes (`docs/decisions.md#p29`). Running an interrupted import again
+ * completes it. It cannot create a cycle, since the file contains the path of each category up to a root.
  */
 export async function importCategories(
   log: EventLog,
@@ -33,32 +32,32 @@ export async function importCategories(
   { at, language, prune }: CategoryImport,
 ): Promise<ImportedCategories> {
   const directory = await directoryAt(log);
-  const isMentioned = new Set([...file.categories, ...file.leftOut].map(({ id }) => id));
-  const leftOut: { place: string; why: string }[] = [...file.leftOut];
-  const wanted = file.categories.filter(({ id, place }) => {
-    const isNamable = language === ENGLISH || directory.category(id) !== undefined;
-    if (!isNamable)
-      leftOut.push({ place, why: 'it has no English name yet: import the English file before' });
-    return isNamable;
+  const mentioned = new Set([...file.categories, ...file.skipped].map(({ id }) => id));
+  const skipped: { location: string; reason: string }[] = [...file.skipped];
+  const imported = file.categories.filter(({ id, location }) => {
+    const canBeNamed = language === ENGLISH || directory.category(id) !== undefined;
+    if (!canBeNamed)
+      skipped.push({ location, reason: 'it has no English name yet: import the English file first' });
+    return canBeNamed;
   });
-  const gone = prune ? [...directory.categories.all()].filter(({ id }) => !isMentioned.has(id)) : [];
-  const definitions = wanted.map((category) =>
+  const omitted = prune ? [...directory.categories.all()].filter(({ id }) => !mentioned.has(id)) : [];
+  const definitions = imported.map((category) =>
     definitionOf(category, directory.category(category.id), language),
   );
   const facts = definitions.map((one) => defined(one, at));
-  for (const one of gone)
+  for (const one of omitted)
     facts.push(language === ENGLISH ? removed(one, at) : defined(without(one, language), at));
   const appended = await appendFacts(log, facts, directory);
-  return { ...appended, categories: wanted.length, leftOut };
+  return { ...appended, categories: imported.length, skipped };
 }
 
 function definitionOf(
   { id, parentId, name }: FileCategory,
-  present: CategoryDefinition | undefined,
+  existing: CategoryDefinition | undefined,
   language: string,
 ): CategoryDefinition {
-  const names = { ...present?.names, [language]: name };
-  return { id, parentId: language === ENGLISH ? parentId : (present?.parentId ?? null), names };
+  const names = { ...existing?.names, [language]: name };
+  return { id, parentId: language === ENGLISH ? parentId : (existing?.parentId ?? null), names };
 }
 
 function removed({ id }: CategoryDefinition, at: string): Fact {

@@ -1,7 +1,7 @@
 import { type CategoryChange } from '../directory/categories';
 import { type Directory } from '../directory/directory';
 
-/** `id`: platform category; `name`: the advertiser's own name; one of the two is there. */
+/** `id`: platform category; `name`: the advertiser's own name; at least one of the two is present. */
 export interface PostedCategory {
   readonly id?: string;
   readonly name?: string;
@@ -9,8 +9,8 @@ export interface PostedCategory {
 }
 
 /**
- * The platform category that a posted category is mapped to, if it is (`docs/decisions.md#p13`): the existing one of
- * its id; else the only one that bears its tdCategoryName, in any language; else what the feed maps its name to.
+ * The platform category that a posted category is mapped to, if any (`docs/decisions.md#p13`): the existing category
+ * with its id; else the only one whose name in any language is its tdCategoryName; else the feed's mapping of its name.
  */
 export function mappedCategory(
   { id, name, tdCategoryName }: PostedCategory,
@@ -25,19 +25,19 @@ export function mappedCategory(
   return name === undefined ? undefined : directory.mappingOf(feedId, name);
 }
 
-/** A change of the directory that may map products anew, as a key that `mappingKeys` gives these products. */
+/** The key of a directory change: it may affect the products whose `mappingKeys` contain it. */
 export function changeKey(change: CategoryChange): string {
   return `${change.posted}:${change.value}`;
 }
 
-/** What the mapping of a product hangs on: one key for each id and name it was posted with. */
+/** The keys that a product's mapping depends on: one for each id and name it was posted with. */
 export function mappingKeys(categories: readonly PostedCategory[]): readonly string[] {
   const keys = new Set<string>();
   for (const { id, name, tdCategoryName } of categories) {
     if (id !== undefined) keys.add(changeKey({ posted: 'id', value: id }));
     if (tdCategoryName !== undefined)
       keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
-    // Of which feed is left to the condition that looks for it.
+    // The feed is not part of the key: the query filters by it.
     if (name !== undefined) keys.add(`name:${name}`);
   }
   return [...keys];

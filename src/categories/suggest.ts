@@ -6,21 +6,21 @@ import { stemOf, synonymsOf } from './word-stems';
 /** A platform category that an advertiser's name may mean. */
 export interface Suggestion {
   readonly categoryId: string;
-  /** Its names from the root, in English. */
+  /** The English names from the root. */
   readonly path: string;
-  /** From 0, nothing in common, to 1, the same words at the same places. */
+  /** From 0, nothing in common, to 1, the same path. */
   readonly score: number;
 }
 
-/** What a part of a path weighs, by how far it stands from the end. */
+/** Weights of the parts of a path, from the last one. */
 const PATH_WEIGHTS = [1, 0.45, 0.3, 0.2] as const;
-/** Letters in a row that are compared where words are not the same: of compounds, of other endings. */
+/** Length of the n-grams that match compounds and inflected words. */
 const GRAM = 3;
 const GRAM_WEIGHT = 0.35;
 const SYNONYM_WEIGHT = 0.8;
 
-/** Words that say nothing of what is sold. */
-const EMPTY = new Set(
+/** Stop words. */
+const STOP_WORDS = new Set(
   'a all and andere aux de der des die du e el en et for fur im in la le les mit more of og on other others sonstige sonstiges the to und with y zubehorteile'.split(
     ' ',
   ),
@@ -34,9 +34,9 @@ interface Posting {
 }
 
 /**
- * Finds categories by names like theirs, in any language of the tree. Each category is, once for each of its languages,
- * a vector of the stems of its path and of their trigrams, its own name weighing most and rare ones more than frequent
- * ones; so is a name that is looked for, with the synonyms of its words. The score is the cosine of the two.
+ * Finds categories by similar names in any language of the tree. Each category has a vector per language: the stems of
+ * its path and their trigrams, weighted by rarity and by closeness to its own name. A query has such a vector too, plus
+ * the synonyms of its words. The score is the cosine similarity.
  */
 export class CategorySuggester {
   private readonly postings = new Map<string, Posting>();
@@ -47,7 +47,7 @@ export class CategorySuggester {
     this.byId = new Map([...categories].map((category) => [category.id, category]));
   }
 
-  /** Of a tree; others have their turn while it is being read. */
+  /** Indexes a tree, yielding to the event loop. */
   static async of(categories: Iterable<CategoryDefinition>): Promise<CategorySuggester> {
     const suggester = new CategorySuggester(categories);
     const named = [...suggester.byId.values()].flatMap((category) =>
@@ -61,7 +61,7 @@ export class CategorySuggester {
     return suggester;
   }
 
-  /** The best ones first, at most `most`; ties by id. */
+  /** The best matches first, at most `most`; ties by id. */
   suggest(name: string, most: number): readonly Suggestion[] {
     const own = vectorOf(partsOf(name));
     const scores = new Map<number, number>();
@@ -69,7 +69,7 @@ export class CategorySuggester {
     for (const [feature, raw] of withSynonyms(own)) {
       const posting = this.postings.get(feature);
       const weight = raw * this.rarity(posting?.entries.length ?? 0);
-      // Synonyms find more; they are no part of what was asked.
+      // Synonyms add matches, but do not count towards the norm of the query.
       if (own.has(feature)) square += weight * weight;
       posting?.entries.forEach((entry, at) =>
         scores.set(entry, (scores.get(entry) ?? 0) + weight * (posting.weights[at] ?? 0)),
@@ -104,12 +104,12 @@ export class CategorySuggester {
     });
   }
 
-  /** What a feature weighs that so many entries have. */
+  /** Inverse document frequency: the weight of a feature that this many entries have. */
   private rarity(frequency: number): number {
     return 1 + Math.log((this.ids.length + 1) / (frequency + 1));
   }
 
-  /** The names from a category up to its root, where there is one in the language, else in English. */
+  /** The names from a category up to its root in a language, or in English where there is none. */
   private namesOf(category: CategoryDefinition, language: string): readonly string[] {
     const names: string[] = [];
     const seen = new Set<string>();
@@ -128,20 +128,20 @@ export class CategorySuggester {
   }
 }
 
-/** The parts of an advertiser's name that is a path, the last one first. */
+/** The parts of an advertiser's category path, last one first. */
 function partsOf(name: string): readonly string[] {
   const parts = name.split(/\s*(?:>|»|›|\||\/|::|\\|→|;)\s*/).filter((part) => part.trim() !== '');
   return parts.reverse();
 }
 
-/** What names have in common is found by: stems of words, and their trigrams. */
+/** Stems of words and their trigrams, with weights. */
 function vectorOf(parts: readonly string[]): Vector {
   const vector = new Map<string, number>();
   const add = (feature: string, weight: number): unknown =>
     vector.set(feature, Math.max(vector.get(feature) ?? 0, weight));
   for (const [distance, part] of parts.entries()) {
     const weight = PATH_WEIGHTS[distance] ?? PATH_WEIGHTS[PATH_WEIGHTS.length - 1] ?? 0;
-    const words = wordsOf(part).filter((word) => !EMPTY.has(word));
+    const words = wordsOf(part).filter((word) => !STOP_WORDS.has(word));
     for (const word of words) {
       const stem = stemOf(word);
       add(`=${stem}`, weight);

@@ -1,6 +1,6 @@
 import { wordsOf } from '../wire/words';
 
-/** Words of shops that mean about the same, a group a line; what is spelt alike needs no line. */
+/** Synonyms, one group per line; similar spellings need no entry. */
 const GROUPS = `
   sneaker trainer turnschuh
   laptop notebook ultrabook
@@ -81,22 +81,22 @@ const GROUPS = `
   belt gurtel
 `;
 
-/** Endings of plurals and cases in English, German and their neighbours, the longest first. */
+/** Inflectional endings in English, German and related languages, longest first. */
 const ENDINGS = ['innen', 'ern', 'ies', 'en', 'er', 'es', 'e', 'n', 's', 'x'] as const;
-/** Letters that a stem keeps. */
-const LEAST = 3;
+/** Minimum length of a stem. */
+const MIN_STEM = 3;
 
-/** A word, as `wordsOf` gives it, without the endings that number and case give it: rough, and the same for both. */
+/** A word, as returned by `wordsOf`, without its inflectional endings. Approximate. */
 export function stemOf(word: string): string {
   return withoutEnding(withoutEnding(word));
 }
 
 function withoutEnding(word: string): string {
-  const ending = ENDINGS.find((one) => word.endsWith(one) && word.length - one.length >= LEAST);
+  const ending = ENDINGS.find((one) => word.endsWith(one) && word.length - one.length >= MIN_STEM);
   return ending === undefined ? word : word.slice(0, -ending.length);
 }
 
-/** Stems of the words that mean about the same as the word of this one. */
+/** Stems of the synonyms of a stem. */
 export function synonymsOf(stem: string): readonly string[] {
   return SYNONYMS.get(stem) ?? [];
 }

@@ -8,7 +8,7 @@ import { type Words } from './words';
 
 export const KINDS: readonly Kind[] = [...ELECTRONICS, ...HOME, ...FASHION_AND_SPORT];
 
-/** A thing that is made, whoever sells it. */
+/** An article of a manufacturer; several shops may sell it. */
 export interface Article {
   /** From 0. */
   readonly number: number;
@@ -16,9 +16,9 @@ export interface Article {
   readonly brand: string;
   readonly model: string;
   readonly colour: Words;
-  /** EAN-13; one that begins with 0 is a UPC of twelve digits as well. */
+  /** EAN-13; with a leading 0 it is also a UPC of twelve digits. */
   readonly ean: string;
-  /** What it costs about, in cents of euros. */
+  /** Approximate price in euro cents. */
   readonly price: number;
   readonly grams: number;
   readonly attribute: string;
@@ -38,14 +38,14 @@ const COLOURS: readonly Words[] = [
 const MODELS_PER_KIND = 18;
 const COLOURS_PER_MODEL = 3;
 
-let made: readonly Article[] | undefined;
+let cached: readonly Article[] | undefined;
 
-/** Everything there is to sell; the same in every run. */
+/** All articles; the same in every run. */
 export function catalogue(): readonly Article[] {
-  return (made ??= makeAll());
+  return (cached ??= createAll());
 }
 
-function makeAll(): readonly Article[] {
+function createAll(): readonly Article[] {
   const random = seededRandom(4);
   return KINDS.flatMap((kind) =>
     Array.from({ length: MODELS_PER_KIND }, () => modelOf(kind, random)).flatMap((model) =>
@@ -55,20 +55,20 @@ function makeAll(): readonly Article[] {
 }
 
 function modelOf(kind: Kind, random: Random): Omit<Article, 'number' | 'colour' | 'ean'> {
-  const [cheapest, dearest] = kind.price;
+  const [lowest, highest] = kind.price;
   return {
     kind,
     brand: random.pick(kind.brands),
     model: `${random.pick(kind.lines)} ${random.between(2, 98) * 10}`,
-    // Even on a logarithmic scale: cheap models are more frequent than dear ones.
-    price: Math.round(100 * cheapest * (dearest / cheapest) ** random.next()),
+    // Uniform on a logarithmic scale: cheap models are more frequent.
+    price: Math.round(100 * lowest * (highest / lowest) ** random.next()),
     grams: random.between(...kind.weight),
     attribute: random.pick(kind.attribute.values),
     features: random.some(kind.features, 3),
   };
 }
 
-/** Numbers that no maker is ever given: of the ranges for use within a company. */
+/** EANs from the ranges reserved for use within a company, which are never assigned to manufacturers. */
 function eanOf(brand: string, number: number): string {
   const range = brand.charCodeAt(0) % 5 === 0 ? '04' : '20';
   return ean13(`${range}${String(number * 7919 + 1_000_003).padStart(10, '0')}`);

@@ -1,6 +1,6 @@
 import { type Words } from './words';
 
-/** Platform categories in three levels: a category lies below the one whose id its own begins with. */
+/** Platform categories in three levels; the parent's id is a prefix of the child's. */
 export const CATEGORIES: Readonly<Record<string, Words>> = {
   '1': ['Electronics', 'Elektronik'],
   '11': ['Audio', 'Audio'],

@@ -9,31 +9,31 @@ import { checkVoucher } from '../vouchers/voucher-check';
 import { Vouchers } from '../vouchers/vouchers';
 import { makeLoader } from '../host/loader';
 
-/** Its tokens were never shown, and it is not whole: nobody can use it. */
+/** The demo is incomplete and its tokens were never printed, so it is useless. */
 class IncompleteDemo extends Error {
   override readonly name = 'IncompleteDemo';
 }
 
 /**
- * Fills an empty log with the demonstration; returns what to show of it, nothing if there was something in it. Raises
- * `IncompleteDemo` when an earlier start was ended while it did so.
+ * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. Raises
+ * `IncompleteDemo` if an earlier start was interrupted.
  */
 export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
-  const underWay = join(dataDir, 'demo-under-way');
+  const marker = join(dataDir, 'demo-under-way');
   if ((await log.head()) !== START) {
-    const isWhole = await access(underWay).then(
+    const isComplete = await access(marker).then(
       () => false,
       () => true,
     );
-    if (isWhole) return () => [];
+    if (isComplete) return () => [];
     throw new IncompleteDemo(
-      'the demonstration was not finished when it was created: remove the data folder and start again',
+      'creating the demo network was interrupted: remove the data folder and start again',
     );
   }
-  await writeFile(underWay, '');
-  const shown = await fillWithDemo(log, dataDir);
-  await rm(underWay);
-  return shown;
+  await writeFile(marker, '');
+  const lines = await fillWithDemo(log, dataDir);
+  await rm(marker);
+  return lines;
 }
 
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
@@ -57,8 +57,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
           const id = await loader.open({ feedId, mode: 'update', format: 'json', directoryPosition });
           await loader.write(id, Buffer.from(body));
           const { faults } = await loader.finish(id);
-          if (faults[0] !== undefined)
-            throw new Error(`a product of the demonstration was refused: ${faults[0].message}`);
+          if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
         },
         postVoucher: async (organisationId, posted, time) => {
           await follower.reached(await log.head());

@@ -1,4 +1,4 @@
-/** An EAN-13: twelve digits and the check digit they give (every second digit weighs three times). */
+/** An EAN-13: twelve digits and their check digit. */
 export function ean13(twelveDigits: string): string {
   let sum = 0;
   for (let at = 0; at < 12; at += 1) sum += Number(twelveDigits.charAt(at)) * (at % 2 === 0 ? 1 : 3);

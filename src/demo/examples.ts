@@ -1,6 +1,6 @@
 import { type PostedProduct } from './posted-product';
 
-/** A product to be posted by hand: mapped in the feed of the examples, of one EAN with nothing else. */
+/** A product to post by hand: its category is mapped in the example feed, and no other product has its EAN. */
 const PRODUCT: PostedProduct = {
   sourceProductId: 'hello-1',
   name: 'Tonwerk Hello Kopfhörer',
@@ -15,7 +15,7 @@ const PRODUCT: PostedProduct = {
 
 const ALL_FEEDS = '1001,1002,2001,2002';
 
-/** Calls to try, to be pasted into a shell. */
+/** Example calls to paste into a shell. */
 export function exampleCalls(
   baseUrl: string,
   token: { readonly advertiser: string; readonly publisher: string; readonly voucherPublisher: string },
@@ -27,20 +27,20 @@ export function exampleCalls(
     get(`.json;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
     '# The same in XML',
     get(`.xml;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
-    '# Every price that a lamp has had in the last year',
+    '# The price history of a lamp in the last year',
     get(`.json;fid=1001;tdCategoryId=22;pageSize=1;priceHistory=true;dateOutputFormat=iso8601`),
-    '# What several shops sell, the cheapest offer first',
+    '# Products that several shops sell, cheapest offer first',
     get(`.json;fid=${ALL_FEEDS};brand=Fjordholz;groupOffersByProduct=true;pageSize=2`),
-    '# The category tree in German, with the products of the feeds that a token sees',
+    '# The category tree in German, with product counts of the feeds that a token can access',
     `curl '${baseUrl}/1.0/productCategories.json;language=de;pretty=true?token=${token.publisher}'`,
-    '# What the categories of a feed are mapped to',
+    '# The category mappings of a feed',
     `curl '${baseUrl}/1.0/categoryMappings.json;fid=1001;pretty=true?token=${token.advertiser}'`,
-    '# The feeds that a token sees',
+    '# The feeds that a token can access',
     `curl '${baseUrl}/1.0/productFeeds.json;pretty=true?token=${token.publisher}'`,
-    '# Post a product; a search for "hello" finds it',
+    '# Post a product, then find it by searching for "hello"',
     `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
     get('.json;fid=1001;q=hello'),
-    '# Vouchers, and a calendar of them',
+    '# Vouchers as JSON and as a calendar',
     `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
     `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
   ];

@@ -1,21 +1,20 @@
 import { type DemoLanguage } from './words';
 
-/** A feed of the demonstration and how its advertiser keeps it. */
+/** A demo feed and its advertiser's conventions. */
 export interface DemoFeed {
   readonly id: number;
   readonly programId: number;
   readonly name: string;
   readonly language: DemoLanguage;
-  /** Hosts of the shop and of its images. */
   readonly host: string;
   readonly imageHost: string;
-  /** Begins each `sourceProductId`. */
+  /** Prefix of each `sourceProductId`. */
   readonly prefix: string;
-  /** What one euro is in the feed's currency. */
+  /** Exchange rate: one euro in the feed's currency. */
   readonly rate: number;
-  /** Which of the ways its products become mapped (`docs/decisions.md#p13`). */
+  /** How its products are mapped (`docs/decisions.md#p13`). */
   readonly maps: 'by mapping' | 'by category id' | 'by category name';
-  /** Platform categories whose products this feed leaves unmapped, so that publishers do not see them. */
+  /** Platform categories that the feed leaves unmapped, so publishers do not see their products. */
   readonly unmapped: readonly string[];
 }
 

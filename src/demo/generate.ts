@@ -5,20 +5,19 @@ import { type Random, seededRandom } from './random';
 
 export interface GenerateOptions {
   readonly count: number;
-  /** Another seed gives other products (default 1). */
+  /** Seed of the random generator (default 1). */
   readonly seed?: number;
-  /** About how long a product is as JSON (default 1,000; at least 600). */
+  /** Approximate length of a product as JSON (default 1,000; at least 600). */
   readonly bytes?: number;
-  /** Begins every `sourceProductId`, the product's number follows (default `p`). */
+  /** Prefix of every `sourceProductId`, followed by the product's number (default `p`). */
   readonly prefix?: string;
-  /** What products are posted in, one each (default: 60 advertiser categories). */
+  /** Categories to choose from, one per product (default: 60 advertiser categories). */
   readonly categories?: readonly PostedCategory[];
 }
 
 /**
- * Products to measure and test with, one by one, so that any number of them takes no memory: the same for the same
- * options, and more of them begin with the same ones. Words are as unevenly common as in a language (Zipf); their
- * meaning is none.
+ * Generates products for benchmarks and tests, lazily, so that any number takes little memory. The same options give the
+ * same products; a larger count only adds more. Word frequencies follow Zipf's law; the words are meaningless.
  */
 export function* generateProducts(options: GenerateOptions): Generator<PostedProduct> {
   const { count, seed = 1, bytes = 1000, prefix = 'p', categories = CATEGORIES } = options;
@@ -48,7 +47,7 @@ function oneProduct(
     brand,
     condition: random.chance(0.9) ? 'new' : 'used',
     deliveryTime: `${random.between(1, 9)} days`,
-    // One in four shares its number with a product of another seed.
+    // One in four has the same EAN as the product of the same number with another seed.
     ean: ean13(
       `2${String(number % 4 === 0 ? number : number * 1000 + random.between(1, 999)).padStart(11, '0')}`,
     ),
@@ -66,7 +65,7 @@ function oneProduct(
   return { ...withoutDescription, description: text(random, Math.max(20, room - 3)) };
 }
 
-/** Some words in a row, of at least `length` characters. */
+/** Consecutive words of at least `length` characters. */
 function text(random: Random, length: number): string {
   const from = PROSE.indexOf(' ', random.between(0, PROSE.length - length - 100)) + 1;
   return capital(PROSE.slice(from, PROSE.indexOf(' ', from + length)));
@@ -103,7 +102,7 @@ function inventWords(count: number, seed: number): readonly string[] {
   return [...words];
 }
 
-/** What descriptions are cut out of: some 40,000 words. */
+/** 40,000 words that descriptions are cut from. */
 const PROSE = prose(40_000, 13);
 
 function prose(words: number, seed: number): string {

@@ -3,7 +3,7 @@ import { CATEGORIES } from './categories';
 import { FEEDS } from './feeds';
 import { inLanguage } from './words';
 
-/** Who is in the demonstration. */
+/** Ids of the demo organisations and sites. */
 export const DEMO = {
   advertisers: { lindner: 1, harbour: 2 },
   publishers: { preisfuchs: 11, bargainLane: 12 },
@@ -14,8 +14,8 @@ export const DEMO = {
 const { advertisers, publishers, operator, sites } = DEMO;
 
 /**
- * The demonstration's reference data as the content of a network file: two advertisers with two programs each, two publishers, an operator. No entry
- * has a token: those that the import makes up are nobody else's.
+ * The demo network file: two advertisers with two programs each, two publishers and an operator. No entry has a token, so
+ * the import generates unique ones.
  */
 export function demoNetwork() {
   return {

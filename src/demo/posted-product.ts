@@ -1,8 +1,8 @@
 import { type Identifiers, type Product } from '../products/feed';
 
-/** A product in the JSON shape it is posted in (Document 1, Product posted by an advertiser), identifiers directly on it. */
+/** A product as posted in JSON (Document 1, Product posted by an advertiser). */
 export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {
   readonly sourceProductId: string;
-  /** An amount with two decimals at most. */
+  /** An amount with at most two decimals. */
   readonly price: number;
 }

@@ -6,17 +6,17 @@ import { type PostedProduct } from './posted-product';
 import { type Random, seededRandom } from './random';
 import { inLanguage, type Words } from './words';
 
-/** About 750 products in each feed, as they were posted first: each feed sells about half of all there is. */
+/** The initial products of a feed, about 750: each feed has about half of all articles. */
 export function demoFeed(feedId: number): readonly PostedProduct[] {
   const feed = FEEDS.find(({ id }) => id === feedId);
   if (feed === undefined) return [];
   const random = seededRandom(feedId);
   return catalogue()
     .filter(() => random.chance(0.5))
-    .map((article) => posted(article, feed, random));
+    .map((article) => toPosted(article, feed, random));
 }
 
-/** A round of changed prices: what was posted again, and when. */
+/** Products posted again with changed prices. */
 export interface PriceRound {
   readonly feedId: number;
   readonly at: Date;
@@ -28,7 +28,7 @@ const DAY = 24 * 60 * 60 * 1000;
 export const FIRST_POSTED = 360;
 const ROUNDS = 16;
 
-/** Changed prices of the year before `now`, oldest first: in each round an eighth of every feed. */
+/** Price changes in the year before `now`, oldest first: each round changes an eighth of a feed. */
 export function demoPriceChanges(now: Date): readonly PriceRound[] {
   return FEEDS.flatMap(({ id }, feedNumber) => {
     const random = seededRandom(id + 1);
@@ -49,19 +49,19 @@ export function demoPriceChanges(now: Date): readonly PriceRound[] {
   }).sort((one, other) => one.at.getTime() - other.at.getTime());
 }
 
-/** Between a quarter below the first price and a tenth above it, and not what it was before. */
+/** A price from 25 % below to 10 % above the first one that differs from the previous one. */
 function otherPrice(first: number, before: number, random: Random): number {
   const price = attractive(100 * first * (0.75 + 0.35 * random.next()));
   return price === before ? attractive(100 * price + 100) : price;
 }
 
-/** Cents as an amount that ends the way shop prices do. */
+/** Rounds cents to an amount with a typical shop ending. */
 function attractive(cents: number): number {
   const whole = Math.max(1, Math.round(cents / 100));
   return whole >= 1000 ? whole : (whole * 100 - (whole % 3 === 0 ? 5 : 1)) / 100;
 }
 
-// What a product looks like in a feed ---------------------------------------------------------------------------
+// Posted products -----------------------------------------------------------------------------------------------
 
 const TEXTS = {
   with: ['with', 'mit'],
@@ -87,38 +87,38 @@ const CLOSINGS: readonly Words[] = [
   ['Spare parts are available for ten years.', 'Ersatzteile sind zehn Jahre lang erhältlich.'],
 ];
 
-function posted(article: Article, feed: DemoFeed, random: Random): PostedProduct {
+function toPosted(article: Article, feed: DemoFeed, random: Random): PostedProduct {
   const { number, kind, brand, model, grams } = article;
-  const say = (words: Words): string => inLanguage(words, feed.language);
+  const localised = (words: Words): string => inLanguage(words, feed.language);
   const sourceProductId = `${feed.prefix}${String(number).padStart(5, '0')}`;
   const inStock = random.chance(0.85) ? random.between(1, 120) : 0;
   const isNew = random.chance(0.94);
-  const [first = '', second = '', third = ''] = article.features.map(say);
-  const features = `${say(TEXTS.with)} ${first}, ${second} ${say(TEXTS.and)} ${third}`;
-  const attribute = { name: say(kind.attribute.name), value: article.attribute };
+  const [first = '', second = '', third = ''] = article.features.map(localised);
+  const features = `${localised(TEXTS.with)} ${first}, ${second} ${localised(TEXTS.and)} ${third}`;
+  const attribute = { name: localised(kind.attribute.name), value: article.attribute };
   return {
     sourceProductId,
-    name: `${brand} ${model} ${say(kind.noun)}, ${say(article.colour)}`,
-    description: `${brand} ${model}: ${say(kind.noun)} ${features}. ${say(random.pick(CLOSINGS))} ${attribute.name}: ${attribute.value}.`,
-    productUrl: `https://${feed.host}/p/${sourceProductId.toLowerCase()}?colour=${encodeURIComponent(say(article.colour))}`,
+    name: `${brand} ${model} ${localised(kind.noun)}, ${localised(article.colour)}`,
+    description: `${brand} ${model}: ${localised(kind.noun)} ${features}. ${localised(random.pick(CLOSINGS))} ${attribute.name}: ${attribute.value}.`,
+    productUrl: `https://${feed.host}/p/${sourceProductId.toLowerCase()}?colour=${encodeURIComponent(localised(article.colour))}`,
     price: attractive(article.price * feed.rate * (0.94 + 0.12 * random.next()) * (isNew ? 1 : 0.7)),
     productImage: { url: `https://${feed.imageHost}/500x300/${number}.jpg`, width: 500, height: 300 },
     categories: [categoryOf(article, feed)],
-    availability: say(inStock > 0 ? TEXTS.inStock : TEXTS.ordered),
+    availability: localised(inStock > 0 ? TEXTS.inStock : TEXTS.ordered),
     brand,
-    condition: say(isNew ? TEXTS.new : TEXTS.refurbished),
-    deliveryTime: say(inStock > 0 ? TEXTS.soon : TEXTS.later),
+    condition: localised(isNew ? TEXTS.new : TEXTS.refurbished),
+    deliveryTime: localised(inStock > 0 ? TEXTS.soon : TEXTS.later),
     ...(random.chance(0.96) ? identifier(article.ean, feed) : {}),
     sku: `${brand.slice(0, 3).toUpperCase()}${number}`,
     inStock,
     model,
-    shippingCost: article.price > 5000 ? say(TEXTS.free) : '4.95',
-    shortDescription: `${say(kind.noun)} ${say(TEXTS.with)} ${first}`,
-    techSpecs: `${attribute.name}: ${attribute.value}; ${say(TEXTS.colour)}: ${say(article.colour)}`,
-    warranty: say(TEXTS.warranty),
+    shippingCost: article.price > 5000 ? localised(TEXTS.free) : '4.95',
+    shortDescription: `${localised(kind.noun)} ${localised(TEXTS.with)} ${first}`,
+    techSpecs: `${attribute.name}: ${attribute.value}; ${localised(TEXTS.colour)}: ${localised(article.colour)}`,
+    warranty: localised(TEXTS.warranty),
     weight: grams < 1000 ? `${grams} g` : `${(grams / 1000).toFixed(1)} kg`,
-    ...(random.chance(0.2) ? { promoText: say(TEXTS.promotion) } : {}),
-    fields: [{ name: say(TEXTS.colour), value: say(article.colour) }, attribute],
+    ...(random.chance(0.2) ? { promoText: localised(TEXTS.promotion) } : {}),
+    fields: [{ name: localised(TEXTS.colour), value: localised(article.colour) }, attribute],
   };
 }
 
@@ -132,7 +132,7 @@ function categoryOf({ kind }: Article, { language, maps, unmapped }: DemoFeed): 
     : { name, tdCategoryName: inLanguage(tdCategoryName, language) };
 }
 
-/** English shops give a UPC where there is one: the same number by another name. */
+/** English shops post a UPC if the EAN has one. */
 function identifier(ean: string, { language }: DemoFeed): { ean: string } | { upc: string } {
   return language === 'en' && ean.startsWith('0') ? { upc: ean.slice(1) } : { ean };
 }

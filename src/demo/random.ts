@@ -1,17 +1,17 @@
-/** Numbers that look like chance and are the same for the same seed. */
+/** A seeded pseudo-random generator. */
 export interface Random {
   /** At least 0, below 1. */
   next(): number;
-  /** A whole number, both ends included. */
-  between(least: number, most: number): number;
+  /** An integer from `min` to `max`, inclusive. */
+  between(min: number, max: number): number;
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** `count` different elements in their order; all of them if there are no more. */
+  /** `count` different elements in their original order, or all if there are fewer. */
   some<T>(from: readonly T[], count: number): T[];
 }
 
-/** A generator of 32-bit state (mulberry32): good enough for sample data, for nothing else. */
+/** mulberry32, a generator with 32 bits of state: good enough for sample data only. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -20,7 +20,7 @@ export function seededRandom(seed: number): Random {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  const between = (least: number, most: number): number => least + Math.floor(next() * (most - least + 1));
+  const between = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1));
   const pick = <T>(from: readonly T[]): T => {
     const picked = from[between(0, from.length - 1)];
     if (picked === undefined) throw new RangeError('nothing to pick from');
@@ -32,11 +32,11 @@ export function seededRandom(seed: number): Random {
     pick,
     chance: (probability) => next() < probability,
     some: (from, count) => {
-      let wanted = count;
+      let missing = count;
       return from.filter((_, at) => {
-        const taken = next() * (from.length - at) < wanted;
-        if (taken) wanted -= 1;
-        return taken;
+        const isPicked = next() * (from.length - at) < missing;
+        if (isPicked) missing -= 1;
+        return isPicked;
       });
     },
   };

@@ -1,6 +1,6 @@
 import { DEMO } from './network';
 
-/** A voucher to be posted by an advertiser; dates in epoch ms. */
+/** A voucher to post for an advertiser; dates in epoch ms. */
 interface DemoVoucher {
   readonly organisationId: number;
   readonly posted: { readonly sourceId: string; readonly [field: string]: unknown };
@@ -8,7 +8,7 @@ interface DemoVoucher {
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Vouchers of all six types, in several programs and languages: most of them valid now, one planned, one for one site. */
+/** Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a single site. */
 export function demoVouchers(now: Date): readonly DemoVoucher[] {
   const { lindner, harbour } = DEMO.advertisers;
   const day = (days: number): number => Math.floor(now.getTime() / DAY + days) * DAY;
@@ -34,7 +34,7 @@ export function demoVouchers(now: Date): readonly DemoVoucher[] {
       ...{ sourceId: 'free-cable', programId: 102, voucherTypeId: 3, languageId: 'en', ...valid },
       title: 'A free cable with every speaker',
       shortDescription: 'Free cable, three metres',
-      description: 'Added to the basket by itself, while stocks last.',
+      description: 'Added to the basket automatically, while stocks last.',
     }),
     of(harbour, {
       ...{ sourceId: 'free-delivery', programId: 201, voucherTypeId: 4, languageId: 'en', ...valid },

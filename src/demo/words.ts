@@ -1,7 +1,7 @@
-/** The languages that the demonstration's feeds are in. */
+/** Languages of the demo feeds. */
 export type DemoLanguage = 'en' | 'de';
 
-/** A text in both languages, English first. */
+/** A text in both languages. */
 export type Words = readonly [en: string, de: string];
 
 export function inLanguage(words: Words, language: DemoLanguage): string {

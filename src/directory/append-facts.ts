@@ -1,35 +1,39 @@
-import { directoryDecider, type Fact, missingOf } from './decider';
-import { type Directory } from './directory';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
+import { inParallel } from '../kernel/in-parallel';
+import { directoryDecider, type Fact, missingOf } from './decider';
+import { type Directory } from './directory';
 
 export interface Appended {
-  /** How many events it took: none if everything was like this already. */
+  /** Number of appended events; 0 if nothing had to change. */
   readonly events: number;
-  /** Of the last event; `START` if there was none. */
+  /** Position of the last one; `START` if there was none. */
   readonly position: Position;
 }
 
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 128;
+
 /**
- * Appends those facts that do not hold in `directory`, nor by what others have written meanwhile. Broken off, the same
- * again completes it. `onMade` is told of each fact as soon as it holds by this call.
+ * Appends the facts that are not true yet, according to `directory` and to the current streams. Running an interrupted
+ * call again completes it. `onAppended` is called for each fact that this call has appended.
  */
 export async function appendFacts(
   log: EventLog,
   facts: readonly Fact[],
   directory: Directory,
-  onMade?: (fact: Fact) => void,
+  onAppended?: (fact: Fact) => void,
 ): Promise<Appended> {
   let events = 0;
   let position = START;
-  await inParallel(byStream(missingOf(facts, directory)), async (stream) => {
-    for (const command of cut(stream)) {
-      const [{ category, id }] = command;
-      const done = await execute(log, directoryDecider(category), id, command);
-      events += done.events.length;
-      if (done.position !== undefined && done.position > position) position = done.position;
-      for (const fact of command) if (done.events.includes(fact.event)) onMade?.(fact);
+  await inParallel(byStream(missingOf(facts, directory)), AT_ONCE, async (stream) => {
+    for (const batch of batchesOf(stream)) {
+      const [{ category, id }] = batch;
+      const appended = await execute(log, directoryDecider(category), id, batch);
+      events += appended.events.length;
+      if (appended.position !== undefined && appended.position > position) position = appended.position;
+      for (const fact of batch) if (appended.events.includes(fact.event)) onAppended?.(fact);
     }
   });
   return { events, position };
@@ -48,40 +52,24 @@ function byStream(facts: readonly Fact[]): readonly Facts[] {
   return [...streams.values()];
 }
 
-/** Cuts what is wanted of a stream into appends that are not too large. */
-function* cut([first, ...others]: Facts): Generator<Facts> {
-  let command: [Fact, ...Fact[]] = [first];
+/** Splits the facts of a stream into appends within the limits. */
+function* batchesOf([first, ...others]: Facts): Generator<Facts> {
+  let batch: [Fact, ...Fact[]] = [first];
   let bytes = sizeOf(first);
   for (const fact of others) {
     bytes += sizeOf(fact);
-    if (command.length < APPEND_LIMITS.events && bytes <= APPEND_LIMITS.bytes) {
-      command.push(fact);
+    if (batch.length < APPEND_LIMITS.events && bytes <= APPEND_LIMITS.bytes) {
+      batch.push(fact);
       continue;
     }
-    yield command;
-    command = [fact];
+    yield batch;
+    batch = [fact];
     bytes = sizeOf(fact);
   }
-  yield command;
+  yield batch;
 }
 
-/** With room for what goes round an event. */
+/** Including an allowance for the id, type and meta of the event. */
 function sizeOf({ event }: Fact): number {
   return Buffer.byteLength(JSON.stringify(event.data)) + 256;
-}
-
-/** Enough for appends to share their commits. */
-const WORKERS = 128;
-
-/** Works on many at a time; when one fails no other is begun, and those begun have ended. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  // Leaving a loop early closes a generator for all who share it.
-  const queue = (function* () {
-    yield* items;
-  })();
-  const worker = async (): Promise<void> => {
-    for (const item of queue) await work(item);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: WORKERS }, worker));
-  for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }

@@ -2,23 +2,23 @@ import { type CategoryDefinition, type CategoryEvent, type MappingEvent } from '
 import { Multimap } from './multimap';
 
 /**
- * What products can be mapped by anew: those posted with this platform category id, those posted with this
- * platform category name, or those of this feed posted with this advertiser category name.
+ * Which products may be mapped differently after a change: those posted with this platform category id, those posted
+ * with this platform category name, or those of this feed posted with this advertiser category name.
  */
 export type CategoryChange =
   | { readonly posted: 'id' | 'tdCategoryName'; readonly value: string }
   | { readonly posted: 'name'; readonly feedId: number; readonly value: string };
 
-/** The category tree and what feeds map to it, folded from events that may come in any order between streams. */
+/** The category tree and the mappings of feeds to it. Events of different streams may be applied in any order. */
 export class Categories {
-  /** How many categories have been removed so far: what was taken because of one may not be taken any more. */
+  /** Number of categories removed so far: a result that depended on one may be outdated. */
   removals = 0;
   private readonly definitions = new Map<string, CategoryDefinition>();
   private readonly children = new Multimap<string | null, string>();
-  private readonly bearers = new Multimap<string, string>();
+  private readonly idsByName = new Multimap<string, string>();
   private readonly mappings = new Map<number, Map<string, string>>();
-  /** The feeds that map a name to a category. */
-  private readonly mappedTo = new Multimap<string, number>();
+  /** By category: the feeds that map a name to it, or once did. */
+  private readonly feedsByCategory = new Multimap<string, number>();
 
   all(): Iterable<CategoryDefinition> {
     return this.definitions.values();
@@ -28,12 +28,12 @@ export class Categories {
     return this.definitions.get(id);
   }
 
-  /** Those that bear this name, in any language. */
+  /** Categories with this name in any language. */
   named(name: string): readonly CategoryDefinition[] {
-    return [...this.bearers.of(name)].flatMap((id) => this.definitions.get(id) ?? []);
+    return [...this.idsByName.of(name)].flatMap((id) => this.definitions.get(id) ?? []);
   }
 
-  /** The ids of a category and all below it; none if there is no such category. */
+  /** Ids of a category and its descendants; empty if the category does not exist. */
   descendantsOf(id: string): readonly string[] {
     if (!this.definitions.has(id)) return [];
     const found = new Set([id]);
@@ -41,13 +41,13 @@ export class Categories {
     return [...found];
   }
 
-  /** Those directly below one (null: without one above them), in the order of their ids. */
+  /** Children of a category, or the roots for null, ordered by id. */
   childrenOf(parentId: string | null): readonly CategoryDefinition[] {
     const found = [...this.children.of(parentId)].flatMap((id) => this.definitions.get(id) ?? []);
     return found.sort((a, b) => Number(a.id) - Number(b.id));
   }
 
-  /** What a feed maps: advertiser category name -> platform category id (that may be gone). */
+  /** Mappings of a feed: advertiser category name -> platform category id, which may have been removed. */
   mappingsOf(feedId: number): ReadonlyMap<string, string> {
     return this.mappings.get(feedId) ?? new Map<string, string>();
   }
@@ -74,21 +74,21 @@ export class Categories {
     const [old, names] = [namesOf(before), namesOf(after)];
     const lost = [...old].filter((name) => !names.has(name));
     const gained = [...names].filter((name) => !old.has(name));
-    for (const name of lost) this.bearers.delete(name, id);
-    for (const name of gained) this.bearers.add(name, id);
+    for (const name of lost) this.idsByName.delete(name, id);
+    for (const name of gained) this.idsByName.add(name, id);
     if (before !== undefined) this.children.delete(before.parentId, id);
     if (after !== undefined) this.children.add(after.parentId, id);
     if (before !== undefined && after === undefined) this.removals += 1;
     if (after === undefined) this.definitions.delete(id);
     else this.definitions.set(id, after);
     return [
-      ...((before === undefined) === (after === undefined) ? [] : this.bornOrGone(id)),
+      ...((before === undefined) === (after === undefined) ? [] : this.addedOrRemoved(id)),
       ...[...lost, ...gained].map((value) => ({ posted: 'tdCategoryName', value }) as const),
     ];
   }
 
-  private bornOrGone(id: string): readonly CategoryChange[] {
-    const names = [...this.mappedTo.of(id)].flatMap((feedId) =>
+  private addedOrRemoved(id: string): readonly CategoryChange[] {
+    const names = [...this.feedsByCategory.of(id)].flatMap((feedId) =>
       [...this.mappingsOf(feedId)]
         .filter(([, categoryId]) => categoryId === id)
         .map(([value]) => ({ posted: 'name', feedId, value }) as const),
@@ -103,8 +103,8 @@ export class Categories {
     else mappings.set(name, categoryId);
     if (mappings.size === 0) this.mappings.delete(feedId);
     else this.mappings.set(feedId, mappings);
-    // A feed that no longer maps to the old category is only looked into in vain.
-    if (categoryId !== undefined) this.mappedTo.add(categoryId, feedId);
+    // The entry of the old category may stay: it only causes an unnecessary lookup.
+    if (categoryId !== undefined) this.feedsByCategory.add(categoryId, feedId);
     return [{ posted: 'name', feedId, value: name }];
   }
 }

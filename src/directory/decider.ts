@@ -3,18 +3,18 @@ import { type Decider } from '../kernel/decider';
 import { Directory } from './directory';
 import { type DirectoryEvent } from './events';
 
-/** An event that should have happened, whatever its stream has been through. */
+/** An event whose outcome should be true: it is appended only if it would change something. */
 export interface Fact {
   readonly category: 'organisation' | 'program' | 'site' | 'feedinfo' | 'category' | 'mapping';
   readonly id: number | string;
   readonly event: DirectoryEvent;
-  /** Of a token: only if the entry has none; otherwise it keeps the one it has. */
+  /** For `TokenIssued`: append it only if there is no token yet. */
   readonly ifNone?: boolean;
 }
 
 /**
- * Decides for one kind of stream: facts that hold already are left out, so that a command repeated does nothing.
- * The state is a directory of that one stream, folded in place.
+ * The decider for one category of streams. It omits facts that are already true, so repeating a command does nothing.
+ * The state is a directory of that one stream, changed in place.
  */
 export function directoryDecider(
   category: Fact['category'],
@@ -32,16 +32,16 @@ export function directoryDecider(
   };
 }
 
-/** Those facts that would change something. */
+/** The facts that would change something. */
 export function missingOf(facts: readonly Fact[], directory: Directory): readonly Fact[] {
   return facts.filter(({ event, ifNone = false }) =>
     ifNone && event.type === 'TokenIssued'
       ? directory.organisations.tokenFor(event.data.organisationId, event.data) === undefined
-      : !holds(event, directory),
+      : !isTrue(event, directory),
   );
 }
 
-function holds(event: DirectoryEvent, directory: Directory): boolean {
+function isTrue(event: DirectoryEvent, directory: Directory): boolean {
   const { organisations, programs, categories } = directory;
   switch (event.type) {
     case 'OrganisationDefined':
@@ -88,13 +88,13 @@ function holds(event: DirectoryEvent, directory: Directory): boolean {
       return !categories.mappingsOf(event.data.feedId).has(event.data.name);
   }
 
-  /** A program about to be defined will be active. */
+  /** A program that does not exist yet will be active once defined. */
   function statusOf(id: number): string {
     return programs.get(id)?.status ?? 'active';
   }
 }
 
-/** Whenever it was said. */
+/** Ignores the time of the event. */
 function isSame(definition: object, present: object | undefined): boolean {
   return isDeepStrictEqual({ ...definition, at: '' }, { ...present, at: '' });
 }

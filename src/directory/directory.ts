@@ -1,8 +1,10 @@
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
 import {
   type CategoryDefinition,
+  DIRECTORY_PREFIXES,
   type DirectoryEvent,
   type FeedDefinition,
   type OrganisationDefinition,
@@ -11,14 +13,14 @@ import {
 import { type Caller, Organisations } from './organisations';
 import { type Program, Programs } from './programs';
 
-/** What a caller sees; `programs`: its own, or those that its sites are connected to. */
+/** What a caller may access; `programs`: its own, or those that its sites are connected to. */
 interface View {
   readonly sites: readonly number[];
   readonly programs: ReadonlySet<number>;
   readonly feeds: readonly FeedDefinition[];
 }
 
-/** A category was defined anew or removed: where, and when (ISO 8601). */
+/** A category was defined or removed; `at` is ISO 8601. */
 export interface CategoryChanged {
   readonly id: string;
   readonly position: Position;
@@ -26,19 +28,19 @@ export interface CategoryChanged {
 }
 
 /**
- * The reference data, all of it in memory, folded from its events: small shared facts are joined when answering.
- * Streams may be folded in any order between them; a name of something that is not there yet waits for it.
+ * The reference data, folded from its events and kept in memory: requests join it when they are answered. Events of
+ * different streams may be applied in any order; a reference takes effect as soon as its target exists.
  */
 export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
-  /** Every change of a category that has been applied, in the order of the log. */
+  /** All category changes applied so far, in log order. */
   readonly categoryChanges: CategoryChanged[] = [];
-  /** Kept until something that they are made of changes. */
+  /** A cache, cleared when anything it depends on changes. */
   private readonly views = new Map<string, View>();
 
-  /** Where the last change of the category tree is that has been applied. */
+  /** Position of the last applied change of the category tree. */
   get treeChanged(): Position {
     return this.categoryChanges.at(-1)?.position ?? START;
   }
@@ -59,7 +61,7 @@ export class Directory {
     return this.programs.feed(id);
   }
 
-  /** ISO 4217: that of the feed's first program (`docs/decisions.md#p26`). */
+  /** The currency of the feed's first program, ISO 4217 (`docs/decisions.md#p26`). */
   currencyOf(feed: FeedDefinition): string | undefined {
     return this.program(feed.programIds[0] ?? NaN)?.currency;
   }
@@ -70,22 +72,22 @@ export class Directory {
     return this.categories.get(id);
   }
 
-  /** The categories that bear this name, to the letter, in any language. */
+  /** Categories with exactly this name in any language. */
   categoriesNamed(name: string): readonly CategoryDefinition[] {
     return this.categories.named(name);
   }
 
-  /** The ids of a category and of all below it; empty if there is no such category. */
+  /** Ids of a category and its descendants; empty if the category does not exist. */
   descendantsOf(categoryId: string): readonly string[] {
     return this.categories.descendantsOf(categoryId);
   }
 
-  /** The categories directly below one, or without one above them, in the order of their ids. */
+  /** Children of a category, or the roots for null, ordered by id. */
   childrenOf(parentId: string | null): readonly CategoryDefinition[] {
     return this.categories.childrenOf(parentId);
   }
 
-  /** The category that a feed maps an advertiser category name to, if there is that category. */
+  /** The existing category that a feed maps an advertiser category name to. */
   mappingOf(feedId: number, name: string): string | undefined {
     const id = this.categories.mappingsOf(feedId).get(name);
     return id !== undefined && this.category(id) !== undefined ? id : undefined;
@@ -93,14 +95,14 @@ export class Directory {
 
   // Callers -------------------------------------------------------------------------------------------------
 
-  /** Who calls with a token of this `tokenHash`. */
+  /** The caller whose token has this `tokenHash`. */
   callerOf(tokenHash: string): Caller | undefined {
     return this.organisations.callerOf(tokenHash);
   }
 
   /**
-   * The feeds a caller may ask for, by id ascending: an advertiser's own; for a publisher the active and visible
-   * ones of programs that its site, or any of its sites if the token names none, is connected to
+   * The feeds that a caller may access, by id: an advertiser's own; for a publisher the active and visible feeds of
+   * the programs that its site, or any of its sites if the token names none, is connected to
    * (`docs/decisions.md#p22`, `#p26`).
    */
   feedsOf(caller: Caller): readonly FeedDefinition[] {
@@ -112,7 +114,7 @@ export class Directory {
     return this.viewOf(caller).programs;
   }
 
-  /** The site that a publisher's token names, or all sites of the publisher; ids, ascending. */
+  /** The site that a publisher's token names, or all sites of the publisher; ids in ascending order. */
   sitesOf(caller: Caller): readonly number[] {
     return this.viewOf(caller).sites;
   }
@@ -125,8 +127,8 @@ export class Directory {
   }
 
   /**
-   * The site that a publisher's links to a feed's products carry: its token's, else the one of lowest id that
-   * is connected to the feed's program (`docs/decisions.md#p12`).
+   * The site in a publisher's links to a feed's products: the token's site, or else the connected site with the
+   * lowest id (`docs/decisions.md#p12`).
    */
   siteFor(caller: Caller, feed: FeedDefinition): number | undefined {
     const program = this.programOf(caller, feed);
@@ -136,12 +138,12 @@ export class Directory {
 
   private viewOf(caller: Caller): View {
     const key = `${caller.organisationId}/${caller.kind}/${caller.siteId ?? ''}`;
-    const view = this.views.get(key) ?? this.lookAround(caller);
+    const view = this.views.get(key) ?? this.createView(caller);
     this.views.set(key, view);
     return view;
   }
 
-  private lookAround({ kind, organisationId, siteId }: Caller): View {
+  private createView({ kind, organisationId, siteId }: Caller): View {
     const sites = this.programs.sitesOf(organisationId).filter((id) => siteId === undefined || id === siteId);
     const programs = new Set(kind === 'advertiser' ? this.ownedBy(organisationId) : this.connectedTo(sites));
     const feeds = [...this.programs.allFeeds()]
@@ -161,11 +163,11 @@ export class Directory {
     return connected.filter((id) => this.program(id) !== undefined);
   }
 
-  // Folding -------------------------------------------------------------------------------------------------
+  // Events --------------------------------------------------------------------------------------------------
 
   /**
-   * Folds an event of the streams that `DIRECTORY_PREFIXES` names; what it does not know it leaves out. Says by
-   * what products can be mapped anew.
+   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored. Returns which products may be
+   * mapped differently.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
@@ -176,7 +178,7 @@ export class Directory {
     return this.evolve(event);
   }
 
-  /** As `apply`, of an event that has been read. */
+  /** As `apply`, for a parsed event. */
   evolve(event: DirectoryEvent): readonly CategoryChange[] {
     switch (event.type) {
       case 'OrganisationDefined':
@@ -196,4 +198,17 @@ export class Directory {
         return [];
     }
   }
+}
+
+/** The directory as of a position, or of the whole log. */
+export async function directoryAt(log: EventLog, position?: Position): Promise<Directory> {
+  const directory = new Directory();
+  if (position === START) return directory;
+  for await (const { events } of log.readAll({ after: START, prefixes: DIRECTORY_PREFIXES })) {
+    for (const event of events) {
+      if (position !== undefined && event.position > position) return directory;
+      directory.apply(event);
+    }
+  }
+  return directory;
 }

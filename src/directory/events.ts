@@ -1,12 +1,12 @@
 /**
- * Reference data as events: one stream per organisation, program, site and category, `feedinfo-<id>` for what a
- * feed is (its products are another stream's), `mapping-<feedId>` for the categories a feed maps.
+ * Reference data as events: one stream per organisation, program, site and category, `feedinfo-<id>` for the
+ * definition of a feed (its products have a stream of their own), `mapping-<feedId>` for a feed's category mappings.
  *
  * The names and shapes of these events are the storage format: add, never rename. `at` is an ISO 8601 instant. A
- * definition holds the whole entity, so a changed one replaces what was there.
+ * definition contains the whole entity and replaces the previous one.
  */
 
-/** What a token is for: the account's token areas (Document 1, Authentication; `docs/decisions.md#a4`). */
+/** The service that a token is for: the account's token areas (Document 1, Authentication; `docs/decisions.md#a4`). */
 export const SYSTEMS = ['PRODUCTS', 'VOUCHERS', 'CONVERSIONS', 'CLAIMS', 'OPS'] as const;
 export type System = (typeof SYSTEMS)[number];
 
@@ -22,14 +22,14 @@ export interface OrganisationDefinition {
   readonly name: string;
 }
 
-/** A token as it is kept: known by organisation, system and site; `hash` is the `tokenHash` of what callers send. */
+/** A stored token, identified by organisation, system and site; `hash` is the `tokenHash` of what callers send. */
 export interface Token {
   readonly system: System;
   readonly siteId?: number;
   readonly hash: string;
 }
 
-/** `country` ISO 3166-1, `currency` ISO 4217; `daysToAutoApprove` null: claims are not approved by themselves. */
+/** `country` ISO 3166-1, `currency` ISO 4217; `daysToAutoApprove` null: claims are not approved automatically. */
 export interface ProgramDefinition {
   readonly id: number;
   readonly organisationId: number;
@@ -42,7 +42,7 @@ export interface ProgramDefinition {
   readonly events: readonly ConversionEvent[];
 }
 
-/** What a program pays for. `inquiry`: the standard event that claims name (Document 3). */
+/** An event that a program pays for. `inquiry`: the standard event for claims (Document 3). */
 interface ConversionEvent {
   readonly id: number;
   readonly name: string;
@@ -62,7 +62,7 @@ export interface SiteDefinition {
   readonly url: string;
 }
 
-/** `programIds`: at least one, all of one organisation, the first gives the currency. `language` ISO 639-1. */
+/** `programIds`: at least one, all of one organisation; the first determines the currency. `language` ISO 639-1. */
 export interface FeedDefinition {
   readonly id: number;
   readonly programIds: readonly number[];
@@ -74,7 +74,7 @@ export interface FeedDefinition {
   readonly sendToNewPF: boolean;
 }
 
-/** A platform category: `id` an integer as a string, `names` by ISO 639-1 code, English always there. */
+/** A platform category: `id` an integer as a string, `names` by ISO 639-1 code, always including English. */
 export interface CategoryDefinition {
   readonly id: string;
   readonly parentId: string | null;
@@ -108,7 +108,7 @@ export type FeedInfoEvent = Event<'FeedDefined', FeedDefinition> | Event<'FeedRe
 export type CategoryEvent =
   Event<'CategoryDefined', CategoryDefinition> | Event<'CategoryRemoved', { id: string }>;
 
-/** `name` is the advertiser's own name of a category, to the letter; mapped again it replaces. */
+/** `name` is the advertiser's exact category name; a new mapping of the name replaces the previous one. */
 export type MappingEvent =
   | Event<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
   | Event<'CategoryUnmapped', { feedId: number; name: string }>;
@@ -116,7 +116,7 @@ export type MappingEvent =
 export type DirectoryEvent =
   OrganisationEvent | ProgramEvent | SiteEvent | FeedInfoEvent | CategoryEvent | MappingEvent;
 
-/** The streams that make the directory. */
+/** Prefixes of the directory's streams. */
 export const DIRECTORY_PREFIXES = [
   'organisation-',
   'program-',

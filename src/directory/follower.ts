@@ -4,81 +4,81 @@ import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-lo
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
 
-/** How long to wait after the first failure, doubled with each one, up to the longest (ms). */
-const WAITS = { first: 50, longest: 5_000 } as const;
+/** Back-off after failures (ms). */
+const BACKOFF = { first: 50, longest: 5_000 } as const;
 
 /** How long a request waits for the directory (ms). */
-const PATIENCE = 5_000;
+const REQUEST_TIMEOUT = 5_000;
 
-/** A directory that follows the log until `signal`; an engine that does not answer is asked again and again. */
+/** A directory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
 export function followDirectory(
   log: EventLog,
   signal = new AbortController().signal,
-  patience = PATIENCE,
+  timeoutMs = REQUEST_TIMEOUT,
 ): FollowedDirectory {
-  return new FollowedDirectory(log, signal, patience);
+  return new FollowedDirectory(log, signal, timeoutMs);
 }
 
 export class FollowedDirectory {
   readonly directory = new Directory();
-  /** Settles once everything has been folded that the log held when it was opened; rejects if the log is damaged. */
+  /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged. */
   readonly ready: Promise<void>;
-  /** Settles when the signal has ended it; rejects if it fails for another reason than an engine. */
+  /** Resolves after the signal; rejects on any failure other than an unavailable engine. */
   readonly ended: Promise<void>;
-  private seen: Position = START;
-  private readonly waiting = new Set<{ readonly position: Position; readonly resolve: () => void }>();
+  private applied: Position = START;
+  private readonly waiters = new Set<{ readonly position: Position; readonly resolve: () => void }>();
 
   constructor(
     private readonly log: EventLog,
     private readonly signal: AbortSignal,
-    private readonly patience: number,
+    private readonly timeoutMs: number,
   ) {
-    const { promise, resolve, reject } = promised();
+    const { promise, resolve, reject } = newPromise();
     this.ready = promise;
-    // For whoever waits for it; the others are not told.
+    // Nobody may be waiting: this avoids an unhandled rejection.
     this.ready.catch(() => undefined);
     this.ended = this.follow(resolve, reject);
   }
 
-  /** Everything in the log up to here has been seen. */
+  /** All events up to this position have been applied. */
   get position(): Position {
-    return this.seen;
+    return this.applied;
   }
 
-  /** Waits until everything up to `position` has been seen: true, or false when `signal` aborts before. */
+  /** Waits until all events up to `position` have been applied: true, or false if `signal` aborts first. */
   async reached(position: Position, signal?: AbortSignal): Promise<boolean> {
-    while (this.seen < position) {
+    while (this.applied < position) {
       if (signal?.aborted === true) return false;
-      const { promise, resolve } = promised();
+      const { promise, resolve } = newPromise();
       const waiter = { position, resolve };
-      this.waiting.add(waiter);
+      this.waiters.add(waiter);
       signal?.addEventListener('abort', resolve, { once: true });
       await promise;
       signal?.removeEventListener('abort', resolve);
-      this.waiting.delete(waiter);
+      this.waiters.delete(waiter);
     }
     return true;
   }
 
-  /** As `reached`, for a request: raises `EngineUnavailable` when it takes longer than a request may wait. */
+  /** As `reached`, for a request: raises `EngineUnavailable` after the timeout. */
   async reachedInTime(position: Position): Promise<void> {
-    if (await this.reached(position, AbortSignal.timeout(this.patience))) return;
+    if (await this.reached(position, AbortSignal.timeout(this.timeoutMs))) return;
     throw new EngineUnavailable('the directory is behind the log');
   }
 
   private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {
-    const backoff = new Backoff(WAITS);
+    const backoff = new Backoff(BACKOFF);
     while (!this.signal.aborted) {
       try {
-        const options = { after: this.seen, prefixes: DIRECTORY_PREFIXES, signal: this.signal };
+        const options = { after: this.applied, prefixes: DIRECTORY_PREFIXES, signal: this.signal };
         for await (const batch of this.log.subscribe(options)) {
           for (const event of batch.events) this.directory.apply(event);
-          this.seen = batch.position;
-          for (const { position, resolve } of this.waiting) if (position <= this.seen) resolve();
+          this.applied = batch.position;
+          for (const { position, resolve } of this.waiters) if (position <= this.applied) resolve();
           if (batch.caughtUp) caughtUp();
           backoff.reset();
         }
-        // By the signal, or because the log was closed: the pause below tells.
+        // The signal has aborted, or the log was closed: the loop condition distinguishes them.
         throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
@@ -89,7 +89,7 @@ export class FollowedDirectory {
   }
 }
 
-function promised(): {
+function newPromise(): {
   readonly promise: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;

@@ -1,4 +1,4 @@
-/** Several values for a key. */
+/** A map from a key to a set of values. */
 export class Multimap<K, V> {
   private readonly sets = new Map<K, Set<V>>();
 

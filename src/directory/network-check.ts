@@ -3,11 +3,11 @@ import {
   type ListName,
   type Network,
   type NetworkFault,
-  shapeNetwork,
-  type ShapedNetwork,
+  type ParsedNetwork,
+  parseNetwork,
 } from './network-file';
 
-/** A network file that cannot be taken: everything that is wrong with it. */
+/** An invalid network file, with all its faults. */
 export class NetworkFaults extends Error {
   override readonly name = 'NetworkFaults';
   constructor(readonly faults: readonly NetworkFault[]) {
@@ -15,7 +15,7 @@ export class NetworkFaults extends Error {
   }
 }
 
-/** What an entry is known by within its list. */
+/** The key of an entry within its list. */
 export const KEYS: { readonly [List in ListName]: (entry: Network[List][number]) => string } = {
   organisations: ({ id }) => `${id}`,
   tokens: ({ organisationId, system, siteId }) =>
@@ -29,29 +29,29 @@ export const KEYS: { readonly [List in ListName]: (entry: Network[List][number])
 };
 
 /**
- * Reads a network file's JSON: it must hold together, and with what the network has besides. Raises
- * `NetworkFaults` with all there are.
+ * Validates a network file (parsed JSON) by itself and together with the existing network. Raises `NetworkFaults` with
+ * all faults.
  */
-export function readNetwork(json: unknown, present: Network): Network {
-  const shaped = shapeNetwork(json);
-  const faults = [...shaped.faults, ...new Whole(shaped, present).check()];
+export function readNetwork(json: unknown, existing: Network): Network {
+  const parsed = parseNetwork(json);
+  const faults = [...parsed.faults, ...new MergedNetwork(parsed, existing).check()];
   if (faults.length > 0) throw new NetworkFaults(faults);
-  return shaped.network;
+  return parsed.network;
 }
 
 type Entries<List extends ListName> = ReadonlyMap<string, Network[List][number]>;
 
-/** The network as it will be: the file's entries, and those it does not mention. */
-class Whole {
+/** The network after the import: the file's entries and the existing ones that it does not contain. */
+class MergedNetwork {
   private readonly faults: NetworkFault[] = [];
-  private readonly places: Map<object, string>;
+  private readonly paths: Map<object, string>;
   private readonly lists: { readonly [List in ListName]: Entries<List> };
 
   constructor(
-    private readonly shaped: ShapedNetwork,
-    private readonly present: Network,
+    private readonly parsed: ParsedNetwork,
+    private readonly existing: Network,
   ) {
-    this.places = new Map(shaped.places);
+    this.paths = new Map(parsed.paths);
     const lists = LIST_NAMES.map((list) => [list, this.entriesOf(list)]);
     this.lists = Object.fromEntries(lists) as { readonly [List in ListName]: Entries<List> };
   }
@@ -77,15 +77,15 @@ class Whole {
   private entriesOf<List extends ListName>(list: List): Entries<List> {
     const keyOf: (entry: Network[List][number]) => string = KEYS[list];
     const entries = new Map<string, Network[List][number]>();
-    for (const entry of this.shaped.network[list]) {
+    for (const entry of this.parsed.network[list]) {
       const same = entries.get(keyOf(entry));
       if (same === undefined) entries.set(keyOf(entry), entry);
-      else this.fault(entry, '', `${keyOf(entry)} stands at ${this.placeOf(same)} already`);
+      else this.fault(entry, '', `${keyOf(entry)} is a duplicate of ${this.pathOf(same)}`);
     }
-    for (const entry of this.present[list]) {
+    for (const entry of this.existing[list]) {
       if (entries.has(keyOf(entry))) continue;
       entries.set(keyOf(entry), entry);
-      this.places.set(entry, `${list} ${keyOf(entry)} (imported before)`);
+      this.paths.set(entry, `${list} ${keyOf(entry)} (imported earlier)`);
     }
     return entries;
   }
@@ -96,14 +96,14 @@ class Whole {
       const { organisationId, system, siteId, hash } = token;
       const organisation = this.find('organisations', organisationId, token, 'organisationId');
       if (organisation !== undefined && (organisation.kind === 'operator') !== (system === 'OPS'))
-        this.fault(token, '.system', `${system} is not for ${articled(organisation.kind)}`);
+        this.fault(token, '.system', `${system} is not available to ${withArticle(organisation.kind)}`);
       const site = siteId === undefined ? undefined : this.find('sites', siteId, token, 'siteId');
       if (site !== undefined && site.organisationId !== organisationId)
         this.fault(token, '.siteId', `site ${site.id} belongs to organisation ${site.organisationId}`);
       if (hash === undefined) continue;
       const other = holders.get(hash);
       if (other === undefined) holders.set(hash, token);
-      else this.fault(token, '.token', `the same token as ${this.placeOf(other)}`);
+      else this.fault(token, '.token', `duplicate of the token at ${this.pathOf(other)}`);
     }
   }
 
@@ -111,7 +111,7 @@ class Whole {
     this.checkOwner(program, 'advertiser');
     program.events.forEach(({ id }, index) => {
       if (program.events.findIndex((event) => event.id === id) < index)
-        this.fault(program, `.events[${index}].id`, `the program has an event ${id} already`);
+        this.fault(program, `.events[${index}].id`, `event ${id} is a duplicate`);
     });
   }
 
@@ -124,14 +124,14 @@ class Whole {
       this.fault(
         entry,
         '.organisationId',
-        `organisation ${owner.id} is ${articled(owner.kind)}, not ${articled(kind)}`,
+        `organisation ${owner.id} is ${withArticle(owner.kind)}, not ${withArticle(kind)}`,
       );
   }
 
   private checkFeed(feed: Network['feeds'][number]): void {
     const [first, ...others] = feed.programIds.map((id, index) => {
       if (feed.programIds.indexOf(id) < index)
-        this.fault(feed, `.programIds[${index}]`, `program ${id} is named twice`);
+        this.fault(feed, `.programIds[${index}]`, `program ${id} is a duplicate`);
       return { index, program: this.find('programs', id, feed, `programIds[${index}]`) };
     });
     const owner = first?.program?.organisationId;
@@ -140,31 +140,31 @@ class Whole {
         this.fault(
           feed,
           `.programIds[${index}]`,
-          `program ${program.id} belongs to organisation ${program.organisationId}, the first one to ${owner}`,
+          `program ${program.id} belongs to organisation ${program.organisationId}: expected one of organisation ${owner}, as the first program`,
         );
   }
 
   private checkTree(): void {
-    const sound = new Set<string>();
+    const checked = new Set<string>();
     for (const start of this.lists.categories.values()) {
       const path = new Set<string>();
       let category: Network['categories'][number] | undefined = start;
-      while (category !== undefined && !sound.has(category.id)) {
+      while (category !== undefined && !checked.has(category.id)) {
         if (path.has(category.id)) {
           const cycle = [...path, category.id];
           cycle.splice(0, cycle.indexOf(category.id));
-          this.fault(category, '.parentId', `a cycle: ${cycle.join(' below ')}`);
+          this.fault(category, '.parentId', `cycle: ${cycle.join(' below ')}`);
           break;
         }
         path.add(category.id);
         const { parentId }: { readonly parentId: string | null } = category;
         category = parentId === null ? undefined : this.find('categories', parentId, category, 'parentId');
       }
-      for (const id of path) sound.add(id);
+      for (const id of path) checked.add(id);
     }
   }
 
-  /** The entry of this id; a fault of `from` if there is none, unless it is there and has faults of its own. */
+  /** The entry with this id. If it is missing, that is a fault of `from`, unless the entry is in the file but faulty. */
   private find<List extends 'organisations' | 'programs' | 'sites' | 'feeds' | 'categories'>(
     list: List,
     id: number | string,
@@ -172,20 +172,20 @@ class Whole {
     field: string,
   ): Network[List][number] | undefined {
     const found = this.lists[list].get(`${id}`);
-    if (found === undefined && !this.shaped.faulty.has(`${list} ${id}`))
-      this.fault(from, `.${field}`, `${id} is not among the ${list}`);
+    if (found === undefined && !this.parsed.faulty.has(`${list} ${id}`))
+      this.fault(from, `.${field}`, `${id} is not the id of an entry in ${list}`);
     return found;
   }
 
   private fault(entry: object, field: string, message: string): void {
-    this.faults.push({ path: `${this.placeOf(entry)}${field}`, message });
+    this.faults.push({ path: `${this.pathOf(entry)}${field}`, message });
   }
 
-  private placeOf(entry: object): string {
-    return this.places.get(entry) ?? '';
+  private pathOf(entry: object): string {
+    return this.paths.get(entry) ?? '';
   }
 }
 
-function articled(kind: string): string {
+function withArticle(kind: string): string {
   return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`;
 }

@@ -3,34 +3,40 @@ import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
 import { isWebUrl } from '../wire/web-url';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
-import { TOKEN, tokenHash } from './token';
+import { TOKEN, tokenHash } from './organisations';
 
 /**
- * The network file: reference data as operators write it. What a file leaves out stays as it is in the network;
- * `docs/network.schema.json` is made from this.
+ * The network file: reference data as operators write it. An import leaves everything that the file does not contain
+ * unchanged. `docs/network.schema.json` is generated from this.
  */
 
-/** Says what would have been accepted, and what came; one fault of a value is enough. */
-function expects(what: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
+/** A message with the expected and the actual value; `abort` reports one fault per value. */
+function expects(expected: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
   return {
     abort: true,
-    error: ({ input }) => (input === undefined ? `missing: ${what}` : `${shown(input)} is not ${what}`),
+    error: ({ input }) =>
+      input === undefined ? `missing: expected ${expected}` : `expected ${expected}, got ${shortened(input)}`,
   };
 }
 
-function shown(value: unknown): string {
+function shortened(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
-const id = z.int(expects('a positive integer')).positive(expects('a positive integer'));
-const count = z.int(expects('an integer number of days')).nonnegative(expects('an integer number of days'));
-/** Names are answered in XML too, so they hold only what XML may (Document 1, Conventions 9). */
+const id = z.int(expects('an integer of at least 1')).positive(expects('an integer of at least 1'));
+const count = z
+  .int(expects('a number of days, an integer of at least 0'))
+  .nonnegative(expects('a number of days, an integer of at least 0'));
+/** Answers contain names in XML too, so only characters that XML allows (Document 1, Conventions 9). */
 const name = z
   .string(expects('a name'))
   .regex(/\S/, expects('a name'))
-  .max(1000, 'longer than 1000 characters')
-  .refine((text) => forbiddenCharacter(text) === undefined, expects('a name of characters that XML admits'));
+  .max(1000, 'expected at most 1000 characters')
+  .refine(
+    (text) => forbiddenCharacter(text) === undefined,
+    expects('a name without characters that XML forbids'),
+  );
 const flag = z.boolean(expects('true or false'));
 const webUrl = z
   .string(expects('an http or https URL'))
@@ -43,26 +49,30 @@ const categoryId = z
   .string(expects('a category id: an integer as a string'))
   .regex(/^[1-9]\d{0,14}$/, expects('a category id: an integer as a string'));
 
-function code(pattern: RegExp, isKnown: (code: string) => boolean, what: string): z.ZodType<string> {
-  return z.string(expects(what)).regex(pattern, expects(what)).refine(isKnown, expects(what));
+function oneOf(values: readonly string[]): string {
+  return `one of ${values.join(', ')}`;
+}
+
+function code(pattern: RegExp, isKnown: (code: string) => boolean, expected: string): z.ZodType<string> {
+  return z.string(expects(expected)).regex(pattern, expects(expected)).refine(isKnown, expects(expected));
 }
 
 const organisation = z.strictObject({
   id,
-  kind: z.enum(ORGANISATION_KINDS, expects(ORGANISATION_KINDS.join(', '))),
+  kind: z.enum(ORGANISATION_KINDS, expects(oneOf(ORGANISATION_KINDS))),
   name,
 });
 
-/** Known by organisation, system and site; one without a `token` gets one, unless there is one already. */
+/** Identified by organisation, system and site. Without `token`, one is generated unless there already is one. */
 const token = z
   .strictObject({
     organisationId: id,
-    system: z.enum(SYSTEMS, expects(SYSTEMS.join(', '))),
+    system: z.enum(SYSTEMS, expects(oneOf(SYSTEMS))),
     siteId: id.exactOptional(),
-    // A faulty token is a secret all the same: it is not shown.
+    // The message does not contain the value: an invalid token may be a mistyped secret.
     token: z
-      .string('a token is 40 hexadecimal digits')
-      .regex(TOKEN, 'a token is 40 hexadecimal digits')
+      .string('expected 40 hexadecimal digits')
+      .regex(TOKEN, 'expected 40 hexadecimal digits')
       .exactOptional(),
   })
   .transform(({ token: secret, ...entry }) => ({
@@ -72,7 +82,7 @@ const token = z
 
 const amount = z
   .number(expects('a number'))
-  .nonnegative(expects('a positive number'))
+  .nonnegative(expects('a number of at least 0'))
   .max(1e12, expects('a number below 1e12'));
 const commission = z.union(
   [
@@ -102,8 +112,8 @@ const program = z.strictObject({
   country,
   currency,
   logoUrl: webUrl.nullable().default(null),
-  /** Left out: as it is, at first active. */
-  status: z.enum(PROGRAM_STATUSES, expects(PROGRAM_STATUSES.join(', '))).exactOptional(),
+  /** If absent: unchanged, initially active. */
+  status: z.enum(PROGRAM_STATUSES, expects(oneOf(PROGRAM_STATUSES))).exactOptional(),
   acceptsClaims: flag.default(false),
   daysToAutoApprove: count.nullable().default(null),
   events: z.array(conversionEvent, expects('a list')).default([]),
@@ -115,7 +125,7 @@ const connection = z.strictObject({ siteId: id, programId: id });
 
 const feed = z.strictObject({
   id,
-  programIds: z.array(id, expects('a list of program ids')).min(1, 'a feed has at least one program'),
+  programIds: z.array(id, expects('a list of program ids')).min(1, 'expected at least one program'),
   name,
   language,
   active: flag.default(true),
@@ -129,7 +139,7 @@ const category = z.strictObject({
   parentId: categoryId.nullable().default(null),
   names: z
     .record(language, name, expects('an object: language code -> name'))
-    .refine((names) => names['en'] !== undefined, 'the English name ("en") is missing'),
+    .refine((names) => names['en'] !== undefined, 'expected an English name ("en")'),
 });
 
 const mapping = z.strictObject({ feedId: id, name, categoryId });
@@ -151,48 +161,48 @@ function listOf<Entry extends z.ZodType>(entry: Entry): z.ZodDefault<z.ZodArray<
 
 const NETWORK_FILE = z.strictObject({ $schema: z.string().exactOptional(), ...LISTS });
 
-/** A file's content as it is written. */
+/** The content of a file as written. */
 export type NetworkFile = z.input<typeof NETWORK_FILE>;
 
-/** A file's content with its defaults: tokens as hashes, money in minor units. */
+/** The content of a file with defaults applied, tokens as hashes and money in minor units. */
 export type Network = Readonly<Omit<z.output<typeof NETWORK_FILE>, '$schema'>>;
 export type ListName = keyof Network;
 export const LIST_NAMES = Object.keys(LISTS) as readonly ListName[];
 
-/** What is wrong, and where: `$.feeds[2].language`. */
+/** `path` is the location: `$.feeds[2].language`. */
 export interface NetworkFault {
   readonly path: string;
   readonly message: string;
 }
 
-export interface ShapedNetwork {
-  /** The entries that have the shape. */
+export interface ParsedNetwork {
+  /** The well-formed entries. */
   readonly network: Network;
-  /** Where in the file an entry of `network` stands. */
-  readonly places: ReadonlyMap<object, string>;
+  /** Path in the file of each entry of `network`. */
+  readonly paths: ReadonlyMap<object, string>;
   readonly faults: readonly NetworkFault[];
-  /** `feeds 22`: entries left out that bear an id, so that what names them is not to blame. */
+  /** Malformed entries that have an id, such as `feeds 22`: references to them are not faults. */
   readonly faulty: ReadonlySet<string>;
 }
 
-/** Reads a file's JSON as far as it has the shape, entry by entry, and lists everything that has not. */
-export function shapeNetwork(json: unknown): ShapedNetwork {
+/** Parses a file entry by entry: returns the well-formed entries and the faults of the others. */
+export function parseNetwork(json: unknown): ParsedNetwork {
   const issues = NETWORK_FILE.safeParse(json, { reportInput: true }).error?.issues ?? [];
-  const bad = new Set(issues.map(({ path }) => pathOf(path.slice(0, 2))));
-  const sound: Partial<Record<ListName, readonly { entry: unknown; place: string }[]>> = {};
+  const malformed = new Set(issues.map(({ path }) => pathOf(path.slice(0, 2))));
+  const valid: Partial<Record<ListName, readonly { entry: unknown; path: string }[]>> = {};
   const faulty = new Set<string>();
   for (const list of LIST_NAMES) {
-    const entries = entriesOf(json, list).map((entry, index) => ({ entry, place: pathOf([list, index]) }));
-    sound[list] = entries.filter(({ place }) => !bad.has(place));
-    for (const { entry, place } of entries)
-      if (bad.has(place) && isObject(entry)) faulty.add(`${list} ${String(entry['id'])}`);
+    const entries = entriesOf(json, list).map((entry, index) => ({ entry, path: pathOf([list, index]) }));
+    valid[list] = entries.filter(({ path }) => !malformed.has(path));
+    for (const { entry, path } of entries)
+      if (malformed.has(path) && isObject(entry)) faulty.add(`${list} ${String(entry['id'])}`);
   }
-  const lists = LIST_NAMES.map((list) => [list, sound[list]?.map(({ entry }) => entry)]);
+  const lists = LIST_NAMES.map((list) => [list, valid[list]?.map(({ entry }) => entry)]);
   const network = NETWORK_FILE.parse(Object.fromEntries(lists));
-  const places = new Map<object, string>();
+  const paths = new Map<object, string>();
   for (const list of LIST_NAMES)
-    network[list].forEach((entry, index) => places.set(entry, sound[list]?.[index]?.place ?? '$'));
-  return { network, places, faults: issues.flatMap(toFaults), faulty };
+    network[list].forEach((entry, index) => paths.set(entry, valid[list]?.[index]?.path ?? '$'));
+  return { network, paths, faults: issues.flatMap(toFaults), faulty };
 }
 
 function entriesOf(json: unknown, list: ListName): readonly unknown[] {
@@ -208,7 +218,7 @@ function toFaults(issue: z.core.$ZodIssue): readonly NetworkFault[] {
   const { path, message } = issue;
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ path: pathOf([...path, key]), message: 'there is no such key' }));
+      return issue.keys.map((key) => ({ path: pathOf([...path, key]), message: 'unknown key' }));
     case 'invalid_key':
       return issue.issues.map((inner) => ({ path: pathOf(path), message: inner.message }));
     default:

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type OrganisationDefinition,
   type OrganisationEvent,
@@ -6,7 +7,7 @@ import {
   type Token,
 } from './events';
 
-/** Who a token stands for: an organisation, in one system; a publisher's perhaps for one of its sites only. */
+/** The holder of a token: an organisation in one system. A publisher's token may be limited to one of its sites. */
 export interface Caller {
   readonly tokenHash: string;
   readonly organisationId: number;
@@ -15,7 +16,7 @@ export interface Caller {
   readonly siteId?: number;
 }
 
-/** Organisations and the tokens they call with. */
+/** Organisations and their tokens. */
 export class Organisations {
   private readonly definitions = new Map<number, OrganisationDefinition>();
   private readonly tokens = new Map<number, Map<string, Token>>();
@@ -33,9 +34,9 @@ export class Organisations {
     return this.tokens.get(id)?.values() ?? [];
   }
 
-  /** The token that an organisation has for a system, and for a site if one is named. */
+  /** An organisation's token for a system, and for a site if given. */
   tokenFor(id: number, { system, siteId }: Omit<Token, 'hash'>): Token | undefined {
-    return this.tokens.get(id)?.get(entryOf(system, siteId));
+    return this.tokens.get(id)?.get(tokenKey(system, siteId));
   }
 
   callerOf(hash: string): Caller | undefined {
@@ -63,7 +64,7 @@ export class Organisations {
         const before = this.tokenFor(organisationId, event.data);
         if (before !== undefined) this.revoke(organisationId, before);
         const tokens = this.tokens.get(organisationId) ?? new Map<string, Token>();
-        this.tokens.set(organisationId, tokens.set(entryOf(system, siteId), event.data));
+        this.tokens.set(organisationId, tokens.set(tokenKey(system, siteId), event.data));
         this.owners.set(hash, organisationId);
         return;
       }
@@ -74,11 +75,19 @@ export class Organisations {
   }
 
   private revoke(id: number, { system, siteId, hash }: Token): void {
-    this.tokens.get(id)?.delete(entryOf(system, siteId));
+    this.tokens.get(id)?.delete(tokenKey(system, siteId));
     if (this.owners.get(hash) === id) this.owners.delete(hash);
   }
 }
 
-function entryOf(system: System, siteId: number | undefined): string {
+function tokenKey(system: System, siteId: number | undefined): string {
   return `${system}/${siteId ?? ''}`;
+}
+
+/** A token: 40 hexadecimal digits (Document 1, Limits). */
+export const TOKEN = /^[0-9a-f]{40}$/i;
+
+/** The hash by which a token is stored and looked up; case does not matter. */
+export function tokenHash(token: string): string {
+  return createHash('sha256').update(token.toLowerCase()).digest('hex');
 }

@@ -11,7 +11,7 @@ import { Multimap } from './multimap';
 
 export type Program = ProgramDefinition & { readonly status: ProgramStatus };
 
-/** Advertisers' programs with their feeds, publishers' sites, and which site is connected to which program. */
+/** Advertisers' programs and feeds, publishers' sites, and the connections between sites and programs. */
 export class Programs {
   private readonly programs = new Map<number, Program>();
   private readonly feeds = new Map<number, FeedDefinition>();
@@ -44,17 +44,17 @@ export class Programs {
     return this.sites.values();
   }
 
-  /** Ids, ascending. */
+  /** Ids in ascending order. */
   sitesOf(organisationId: number): readonly number[] {
     return [...this.sitesByOrganisation.of(organisationId)].sort((a, b) => a - b);
   }
 
-  /** Ids of all sites that are or were an organisation's. */
+  /** Ids of all sites that belong or once belonged to an organisation. */
   sitesEverOf(organisationId: number): ReadonlySet<number> {
     return this.sitesEver.of(organisationId);
   }
 
-  /** The ids of the programs a site is connected to, whether they are there or not. */
+  /** Ids of the programs a site is connected to, including programs that do not exist. */
   connectionsOf(siteId: number): ReadonlySet<number> {
     return this.connected.of(siteId);
   }
@@ -79,13 +79,13 @@ export class Programs {
         this.programs.delete(event.data.id);
         return;
       case 'SiteDefined':
-        this.forgetSite(event.data.id);
+        this.removeSite(event.data.id);
         this.sites.set(event.data.id, event.data);
         this.sitesByOrganisation.add(event.data.organisationId, event.data.id);
         this.sitesEver.add(event.data.organisationId, event.data.id);
         return;
       case 'SiteRemoved':
-        this.forgetSite(event.data.id);
+        this.removeSite(event.data.id);
         this.connected.deleteAll(event.data.id);
         return;
       case 'SiteConnected':
@@ -107,7 +107,7 @@ export class Programs {
     if (program !== undefined) this.programs.set(id, { ...program, status });
   }
 
-  private forgetSite(id: number): void {
+  private removeSite(id: number): void {
     const site = this.sites.get(id);
     if (site !== undefined) this.sitesByOrganisation.delete(site.organisationId, id);
     this.sites.delete(id);

@@ -3,7 +3,7 @@ import {
   type Document,
   type FieldType,
   type FieldValue,
-  MOST_ID_BYTES,
+  MAX_ID_BYTES,
   UndeclaredField,
 } from '../kernel/read-store';
 
@@ -54,9 +54,9 @@ export class Declaration {
 /** Refuses an id that an engine could not order documents by. */
 export function checkId(id: string): void {
   // A character takes three bytes at most.
-  if (id.length * 3 > MOST_ID_BYTES && Buffer.byteLength(id) > MOST_ID_BYTES)
+  if (id.length * 3 > MAX_ID_BYTES && Buffer.byteLength(id) > MAX_ID_BYTES)
     throw new UndeclaredField(
-      `an id has ${Buffer.byteLength(id)} bytes: at most ${MOST_ID_BYTES} are allowed`,
+      `an id has ${Buffer.byteLength(id)} bytes: at most ${MAX_ID_BYTES} are allowed`,
     );
 }
 

@@ -6,7 +6,7 @@ import { type ReadStore } from '../kernel/read-store';
 import { joinLog, type LogTicket, openLog } from './embedded/log/open-log';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
-import { UnusableUrl } from './unusable-url';
+import { UnusableUrl } from '../kernel/unavailable';
 
 export { type EsdbEndpoint };
 

@@ -3,9 +3,9 @@ import { type FollowedDirectory } from '../directory/follower';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
 import { type ProductLoader } from '../products/commands';
-import { Feeds, type ProcessTurns } from '../products/load/feeds';
+import { type FeedLock, FingerprintCache } from '../products/load/fingerprints/fingerprint-cache';
+import { type Validate } from '../products/load/ingest/product-intake';
 import { Loader } from '../products/load/loader';
-import { type Validate } from '../products/load/receiver';
 import { startThread } from './thread';
 
 export interface LoaderThreadData {
@@ -15,9 +15,9 @@ export interface LoaderThreadData {
 
 interface LoaderParts {
   readonly now?: () => Date;
-  /** Without it, other processes are not considered. */
-  readonly turns?: ProcessTurns | undefined;
-  /** Without it, products are validated in this thread. */
+  /** Without it, no other process loads feeds. */
+  readonly turns?: FeedLock | undefined;
+  /** Without it, this thread validates products. */
   readonly validate?: Validate;
 }
 
@@ -30,7 +30,7 @@ export function makeLoader(
 ): Loader {
   return new Loader({
     log,
-    feeds: new Feeds(log, join(dataDir, 'cache'), turns),
+    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), turns),
     spoolFolder: join(dataDir, 'spool'),
     directory: follower.directory,
     reached: (position) => follower.reachedInTime(position),

@@ -1,11 +1,11 @@
 import { PROJECTIONS } from '../../projections/index';
-import { PROJECTOR_LEASE } from '../kernel/held-lease';
-import { shownPosition, waitForPosition } from '../projector/wait';
+import { PROJECTOR_LEASE } from '../kernel/lease-holder';
+import { visiblePosition, waitForPosition } from '../projector/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
 import { type Position } from '../kernel/event';
-import { answerInTime } from '../kernel/in-time';
-import { reasonOf } from '../kernel/reason';
+import { withEngineTimeout } from '../kernel/unavailable';
+import { reasonOf } from '../kernel/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
 import { parkedCount } from '../ops/parked';
 
@@ -50,11 +50,15 @@ export async function readinessOf(
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
     const { name, ms } = PROJECTOR_LEASE;
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
-    return { shown: await shownPosition(store, PROJECTIONS), parked: await parkedCount(store), isProjected };
+    return {
+      shown: await visiblePosition(store, PROJECTIONS),
+      parked: await parkedCount(store),
+      isProjected,
+    };
   });
   /** A look at the log that begins after the read models were read, and is not shared, finds all that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>
-    await answerInTime('the event log', log.head(), LOOK_MS).then(
+    await withEngineTimeout('the event log', log.head(), LOOK_MS).then(
       (head) => shown > head,
       () => false,
     );
@@ -120,7 +124,7 @@ function inTurn<Answer>(engine: string, ask: () => Promise<Answer>): () => Promi
   };
   return async () => {
     asked ??= answer();
-    return await answerInTime(engine, asked, LOOK_MS).catch((late: unknown) => {
+    return await withEngineTimeout(engine, asked, LOOK_MS).catch((late: unknown) => {
       throw failure ?? late;
     });
   };

@@ -1,9 +1,13 @@
-import { type Slice, validate, type Validated } from '../products/load/validate';
+import { type Slice } from '../products/load/ingest/slices';
+import { type ValidatedSlice, validateSlice } from '../products/load/ingest/validate';
 import { serveThread } from './thread';
 
 /** A thread that reads and validates products for the loader. */
 export interface Validator {
-  validate(slice: Slice): Validated;
+  validate(slice: Slice): ValidatedSlice;
 }
 
-serveThread(() => ({ calls: { validate } satisfies Validator, close: async () => undefined }));
+serveThread(() => ({
+  calls: { validate: (slice) => validateSlice(slice) } satisfies Validator,
+  close: async () => undefined,
+}));

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { type Validate } from '../products/load/receiver';
+import { type Validate } from '../products/load/ingest/product-intake';
 import { startThread, type Thread } from './thread';
 import { type Validator } from './validator.thread';
 

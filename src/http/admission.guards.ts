@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
-import { TOKEN, tokenHash } from '../directory/token';
+import { TOKEN, tokenHash } from '../directory/organisations';
 import { openApiFaults } from '../wire/open-api';
 import { formatsOf, rolesOf } from './decorators';
 import { HttpOptions } from './service';

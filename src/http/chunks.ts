@@ -1,4 +1,4 @@
-import { nextTurn, SLICE } from '../kernel/slices';
+import { SLICE_MS, yieldToEventLoop } from '../kernel/slices';
 
 /** Characters of a chunk, more or less. */
 const CHUNK = 256 * 1024;
@@ -24,8 +24,8 @@ export async function* chunksOf(
         parts = [];
         length = 0;
       }
-      if (performance.now() - began < SLICE) continue;
-      await nextTurn();
+      if (performance.now() - began < SLICE_MS) continue;
+      await yieldToEventLoop();
       began = performance.now();
     }
   }

@@ -1,6 +1,6 @@
 import { type Position } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
-import { answerInTime } from '../kernel/in-time';
+import { withEngineTimeout } from '../kernel/unavailable';
 
 /** A write waits until queries see it: for so many changes at most, and for so long (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
@@ -26,6 +26,6 @@ export class WaitForReadModels {
   }
 
   private reachIn(position: Position, milliseconds: number, grace: number): Promise<boolean> {
-    return answerInTime('the read store', this.reach(position, milliseconds), milliseconds + grace);
+    return withEngineTimeout('the read store', this.reach(position, milliseconds), milliseconds + grace);
   }
 }

@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Waits between attempts: twice as long after each failure, up to a longest one (ms). */
+/** Exponential back-off: the delay (ms) doubles after each wait, up to `longest`. */
 export class Backoff {
   private next: number;
 
-  constructor(private readonly waits: { readonly first: number; readonly longest: number }) {
-    this.next = waits.first;
+  constructor(private readonly delays: { readonly first: number; readonly longest: number }) {
+    this.next = delays.first;
   }
 
-  /** How long (ms) the next wait takes. */
+  /** The delay (ms) of the next wait. */
   get nextMs(): number {
     return this.next;
   }
 
-  /** An attempt has succeeded: the next wait is the first one again. */
+  /** Call after a success: the next delay is the first one again. */
   reset(): void {
-    this.next = this.waits.first;
+    this.next = this.delays.first;
   }
 
-  /** Waits, `mostMs` at most; ends early, without an error, when the signal aborts. */
+  /** Waits for the delay, at most `mostMs`. Returns early, without an error, when the signal aborts. */
   async wait(signal?: AbortSignal, mostMs = Infinity): Promise<void> {
     const ms = Math.min(this.next, mostMs);
-    this.next = Math.min(2 * this.next, this.waits.longest);
+    this.next = Math.min(2 * this.next, this.delays.longest);
     await pause(ms, undefined, signal && { signal }).catch(() => undefined);
   }
 }

@@ -5,30 +5,30 @@ import { QueryTooLong } from './query';
 import { NoGeneration, UndeclaredField } from './read-store';
 
 /**
- * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and
- * results are structured clones; the errors this system knows arrive as what they were. What cannot be cloned
- * fails its own call only.
+ * Method calls between threads: `serveCalls` exposes an object's methods on a port, `callsOver` calls them from the other
+ * end. Arguments and results are structured clones. Errors in `ERRORS` keep their class. A value that cannot be cloned
+ * fails only its own call.
  */
 type Methods = object;
 
-interface Call {
-  readonly call: number;
+interface CallRequest {
+  readonly id: number;
   readonly method: string;
   readonly args: readonly unknown[];
 }
 
-interface Answer {
-  readonly answer: number;
+interface CallResponse {
+  readonly id: number;
   readonly result?: unknown;
-  readonly error?: SentError;
+  readonly error?: SerializedError;
 }
 
-interface SentError {
+interface SerializedError {
   readonly name: string;
   readonly message: string;
   readonly stack: string | undefined;
-  readonly own: Readonly<Record<string, unknown>>;
-  readonly faults?: readonly SentError[];
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly faults?: readonly SerializedError[];
 }
 
 /** An asynchronous view of an object in another thread. */
@@ -40,55 +40,55 @@ export type Remote<T> = {
     : never;
 };
 
-/** Answers the calls that come in at `port` with the methods of `target`, until the port closes. */
+/** Answers the calls that arrive at `port` with the methods of `target`, until the port closes. */
 export function serveCalls(port: MessagePort, target: Methods): void {
-  port.on('message', (message: Call) => {
-    void answerTo(message);
+  port.on('message', (request: CallRequest) => {
+    void respond(request);
   });
 
-  async function answerTo({ call, method, args }: Call): Promise<void> {
-    const answer: Answer = await Promise.resolve()
+  async function respond({ id, method, args }: CallRequest): Promise<void> {
+    const response: CallResponse = await Promise.resolve()
       .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...args))
       .then(
-        (result) => ({ answer: call, result }),
-        (error: unknown) => ({ answer: call, error: toSent(error) }),
+        (result) => ({ id, result }),
+        (error: unknown) => ({ id, error: serialize(error) }),
       );
     try {
-      port.postMessage(answer);
+      port.postMessage(response);
     } catch (error) {
-      port.postMessage(unsendable(answer, method, error));
+      port.postMessage(withoutUncloneable(response, method, error));
     }
   }
 }
 
-/** The answer in place of one that cannot be cloned: the error without its own properties, or why there is no result. */
-function unsendable({ answer, error }: Answer, method: string, cause: unknown): Answer {
-  if (error !== undefined) return { answer, error: { ...error, own: {} } };
-  return { answer, error: toSent(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
+/** Replaces a response that cannot be cloned: an error loses its own properties, a result becomes an error. */
+function withoutUncloneable({ id, error }: CallResponse, method: string, cause: unknown): CallResponse {
+  if (error !== undefined) return { id, error: { ...error, properties: {} } };
+  return { id, error: serialize(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
 }
 
 /**
- * The other side: each method of `T` called over `port`. Port arguments must be named in `transfer`. When the
- * port closes, calls without an answer fail as `EngineUnavailable`.
+ * Calls the methods of `T` over `port`. `transfer` lists the transferable objects among the arguments. When the port
+ * closes, pending calls fail with `EngineUnavailable`.
  */
 export function callsOver<T extends Methods>(
   port: MessagePort,
   transfer: (args: readonly unknown[]) => readonly Transferable[] = () => [],
 ): Remote<T> {
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let last = 0;
-  port.on('message', ({ answer, result, error }: Answer) => {
-    const caller = waiting.get(answer);
-    waiting.delete(answer);
-    if (waiting.size === 0) port.unref();
+  const pending = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  let lastId = 0;
+  port.on('message', ({ id, result, error }: CallResponse) => {
+    const caller = pending.get(id);
+    pending.delete(id);
+    if (pending.size === 0) port.unref();
     if (error === undefined) caller?.resolve(result);
-    else caller?.reject(fromSent(error));
+    else caller?.reject(deserialize(error));
   });
-  let closed = false;
+  let isClosed = false;
   port.on('close', () => {
-    closed = true;
-    for (const { reject } of waiting.values()) reject(ended());
-    waiting.clear();
+    isClosed = true;
+    for (const { reject } of pending.values()) reject(threadEnded());
+    pending.clear();
   });
   port.unref();
   return new Proxy({} as Remote<T>, {
@@ -97,23 +97,24 @@ export function callsOver<T extends Methods>(
         ? undefined
         : (...args: readonly unknown[]) =>
             new Promise((resolve, reject) => {
-              if (closed) {
-                reject(ended());
+              if (isClosed) {
+                reject(threadEnded());
                 return;
               }
-              last += 1;
-              port.postMessage({ call: last, method, args } satisfies Call, transfer(args));
-              waiting.set(last, { resolve, reject });
+              lastId += 1;
+              port.postMessage({ id: lastId, method, args } satisfies CallRequest, transfer(args));
+              pending.set(lastId, { resolve, reject });
               port.ref();
             }),
   });
 }
 
-function ended(): EngineUnavailable {
+function threadEnded(): EngineUnavailable {
   return new EngineUnavailable('the thread that answers has ended');
 }
 
-const KNOWN = {
+/** The classes that are restored on the other side; any other error arrives as a plain `Error`. */
+const ERRORS = {
   Fault,
   Faults,
   EngineUnavailable,
@@ -124,22 +125,26 @@ const KNOWN = {
   UndeclaredField,
 };
 
-function toSent(error: unknown): SentError {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined, own: {} };
+function serialize(error: unknown): SerializedError {
+  if (!(error instanceof Error))
+    return { name: 'Error', message: String(error), stack: undefined, properties: {} };
   const { name, message, stack } = error;
-  const { faults, ...own } = Object.fromEntries(Object.entries(error)) as Record<string, unknown> & {
+  const { faults, ...properties } = Object.fromEntries(Object.entries(error)) as Record<string, unknown> & {
     faults?: readonly Error[];
   };
-  return { name, message, stack, own, ...(faults === undefined ? {} : { faults: faults.map(toSent) }) };
+  return {
+    name,
+    message,
+    stack,
+    properties,
+    ...(faults === undefined ? {} : { faults: faults.map(serialize) }),
+  };
 }
 
-function fromSent(sent: SentError): Error {
-  const known = Object.hasOwn(KNOWN, sent.name) ? KNOWN[sent.name as keyof typeof KNOWN] : Error;
-  const error = Object.create(known.prototype) as Error;
-  const faults = sent.faults === undefined ? {} : { faults: sent.faults.map(fromSent) };
-  return Object.assign(error, sent.own, faults, {
-    name: sent.name,
-    message: sent.message,
-    stack: sent.stack,
-  });
+function deserialize(serialized: SerializedError): Error {
+  const { name, message, stack, properties } = serialized;
+  const { prototype } = Object.hasOwn(ERRORS, name) ? ERRORS[name as keyof typeof ERRORS] : Error;
+  const error = Object.create(prototype) as Error;
+  const faults = serialized.faults === undefined ? {} : { faults: serialized.faults.map(deserialize) };
+  return Object.assign(error, properties, faults, { name, message, stack });
 }

@@ -1,72 +1,71 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, streamOf } from './event';
-import { EngineUnavailable, type EventLog, RevisionConflict } from './event-log';
+import { type Appended, EngineUnavailable, type EventLog, RevisionConflict } from './event-log';
 
-/** An event of a union: discriminated by `type`, its `data` plain JSON. */
+/** An event of a union, discriminated by `type`. `data` is plain JSON. */
 export interface DomainEvent {
   readonly type: string;
   readonly data: object;
 }
 
 /**
- * One aggregate's rules, pure: no clock, no chance, no I/O; time and ids come in with the command. `decide` raises
- * a `Fault` to refuse; no events means there is nothing to do.
+ * The rules of one aggregate, as pure functions: no clock, no randomness, no I/O. Time and ids come with the command.
+ * `decide` refuses a command by raising a `Fault`; it returns no events if there is nothing to do.
  */
 export interface Decider<Command, State, Event extends DomainEvent> {
-  /** Its streams are `<category>-<id>`. */
+  /** Streams are named `<category>-<id>`. */
   readonly category: string;
   readonly initial: State;
-  /** The first and the last event of a stream say all there is to know: those between them are not read. */
+  /** The state depends on the first and the last event of the stream only: `load` skips those between. */
   readonly readsEndsOnly?: true;
   decide(command: Command, state: State): readonly Event[];
   evolve(state: State, event: Event): State;
 }
 
-/** A stream folded up to its last event. */
-export interface Loaded<State> {
+/** The state of an aggregate as of a revision of its stream. */
+export interface StateAt<State> {
   readonly state: State;
   readonly revision: number;
 }
 
-/** What became of a command: `position` is that of the last event appended, absent if there was nothing to do. */
+/** The outcome of a command. */
 export interface Executed<State, Event> {
   readonly events: readonly Event[];
-  /** With these events. */
+  /** The state after these events. */
   readonly state: State;
+  /** Position of the last event appended; absent if there was nothing to do. */
   readonly position?: Position;
 }
 
-/** A domain event as the log takes it. */
 export function toNewEvent(event: DomainEvent, id: string = randomUUID()): NewEvent {
   return { id, type: event.type, data: JSON.stringify(event.data), meta: '{}' };
 }
 
-/** A recorded event as the fold takes it: the types' names and shapes are what was appended. */
 export function toDomainEvent({ type, data }: RecordedEvent): DomainEvent {
   return { type, data: JSON.parse(data) as object };
 }
 
-/** So often others may be faster: each of these times one of them has got on. */
-const ATTEMPTS = 200;
+/** Each failed attempt means that another writer succeeded. */
+const MAX_ATTEMPTS = 200;
 
 /**
- * Loads an aggregate (unless it is `known` already), decides, appends at the loaded revision. When another was faster it
- * starts over; when the answer is lost it appends again with the same ids, which the log makes harmless.
+ * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost, it
+ * repeats the append with the same ids, which is idempotent. `cached` saves the first load.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
   log: EventLog,
   decider: Decider<Command, State, Event>,
   id: string | number,
   command: Command,
-  known?: Loaded<State>,
+  cached?: StateAt<State>,
 ): Promise<Executed<State, Event>> {
   const stream = streamOf(decider.category, id);
   for (let attempt = 1; ; attempt += 1) {
-    const { state, revision } = attempt === 1 && known !== undefined ? known : await load(log, decider, id);
+    const { state, revision } = attempt === 1 && cached !== undefined ? cached : await load(log, decider, id);
     const events = decider.decide(command, state);
     if (events.length === 0) return { events, state };
     try {
-      const appended = await appendSurely(
+      const appended = await appendIdempotently(
         log,
         stream,
         revision,
@@ -78,23 +77,24 @@ export async function execute<Command, State, Event extends DomainEvent>(
         position: appended.position,
       };
     } catch (error) {
-      if (!(error instanceof RevisionConflict) || attempt === ATTEMPTS) throw error;
+      if (!(error instanceof RevisionConflict) || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }
 
-/** An aggregate as of the last event of its stream. */
+/** The current state of an aggregate. */
 export async function load<State, Event extends DomainEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'readsEndsOnly'>,
   id: string | number,
-): Promise<Loaded<State>> {
+): Promise<StateAt<State>> {
   let state = decider.initial;
   let revision = NO_STREAM;
   const reads = decider.readsEndsOnly === true ? [{ limit: 1 }, { backwards: true, limit: 1 }] : [{}];
   for (const options of reads) {
     for await (const batch of log.readStream(streamOf(decider.category, id), options)) {
       for (const recorded of batch) {
+        // With `readsEndsOnly`, a stream of one event returns it twice.
         if (recorded.revision <= revision) continue;
         state = decider.evolve(state, toDomainEvent(recorded) as Event);
         revision = recorded.revision;
@@ -104,13 +104,13 @@ export async function load<State, Event extends DomainEvent>(
   return { state, revision };
 }
 
-/** Appends; when the answer is lost, once more with the same ids at the same revision. */
-export async function appendSurely(
+/** Appends, and if the answer is lost retries once with the same ids and revision. */
+export async function appendIdempotently(
   log: EventLog,
   stream: string,
   expected: number,
   events: readonly NewEvent[],
-): Promise<{ revision: number; position: Position }> {
+): Promise<Appended> {
   try {
     return await log.append(stream, expected, events);
   } catch (error) {

@@ -1,39 +1,39 @@
 import { type NewEvent, type Position, type RecordedEvent } from './event';
 
-/** What one append may hold; a caller with more cuts it into several. */
+/** Limits of one append. Callers split larger ones. */
 export const APPEND_LIMITS = { events: 500, bytes: 1024 * 1024 - 16 * 1024 } as const;
 
-/** Where an append ended. */
+/** The result of an append. */
 export interface Appended {
-  /** Revision of the last event now in the stream. */
+  /** Revision of the stream's last event. */
   readonly revision: number;
-  /** Position of the last event appended (of an empty append: the position given by `head`). */
+  /** Position of the last event appended; for an empty append, the `head` of the log. */
   readonly position: Position;
 }
 
-/** Some events in log order, and how far the log has been read by them. */
+/** Events in log order, with the position to resume from. */
 export interface EventBatch {
-  /** May be empty: everything up to `position` was filtered out, or there was nothing new. */
+  /** Empty if every event up to `position` was filtered out, or if there was nothing new. */
   readonly events: readonly RecordedEvent[];
-  /** Everything up to here has been seen: where to resume, whatever was filtered out. */
+  /** Everything up to here has been read, including events that were filtered out. Resume after it. */
   readonly position: Position;
-  /** Nothing was left to read when this batch was made: then `position` is that of `head()`. */
+  /** The batch reaches the end of the log as of when it was read: `position` is then that of `head()`. */
   readonly caughtUp: boolean;
 }
 
 export interface ReadAllOptions {
-  /** Read what comes after this position; `START` for everything. */
+  /** Read the events after this position; `START` for all. */
   readonly after: Position;
-  /** Only streams whose name begins with one of these, character by character; absent for all. */
+  /** Read only streams whose names start with one of these, case-sensitive. By default all streams. */
   readonly prefixes?: readonly string[];
-  /** Most events in a batch (default 1,000); a batch may be cut earlier to bound its bytes. */
+  /** Maximum events per batch (default 1,000). Engines may return smaller batches to bound their bytes. */
   readonly batchSize?: number;
 }
 
 export interface ReadBackwardsOptions {
-  /** Read what comes before this position; absent for everything, from the last event back. */
+  /** Read the events before this position. By default all, from the last event back. */
   readonly before?: Position;
-  /** Most events in a batch (default 1,000). */
+  /** Maximum events per batch (default 1,000). */
   readonly batchSize?: number;
 }
 
@@ -43,15 +43,15 @@ export interface SubscribeOptions extends ReadAllOptions {
 }
 
 export interface ReadStreamOptions {
-  /** First revision to read: by default 0, backwards the last one. */
+  /** First revision to read. By default 0, or the last one if `backwards`. */
   readonly from?: number;
   readonly backwards?: boolean;
-  /** Most events to read in all, 0 for none. */
+  /** Maximum events in total; 0 reads none. */
   readonly limit?: number;
   readonly batchSize?: number;
 }
 
-/** The stream is not at the revision the append expected; nothing was appended. */
+/** The stream is not at the expected revision. Nothing was appended. */
 export class RevisionConflict extends Error {
   override readonly name = 'RevisionConflict';
   constructor(
@@ -63,70 +63,70 @@ export class RevisionConflict extends Error {
   }
 }
 
-/** The append is over `APPEND_LIMITS`, or an event violates `NewEvent`; nothing was appended. */
+/** The append exceeds `APPEND_LIMITS`, or an event violates `NewEvent`. Nothing was appended. */
 export class UnacceptableAppend extends Error {
   override readonly name = 'UnacceptableAppend';
 }
 
 /**
- * An engine could not answer: full or read-only disk, server gone, time-out. The outcome of an append is
- * unknown: repeating it with the same ids and the same expected revision is safe.
+ * An engine failed to answer: the disk is full or read-only, the server is down, a request timed out. The outcome of an
+ * append is unknown. A retry with the same ids and the same expected revision is safe.
  */
 export class EngineUnavailable extends Error {
   override readonly name = 'EngineUnavailable';
 }
 
-/** Events are missing from the log: repeating does not help, a backup does. Handled like any other `EngineUnavailable`. */
+/** Events are missing from the log. A retry does not help; restore a backup. */
 export class DamagedLog extends EngineUnavailable {
-  /** `what` is missing, and where. */
+  /** `what` names what is missing, and where. */
   constructor(what: string) {
     super(`the event log is damaged: ${what}; restore it from a backup`);
   }
 }
 
 /**
- * The log: streams of events in one total order. The only source of truth.
+ * The event log: streams of events in one total order, and the only source of truth.
  *
- * Every engine passes `test/contracts/event-log.ts`. All methods may raise `EngineUnavailable`. An engine that keeps the
- * events itself raises `DamagedLog` rather than leave out events that are missing.
+ * Every engine passes `test/contracts/event-log.ts`. Any method may raise `EngineUnavailable`. An engine that stores the
+ * events itself raises `DamagedLog` when events are missing, instead of skipping them.
  */
 export abstract class EventLog {
   /**
-   * Appends all of `events` to the end of one stream, durably, or nothing.
+   * Appends all of `events` to the end of one stream, durably, or none of them.
    *
-   * `expected` is the revision of the stream's last event, `NO_STREAM` if it has none. When the stream has moved
-   * on and holds exactly these event ids right after `expected`, the append was already made: it succeeds again,
-   * writing nothing, however long ago that was. Otherwise `RevisionConflict`. An empty append checks only.
+   * `expected` is the revision of the stream's last event, or `NO_STREAM` for a new stream. The append is idempotent: if
+   * exactly these event ids follow `expected` in the stream already, it succeeds without writing anything, however long ago
+   * they were appended. Any other mismatch raises `RevisionConflict`. An append without events only checks the revision.
    *
-   * Raises `UnacceptableAppend` for what `APPEND_LIMITS` or `NewEvent` do not allow, for a stream whose name is empty or
-   * begins with `$`, and for texts that would not come back to the letter (half a character, U+0000).
+   * Raises `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is empty or
+   * starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
    */
   abstract append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended>;
 
   /**
-   * The events of one stream in order (or backwards), in batches. A missing stream is an empty one, and so is one that there
-   * cannot be.
+   * Reads the events of one stream, in order or backwards, in batches. A stream that does not exist is empty, and so is one
+   * whose name `append` would refuse.
    */
   abstract readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<readonly RecordedEvent[]>;
 
-  /** Everything after a position up to the end the log has now; the last batch has `caughtUp`. */
+  /** Reads every event after a position up to the current end of the log. The last batch has `caughtUp`. */
   abstract readAll(options: ReadAllOptions): AsyncIterable<EventBatch>;
 
-  /** Everything before a position, the last one first, up to the first event of the log. */
+  /** Reads every event before a position, newest first, back to the first event of the log. */
   abstract readAllBackwards(options?: ReadBackwardsOptions): AsyncIterable<readonly RecordedEvent[]>;
 
   /**
-   * Everything after a position, then what is appended later, for ever: each event once, in order, none left
-   * out. At least one batch comes, so that a subscriber learns when it has caught up. The consumer sets the pace.
+   * Reads every event after a position, then waits for new ones: each event exactly once, in order. At least one batch is
+   * delivered, even over an empty log, so that the subscriber learns when it has caught up. The consumer sets the pace.
    */
   abstract subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
-  /** Position of the last event, `START` in an empty log. */
+  /** The position of the last event; `START` for an empty log. */
   abstract head(): Promise<Position>;
 
   /**
-   * Reads and appends that are under way, or are begun later, raise `EngineUnavailable`: what was cut short does not look
-   * as if it had come to its end. Subscriptions end.
+   * Closes the log. Subscriptions end. Reads and appends in progress, and later ones, raise `EngineUnavailable`, so an
+   * interrupted read is not mistaken for a complete one.
    */
   abstract close(): Promise<void>;
 }

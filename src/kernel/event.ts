@@ -1,33 +1,33 @@
 /**
- * A place in the log's one total order: opaque, ordered as strings (`a < b` means a was first), the same
- * width always. Nothing may be computed with it but this order.
+ * The position of an event in the total order of the log. Opaque: compare positions as strings (`a < b` means that a
+ * came first), and compute nothing else with them. All have the same length.
  */
 export type Position = string;
 
-/** The position before the first event: "everything" is after it. */
+/** The position before the first event: every event comes after it. */
 export const START: Position = '0'.repeat(19);
 
-/** The revision of a stream that has no events: its first event has revision 0. */
+/** The revision of a stream without events; the first event of a stream has revision 0. */
 export const NO_STREAM = -1;
 
-/** An event to be appended. `data` and `meta` are JSON texts of objects: an engine keeps them to the letter. */
+/** An event to append. `data` and `meta` are JSON objects as text; engines store them byte for byte. */
 export interface NewEvent {
-  /** A UUID in lower case, chosen by the caller: the same event appended again bears the same id. */
+  /** A lower-case UUID chosen by the caller. A retry of the same append uses the same ids. */
   readonly id: string;
   readonly type: string;
   readonly data: string;
   readonly meta: string;
 }
 
-/** An event as the log holds it. */
+/** An event as stored in the log. */
 export interface RecordedEvent extends NewEvent {
   readonly stream: string;
-  /** Its number in its stream, from 0. */
+  /** The event's number in its stream, from 0. */
   readonly revision: number;
   readonly position: Position;
 }
 
-/** When an event happened, as it says itself: ISO 8601. */
+/** When an event happened, according to its own data: ISO 8601. */
 export function timeOf({ data }: Pick<RecordedEvent, 'data'>): string {
   return (JSON.parse(data) as { readonly at: string }).at;
 }

@@ -1,17 +1,18 @@
-/** What a `FairQueue` allows. */
+/** The limits of a `FairQueue`. */
 export interface FairLimits {
-  /** Tasks that run at once. */
+  /** Maximum tasks running at once. */
   readonly atOnce: number;
-  /** Of these, most for one client. */
+  /** Maximum of these per client. */
   readonly perClient: number;
-  /** Of those that run at once, so many start only for clients that have none running; by default none. */
+  /** Slots reserved for clients that have no task running; by default none. */
   readonly reserved?: number;
-  /** Tasks that may wait, and of these most for one client; by default any number. */
+  /** Maximum waiting tasks; by default unlimited. */
   readonly waiting?: number;
+  /** Maximum waiting tasks per client; by default unlimited. */
   readonly waitingPerClient?: number;
 }
 
-/** Too many tasks are waiting already. */
+/** The maximum of waiting tasks is reached. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull';
 }
@@ -21,26 +22,26 @@ interface Task {
 }
 
 /**
- * Runs a bounded number of tasks at once. Clients take turns (round-robin), however many tasks each of them has
- * waiting, so that no client starves the others.
+ * Runs a bounded number of tasks at once. Waiting tasks start round-robin by client, so that no client starves the others,
+ * however many tasks it queues.
  */
 export class FairQueue {
   private running = 0;
   private waitingTasks = 0;
   private readonly runningOf = new Map<string, number>();
-  /** Tasks by client; the client whose turn is next comes first. */
+  /** Waiting tasks by client, in round-robin order: the next client comes first. */
   private readonly waitingOf = new Map<string, Set<Task>>();
 
   constructor(private readonly limits: FairLimits) {}
 
   /**
-   * Runs `work` when it is its turn. Raises `QueueFull`, or the reason of `signal` if that is aborted before `work`
-   * has started.
+   * Runs `work` once a slot is free. Raises `QueueFull`, or the reason of `signal` if it is aborted before `work`
+   * starts.
    */
   async run<Result>(client: string, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
-    if (!this.isFree(client)) await this.waitFor(client, signal);
-    else this.take(client);
+    if (!this.hasSlot(client)) await this.waitFor(client, signal);
+    else this.occupy(client);
     try {
       return await work();
     } finally {
@@ -48,13 +49,13 @@ export class FairQueue {
     }
   }
 
-  private isFree(client: string): boolean {
+  private hasSlot(client: string): boolean {
     const { atOnce, perClient, reserved = 0 } = this.limits;
     const own = this.runningOf.get(client) ?? 0;
     return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;
   }
 
-  private take(client: string): void {
+  private occupy(client: string): void {
     this.running += 1;
     this.runningOf.set(client, (this.runningOf.get(client) ?? 0) + 1);
   }
@@ -64,7 +65,7 @@ export class FairQueue {
     const left = (this.runningOf.get(client) ?? 1) - 1;
     if (left === 0) this.runningOf.delete(client);
     else this.runningOf.set(client, left);
-    // More than one: the client may have become one that has none running.
+    // Possibly several: the client may now be eligible for a reserved slot.
     while (this.startNext());
   }
 
@@ -76,18 +77,18 @@ export class FairQueue {
     this.waitingOf.set(client, tasks);
     this.waitingTasks += 1;
     await new Promise<void>((resolve, reject) => {
-      const leave = (): void => {
+      const abort = (): void => {
         this.remove(client, task);
         reject(signal?.reason as Error);
       };
       const task: Task = {
         start: () => {
-          signal?.removeEventListener('abort', leave);
+          signal?.removeEventListener('abort', abort);
           resolve();
         },
       };
       tasks.add(task);
-      signal?.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', abort, { once: true });
     });
   }
 
@@ -98,15 +99,15 @@ export class FairQueue {
     if (tasks.size === 0) this.waitingOf.delete(client);
   }
 
-  /** Starts the next task that may run; false if there is none. */
+  /** Starts the next eligible task; false if there is none. */
   private startNext(): boolean {
     for (const [client, tasks] of this.waitingOf) {
       const [task] = tasks;
-      if (task === undefined || !this.isFree(client)) continue;
+      if (task === undefined || !this.hasSlot(client)) continue;
       this.remove(client, task);
-      // Behind all others that wait.
+      // Move the client to the end of the round.
       if (this.waitingOf.delete(client)) this.waitingOf.set(client, tasks);
-      this.take(client);
+      this.occupy(client);
       task.start();
       return true;
     }

@@ -1,13 +1,13 @@
 /**
- * An expected error, named by its place in a service's fault table: what the caller is told, in the service's
- * own shape, and nothing else. Anything thrown that is no fault is a bug or an engine that does not answer.
+ * An expected error, from a service's fault table. It is reported to the caller in the service's own format. Any other error
+ * is a bug or an unavailable engine.
  */
 export class Fault extends Error {
   override readonly name = 'Fault';
   constructor(
-    /** The documents' code: `PF_240`, `2`. */
+    /** The code in the documents: `PF_240`, `2`. */
     readonly code: string,
-    /** The HTTP status it is answered with. */
+    /** The HTTP status of the answer. */
     readonly status: number,
     message: string,
     readonly details: FaultDetails = {},
@@ -17,15 +17,15 @@ export class Fault extends Error {
 }
 
 export interface FaultDetails {
-  /** The product it belongs to. */
+  /** The product that it concerns. */
   readonly sourceProductId?: string;
-  /** Seconds after which a repeat is worth while. */
+  /** Seconds until a retry makes sense. */
   readonly retryAfter?: number;
-  /** The methods that the path has (405). */
+  /** The methods that the path supports (405). */
   readonly allow?: readonly string[];
 }
 
-/** Several faults in one answer; their common status, else 400. */
+/** Several faults in one answer, with their common status, or 400. */
 export class Faults extends Error {
   override readonly name = 'Faults';
   constructor(readonly faults: readonly Fault[]) {
@@ -38,10 +38,10 @@ export class Faults extends Error {
   }
 }
 
-/** A service's error table: name -> code, HTTP status, the document's text. */
+/** A service's error table: name -> code, HTTP status, text in the documents. */
 export type FaultTable = Readonly<Record<string, readonly [code: string, status: number, text: string]>>;
 
-/** Makes a fault of each row: called with what exactly is wrong, or without for the document's text. */
+/** Makes a fault factory of each row. Its message defaults to the text in the documents. */
 export function faultsOf<Table extends FaultTable>(
   table: Table,
 ): { readonly [Name in keyof Table]: (message?: string, details?: FaultDetails) => Fault } {
@@ -53,7 +53,7 @@ export function faultsOf<Table extends FaultTable>(
   return Object.fromEntries(make) as never;
 }
 
-/** Nobody asks where a fault was made, and to record it costs ten times what all else does: posts may have millions. */
+/** Capturing the stack, which nobody reads, costs ten times as much as the rest, and a post may have millions of faults. */
 function withoutStack(make: () => Fault): Fault {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

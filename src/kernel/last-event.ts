@@ -2,38 +2,38 @@ import { type Position, type RecordedEvent } from './event';
 import { type EventLog } from './event-log';
 
 /**
- * The last event of a stream that a condition holds for, where it holds for all before that and for none after it. Few
- * events are read, however long the stream is; fewest if it is near the end.
+ * The last event of a stream that matches. The condition must match every event before that one and none after it: the
+ * search gallops back from the end, then bisects, so it reads few events however long the stream is.
  */
 export async function lastEventWhere(
   log: EventLog,
   stream: string,
-  holds: (event: RecordedEvent) => boolean,
+  matches: (event: RecordedEvent) => boolean,
 ): Promise<RecordedEvent | undefined> {
   const last = await eventAt(log, stream);
-  if (last === undefined || holds(last)) return last;
-  let over = last.revision;
+  if (last === undefined || matches(last)) return last;
+  let high = last.revision;
   let found: RecordedEvent | undefined;
-  for (let step = 1; over > 0 && found === undefined; step *= 2) {
-    const event = await eventAt(log, stream, Math.max(0, over - step));
-    if (event !== undefined && holds(event)) found = event;
-    else over = Math.max(0, over - step);
+  for (let step = 1; high > 0 && found === undefined; step *= 2) {
+    const event = await eventAt(log, stream, Math.max(0, high - step));
+    if (event !== undefined && matches(event)) found = event;
+    else high = Math.max(0, high - step);
   }
-  while (found !== undefined && over - found.revision > 1) {
-    const middle = Math.floor((found.revision + over) / 2);
+  while (found !== undefined && high - found.revision > 1) {
+    const middle = Math.floor((found.revision + high) / 2);
     const event = await eventAt(log, stream, middle);
-    if (event !== undefined && holds(event)) found = event;
-    else over = middle;
+    if (event !== undefined && matches(event)) found = event;
+    else high = middle;
   }
   return found;
 }
 
-/** Most events read in search of one: a log may be shared with applications that write more. */
-const MOST_READ = 10_000;
+/** Maximum events to read: other applications may share the log and write far more. */
+const MAX_READ = 10_000;
 
 /**
- * The last event up to a position in streams whose name begins with one of `prefixes`; undefined if there is none among
- * the last 10,000 of the log.
+ * The last event up to a position in streams whose names start with one of `prefixes`; undefined if there is none among
+ * the last 10,000 events of the log.
  */
 export async function lastEventUpTo(
   log: EventLog,
@@ -46,12 +46,12 @@ export async function lastEventUpTo(
       (event) => event.position <= position && prefixes.some((prefix) => event.stream.startsWith(prefix)),
     );
     read += events.length;
-    if (found !== undefined || read >= MOST_READ) return found;
+    if (found !== undefined || read >= MAX_READ) return found;
   }
   return undefined;
 }
 
-/** The event of this revision, by default the last one; undefined if there is none. */
+/** The event with this revision, by default the last one; undefined if it does not exist. */
 export async function eventAt(
   log: EventLog,
   stream: string,

@@ -1,6 +1,6 @@
 import { type Position } from './event';
 
-/** A document found. */
+/** A stored document. */
 export interface Found {
   readonly id: string;
   readonly version: Position;
@@ -10,66 +10,69 @@ export interface Found {
 export type Filter =
   | { readonly all: readonly Filter[] }
   | { readonly any: readonly Filter[] }
-  /** The field has (for several strings: one of them is) one of these values. */
+  /** The field has one of these values; of a field with several strings, at least one matches. */
   | { readonly field: string; readonly in: readonly (string | number)[] }
-  /** Inclusive bounds of a `number` field. */
+  /** The `number` field is within these bounds, inclusive. */
   | { readonly field: string; readonly min?: number; readonly max?: number }
-  /** Each of these words is in one of these `words` fields. */
+  /** Each of these words is in at least one of these `words` fields. */
   | { readonly words: readonly string[]; readonly within: readonly string[] };
 
-/** Everything. */
+/** Matches every document. */
 export const EVERYTHING: Filter = { all: [] };
 
 /**
- * One sort key: a `number` field (documents without it come last either way), how many of the distinct
- * `words` a `words` field has, or the place that a `number` field has in the random order of a seed (`shuffled`).
- * Ties at the end go by id, ascending.
+ * One sort key:
+ * - the value of a `number` field; documents without it come last in either direction;
+ * - how many of the distinct words `matches` are in a `words` field;
+ * - the rank of a `number` field's value in the random order of a seed (`shuffler`).
+ *
+ * Remaining ties are ordered by id, ascending.
  */
 export type Order =
   | { readonly field: string; readonly descending?: boolean }
   | { readonly matches: readonly string[]; readonly within: string; readonly descending: true }
   | { readonly shuffled: string; readonly seed: number; readonly descending?: false };
 
-/** Where a result stands in an order: its value of each sort key, null where it has none, and its id. */
-export interface Standing {
+/** A point in an ordered result: the sort keys of a document (null for a missing value) and its id. */
+export interface Cursor {
   readonly keys: readonly (number | null)[];
   readonly id: string;
 }
 
-/** Which results are returned. */
+/** Selects a page of the results. */
 export interface Page {
   /**
-   * Results to skip and to return: `size` is at most 10,000, and so is `offset + size` but in an order that begins with a
-   * `shuffled` field.
+   * Results to skip, and results to return. `size` is at most 10,000. `offset + size` is too, unless a `shuffled` key comes
+   * first in the order.
    */
   readonly offset: number;
   readonly size: number;
   /**
-   * Goes through the results page by page, however many there are: only what stands after the last one of the page
-   * before, from the first one if null, and the answer says where the next page begins. `offset` is 0 then, `size` 1 to
-   * 9,999.
+   * Pages through any number of results: returns those after the cursor, from the first one if null, and the answer has
+   * the cursor of the next page. `offset` must be 0 then, and `size` 1 to 9,999.
    */
-  readonly after?: Standing | null;
+  readonly after?: Cursor | null;
 }
 
-/** How many results there are in all; where the next page begins, if it is asked for and there is one. */
 export interface Paged {
+  /** The number of all results. */
   readonly total: number;
-  readonly next?: Standing;
+  /** The cursor of the next page, if `after` was given and there is one. */
+  readonly next?: Cursor;
 }
 
-/** On whose behalf a query runs, and for how long. */
+/** Whom a query runs for, and its limits. */
 export interface QueryOptions {
-  /** Clients take turns where queries have to wait for each other; queries without one are those of one more client. */
+  /** Waiting queries are scheduled fairly by client. Queries without a client share one. */
   readonly client?: string;
-  /** Milliseconds that the query may run, waiting aside. By default any number. */
+  /** Milliseconds the query may run, not counting the time in a queue. By default unlimited. */
   readonly timeLimit?: number;
-  /** Once aborted, the query is dropped or stopped, and its reason is raised. */
+  /** Aborting it cancels the query, which raises the signal's reason. */
   readonly signal?: AbortSignal;
   /**
-   * About how many characters of bodies an answer may have, where it has more than a hundred documents. By default any
-   * number. What does not fit in is left out: `search` and `searchGroups` return the ids alone (`rest`), and leave
-   * out members of a group that is larger by itself; `get` returns the first ones, one at least, in the order of the ids.
+   * Approximate maximum of body characters in an answer of more than a hundred documents. By default unlimited. `search`
+   * and `searchGroups` return only the ids of the documents beyond it (`rest`), and omit members of a group that exceeds it
+   * alone. `get` returns the first documents in the order of the ids given, at least one.
    */
   readonly bodyLimit?: number;
 }
@@ -79,29 +82,29 @@ export interface Search extends Page {
   readonly order: readonly Order[];
 }
 
-/** An order of groups: by the least or the greatest value that a member has of a sort key. */
+/** One sort key of groups: the least or the greatest value among the members of a group. */
 export type GroupOrder = { readonly by: 'least' | 'greatest' } & Order;
 
-/** A group stands where its sort keys and the id of its first member are. */
+/** The cursor of a group consists of its sort keys and the id of its first member. */
 export interface GroupSearch extends Page {
   readonly filter: Filter;
-  /** A `column` field; every document that matches must have it. */
+  /** A `column` field. Every matching document must have it. */
   readonly groupBy: string;
-  /** Order of the members; ties by id ascending. */
+  /** Order of the members in a group; ties by id, ascending. */
   readonly within: readonly Order[];
   /** Order of the groups; ties by the id of the first member. */
   readonly order: readonly GroupOrder[];
-  /** Most members returned of one group: the first ones. */
+  /** Maximum members returned per group: the first ones. */
   readonly members: number;
 }
 
-/** A page. `rest`: ids of its last documents, which are not in `found` (`bodyLimit`). */
+/** A page of documents. `rest`: ids of its last documents, omitted from `found` because of `bodyLimit`. */
 export interface Results extends Paged {
   readonly found: readonly Found[];
   readonly rest?: readonly string[];
 }
 
-/** A page of groups. `rest`: ids of the members of its last groups, which are not in `groups` (`bodyLimit`). */
+/** A page of groups. `rest`: ids of the members of its last groups, omitted from `groups` because of `bodyLimit`. */
 export interface GroupResults extends Paged {
   readonly groups: readonly (readonly Found[])[];
   readonly rest?: readonly (readonly string[])[];
@@ -109,32 +112,29 @@ export interface GroupResults extends Paged {
 
 export interface GroupCount {
   readonly filter: Filter;
-  /** A `column` field; a document without it is in no group. */
+  /** A `column` field. Documents without it are not counted. */
   readonly groupBy: string;
-  /** Most groups of an answer, at least one, at most 10,000. */
+  /** Maximum groups per answer: 1 to 10,000. */
   readonly size: number;
-  /** The `next` of the answer before. */
+  /** `next` of the previous answer. */
   readonly after?: string;
 }
 
 /**
- * Bodies of an answer's groups may have so many characters together: it ends with the group that brings them beyond that,
- * however many groups were asked for.
+ * Maximum of body characters in an answer of `countGroups`, whatever `size` says: the answer ends with the group that
+ * exceeds it.
  */
 export const GROUPS_CHARACTERS = 8_000_000;
 
-/**
- * Some of the groups, in an order of the engine's own. Answers that follow one another are not of one moment, and a long
- * one need not be either.
- */
+/** A page of groups, in an order the engine chooses. Successive answers, and parts of a long one, may differ in age. */
 export interface GroupCounts {
-  /** Each with any one of its documents. */
+  /** Each group with any one of its documents. */
   readonly groups: readonly { readonly count: number; readonly one: Found }[];
-  /** Where to go on; absent when these are the last ones. */
+  /** Where to continue; absent in the last answer. */
   readonly next?: string;
 }
 
-/** A query has run for longer than its `timeLimit` (ms). */
+/** A query exceeded its `timeLimit` (ms). */
 export class QueryTooLong extends Error {
   override readonly name = 'QueryTooLong';
   constructor(readonly timeLimit: number) {

@@ -1,28 +1,28 @@
-import { appendSurely, toDomainEvent, toNewEvent } from './decider';
+import { appendIdempotently, toDomainEvent, toNewEvent } from './decider';
 import { NO_STREAM, streamOf } from './event';
 import { type EventLog, RevisionConflict } from './event-log';
 
 /**
- * A block of integers that a process has taken for itself, the bounds included.
+ * A block of integers allotted to one process, bounds included.
  *
- * Name and shape of this event are the storage format: add, never rename.
+ * The name and shape of this event are the storage format: add, never rename.
  */
 interface IdsAllotted {
   readonly type: 'IdsAllotted';
   readonly data: { readonly from: number; readonly to: number };
 }
 
-/** Integers taken at once: as many may be left out when a process ends. */
-const BLOCK = 100;
+/** Integers per block. Those unused when a process ends are lost. */
+const BLOCK_SIZE = 100;
 
 /**
- * Integers from 1, each given once, by whatever process: those of a process ascend. They are taken from the stream
- * `sequence-<name>` in blocks.
+ * Unique integers from 1, shared by all processes and ascending within each. Processes allot blocks of them in the stream
+ * `sequence-<name>`.
  */
 export class Sequence {
   private upcoming = 1;
   private last = 0;
-  private taking: Promise<void> | undefined;
+  private allotting: Promise<void> | undefined;
 
   constructor(
     private readonly log: EventLog,
@@ -31,22 +31,22 @@ export class Sequence {
 
   async next(): Promise<number> {
     while (this.upcoming > this.last) {
-      this.taking ??= this.takeBlock().finally(() => (this.taking = undefined));
-      await this.taking;
+      this.allotting ??= this.allotBlock().finally(() => (this.allotting = undefined));
+      await this.allotting;
     }
     this.upcoming += 1;
     return this.upcoming - 1;
   }
 
-  /** Another process that is faster has moved the end on: it is looked for again. */
-  private async takeBlock(): Promise<void> {
+  /** On a conflict another process has allotted a block: read the new end and try again. */
+  private async allotBlock(): Promise<void> {
     const stream = streamOf('sequence', this.name);
     for (;;) {
-      const { revision, to: before } = await this.end(stream);
-      const data = { from: before + 1, to: before + BLOCK };
+      const { revision, to: end } = await this.readEnd(stream);
+      const data = { from: end + 1, to: end + BLOCK_SIZE };
       const event = toNewEvent({ type: 'IdsAllotted', data } satisfies IdsAllotted);
       try {
-        await appendSurely(this.log, stream, revision, [event]);
+        await appendIdempotently(this.log, stream, revision, [event]);
         this.upcoming = data.from;
         this.last = data.to;
         return;
@@ -56,7 +56,7 @@ export class Sequence {
     }
   }
 
-  private async end(stream: string): Promise<{ readonly revision: number; readonly to: number }> {
+  private async readEnd(stream: string): Promise<{ readonly revision: number; readonly to: number }> {
     for await (const [event] of this.log.readStream(stream, { backwards: true, limit: 1 })) {
       if (event === undefined) break;
       const { data } = toDomainEvent(event) as IdsAllotted;

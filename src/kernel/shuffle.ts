@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 
 /**
- * A prime below 2^26, so that products are exact in every engine's arithmetic. Cubes by it are a permutation, as it
- * leaves 2 when divided by 3.
+ * A prime below 2^26, so that products are exact in every engine's arithmetic. It is 2 modulo 3, so cubing modulo this
+ * prime is a permutation.
  */
 export const SHUFFLE_PRIME = 67_108_859;
 
-/** The two summands of a seed: the same for the same seed for ever. */
+/** The two summands of a seed. Permanent: a seed must always give the same order. */
 export function shuffleSummands(seed: number): readonly [number, number] {
   const digest = hash('sha256', String(seed), 'buffer');
   return [digest.readUInt32BE(0) % SHUFFLE_PRIME, digest.readUInt32BE(4) % SHUFFLE_PRIME];
 }
 
 /**
- * Gives the place of a value in the random order of a seed: `((value + a)³ + b)³` by the prime. No two values stand at one
- * place that are less than the prime apart.
+ * Ranks values in the random order of a seed: `((value + a)³ + b)³` modulo the prime. Values less than the prime apart
+ * never share a rank.
  */
 export function shuffler(seed: number): (value: number) => number {
   const [a, b] = shuffleSummands(seed);

@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Milliseconds of work after which others have their turn. */
-export const SLICE = 5;
+/** Milliseconds of synchronous work between two yields to the event loop. */
+export const SLICE_MS = 5;
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Lets others have their turn. Of all the work that waits here one slice is done between two rounds of the event loop,
- * so that much work in slices holds up a request no longer than little.
+ * Yields to the event loop. All callers share one queue, and each round of the event loop resumes one of them, so a
+ * request waits for one slice at most, however many callers are busy.
  */
-export async function nextTurn(): Promise<void> {
-  const turn = last.then(() => setImmediate());
-  last = turn;
-  await turn;
+export async function yieldToEventLoop(): Promise<void> {
+  const resumed = last.then(() => setImmediate());
+  last = resumed;
+  await resumed;
 }
 
 /**
- * Maps one item after the other, and lets others have their turn every few milliseconds: long work must not hold up
- * the thread that serves HTTP. Once `signal` is aborted it raises the reason.
+ * Maps items in order and yields every few milliseconds, since long work must not block the thread that serves HTTP.
+ * Raises the reason of `signal` once it is aborted.
  */
 export async function mapInSlices<Item, Result>(
   items: Iterable<Item>,
@@ -28,8 +28,8 @@ export async function mapInSlices<Item, Result>(
   let began = performance.now();
   for (const item of items) {
     results.push(map(item));
-    if (performance.now() - began < SLICE) continue;
-    await nextTurn();
+    if (performance.now() - began < SLICE_MS) continue;
+    await yieldToEventLoop();
     signal?.throwIfAborted();
     began = performance.now();
   }

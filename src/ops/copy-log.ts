@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { Meter, type Progress } from '../projector/meter';
+import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 
@@ -9,45 +9,45 @@ export interface CopyProgress extends Progress {
 
 export interface CopyOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
-  /** Breaks it off between two appends; the same call again goes on. */
+  /** Stops between two appends; a further call continues. */
   readonly signal?: AbortSignal;
   /** Epoch ms. */
   readonly now?: () => number;
 }
 
 export interface Copied {
-  /** Events that both logs hold now. */
+  /** Events in both logs. */
   readonly events: number;
-  /** Those of them that had been there before. */
+  /** Those that an earlier copy had appended. */
   readonly before: number;
-  /** SHA-256 of all of them in order, in hexadecimal: their streams, revisions, ids, types, data and meta. */
+  /** SHA-256 (hex) over stream, revision, id, type, data and meta of all events in order. */
   readonly digest: string;
 }
 
-/** The target holds something that the source does not hold at this place. */
+/** The target is not a prefix of the source. */
 export class LogsDiffer extends Error {
   override readonly name = 'LogsDiffer';
 }
 
 /**
- * Brings a log to hold what another one holds: the same events in the same streams and the same order, under other
- * positions. What is there already is compared, the rest appended; then all of it is read again and compared by
- * count and digest. Events appended to the source meanwhile are copied too. Raises `LogsDiffer`.
+ * Copies a log: the same events in the same streams and the same order, at other positions. Events that the target
+ * already has are compared, the others appended. Then the target is read again and verified by count and digest.
+ * Events appended to the source meanwhile are copied too. Raises `LogsDiffer`.
  */
 export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
   const { signal, onProgress, now = Date.now } = options;
-  const meter = new Meter(now);
+  const meter = new ProgressMeter(now);
   const digest = new LogDigest();
   const end = await from.head();
-  const there = eventsOf(to);
+  const existing = eventsOf(to);
   let before = 0;
   let isComplete = false;
   for await (const { events, position } of from.readAll({ after: START })) {
     let at = 0;
     for (; at < events.length && !isComplete; at += 1) {
-      const { done, value } = await there.next();
+      const { done, value } = await existing.next();
       if (done === true) isComplete = true;
-      else refuseOther(events[at], value);
+      else requireSame(events[at], value);
       if (isComplete) break;
       before += 1;
     }
@@ -59,15 +59,15 @@ export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions
     meter.count(events.length);
     onProgress?.({ phase: 'copy', ...meter.towards(end, position) });
   }
-  if (!isComplete) refuseOther(undefined, (await there.next()).value);
-  await verify(to, digest, new Meter(now), options);
+  if (!isComplete) requireSame(undefined, (await existing.next()).value);
+  await verify(to, digest, new ProgressMeter(now), options);
   return { events: digest.count, before, digest: digest.hex() };
 }
 
 async function verify(
   to: EventLog,
   digest: LogDigest,
-  meter: Meter,
+  meter: ProgressMeter,
   { signal, onProgress }: CopyOptions,
 ): Promise<void> {
   const end = await to.head();
@@ -80,7 +80,7 @@ async function verify(
   }
   if (copied.count !== digest.count || copied.hex() !== digest.hex())
     throw new LogsDiffer(
-      `the target holds ${copied.count} events, the source ${digest.count}, or they are not the same: is anything else writing to the target?`,
+      `the copy differs from the source (${copied.count} events, expected ${digest.count}): make sure that nothing else writes to the target`,
     );
 }
 
@@ -89,10 +89,10 @@ async function* eventsOf(log: EventLog): AsyncGenerator<RecordedEvent, undefined
   return undefined;
 }
 
-function refuseOther(wanted: RecordedEvent | undefined, found: RecordedEvent | undefined): void {
-  if (found === undefined || (wanted !== undefined && keyOf(wanted) === keyOf(found))) return;
+function requireSame(expected: RecordedEvent | undefined, found: RecordedEvent | undefined): void {
+  if (found === undefined || (expected !== undefined && keyOf(expected) === keyOf(found))) return;
   throw new LogsDiffer(
-    `the target holds event ${found.id} of ${found.stream}, which the source does not hold at this place: a log can be copied only into an empty one or a part of itself`,
+    `the target has event ${found.id} of ${found.stream}, which the source does not have at this position: expected an empty target or an incomplete copy of the source`,
   );
 }
 
@@ -100,7 +100,7 @@ function keyOf({ stream, revision, id }: RecordedEvent): string {
   return JSON.stringify([stream, revision, id]);
 }
 
-/** Cuts events into appends: each of one stream, within the limits, in order. */
+/** Splits events into appends: each for one stream, within the limits, in order. */
 function* runsOf(events: readonly RecordedEvent[]): Generator<readonly RecordedEvent[]> {
   let run: RecordedEvent[] = [];
   let bytes = 0;
@@ -127,7 +127,9 @@ async function append(to: EventLog, run: readonly RecordedEvent[]): Promise<void
     await to.append(first.stream, first.revision === 0 ? NO_STREAM : first.revision - 1, events);
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
-    throw new LogsDiffer(`${error.message}: something else is writing to the target`, { cause: error });
+    throw new LogsDiffer(`${error.message}: make sure that nothing else writes to the target`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { type Fact } from '../directory/decider';
 import { Directory } from '../directory/directory';
-import { directoryAt } from '../directory/fold';
+import { directoryAt } from '../directory/directory';
 import { readNetwork } from '../directory/network-check';
 import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/network-facts';
 import { type Network } from '../directory/network-file';
-import { tokenHash } from '../directory/token';
+import { tokenHash } from '../directory/organisations';
 import { type EventLog } from '../kernel/event-log';
 import { type Appended, appendFacts } from '../directory/append-facts';
 
 export interface ImportOptions {
-  /** When it is said to have happened: ISO 8601. */
+  /** Time of the events: ISO 8601. */
   readonly at: string;
-  /** Remove what the file does not mention. */
+  /** Remove what the file does not contain. */
   readonly prune?: boolean;
-  /** Told of each token made up, as soon as it is valid: there is no other way to learn it. */
+  /** Called with each generated token as soon as it is valid. It cannot be read again later. */
   readonly onToken?: (token: NewToken) => void;
 }
 
@@ -26,9 +26,8 @@ export interface NewToken {
 }
 
 /**
- * Brings the network to what a network file (its JSON) says, appending only what changes. The file is checked as
- * a whole before anything is appended (`NetworkFaults`). Broken off, the same import again completes it; others
- * may write meanwhile.
+ * Imports a network file (parsed JSON), appending only what changes. The whole file is validated first
+ * (`NetworkFaults`). Running an interrupted import again completes it. Concurrent writes are safe.
  */
 export async function importNetwork(log: EventLog, json: unknown, options: ImportOptions): Promise<Appended> {
   const { at, prune = false, onToken } = options;
@@ -48,11 +47,11 @@ export async function importNetwork(log: EventLog, json: unknown, options: Impor
   });
 }
 
-/** A token for each entry that has none in the file; it is issued only if it has none in the network either. */
+/** A new token for each entry without one in the file; issued only if the network has none either. */
 function tokensFor(network: Network, at: string): ReadonlyMap<Fact, NewToken> {
-  const without = network.tokens.filter(({ hash }) => hash === undefined);
+  const entries = network.tokens.filter(({ hash }) => hash === undefined);
   return new Map(
-    without.map((entry) => {
+    entries.map((entry) => {
       const token = randomBytes(20).toString('hex');
       return [
         { ...tokenFact(entry, tokenHash(token), at), ifNone: true },

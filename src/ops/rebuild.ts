@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { PROJECTIONS } from '../../projections/index';
+import { type Projection } from '../projector/projection';
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
 import { rebuild, type Rebuilt, type RebuildOptions } from '../projector/rebuild';
 import { type Engines } from '../engines/open';
-import { projectionsNamed } from './projections-named';
 import { runningCode } from '../projector/running-code';
 
 /**
- * Builds a read model, or `all` of them in one pass, anew beside the live one and swaps it in. Raises
- * `UnknownProjection`, `RebuildUnderWay`, `RebuildRefused`, `OtherLog` unless all are swapped in whatever they are.
+ * Rebuilds a read model, or `all` of them in one pass, and swaps it in. Raises `UnknownProjection`, `RebuildUnderWay`,
+ * `RebuildRefused`, and `OtherLog` unless all of them are rebuilt with `force`.
  */
 export async function rebuildProjections(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -25,4 +25,16 @@ export async function rebuildProjections(
   });
   if (isWhole) await recordOrigin(log, store, PROJECTIONS);
   return rebuilt;
+}
+
+class UnknownProjection extends Error {
+  override readonly name = 'UnknownProjection';
+}
+
+/** The projection of this name, or all of them for `all`. Raises `UnknownProjection`. */
+export function projectionsNamed(name: string): readonly Projection[] {
+  const chosen = PROJECTIONS.filter(({ collection }) => name === 'all' || collection.name === name);
+  if (chosen.length > 0) return chosen;
+  const names = PROJECTIONS.map(({ collection }) => collection.name);
+  throw new UnknownProjection(`${name}: expected the name of a projection: ${names.join(', ')} or all`);
 }

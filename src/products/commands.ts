@@ -7,16 +7,16 @@ import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { type Loaded, Loader, type LoadRequest } from './load/loader';
+import { Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { FeedRefusals } from './refusals';
-import { Turns } from '../kernel/turns';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
  * Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). That it was refused as a
  * whole is recorded too (`docs/decisions.md#p30`).
  */
-export class LoadProducts extends Command<Loaded> {
+export class LoadProducts extends Command<LoadResult> {
   constructor(
     readonly request: Omit<LoadRequest, 'format'>,
     readonly body: Pick<PostedBody, 'format' | 'chunks'>,
@@ -55,7 +55,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     private readonly refusals: FeedRefusals,
   ) {}
 
-  async execute({ request, body }: LoadProducts): Promise<Loaded> {
+  async execute({ request, body }: LoadProducts): Promise<LoadResult> {
     const record = this.refusals.begin(request.feedId, request.mode);
     try {
       return await this.load({ ...request, format: body.format() }, body.chunks());
@@ -66,7 +66,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     }
   }
 
-  private async load(request: LoadRequest, body: AsyncIterable<Uint8Array>): Promise<Loaded> {
+  private async load(request: LoadRequest, body: AsyncIterable<Uint8Array>): Promise<LoadResult> {
     const id = await this.loader.open(request);
     try {
       await this.send(id, body);
@@ -111,7 +111,7 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
 @CommandHandler(CountDownload)
 export class CountDownloadHandler implements ICommandHandler<CountDownload> {
   /** Many requests of this process for one feed would only conflict with each other. */
-  private readonly turns = new Turns<string>();
+  private readonly mutex = new KeyedMutex<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -120,7 +120,7 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
-    await this.turns.take(id, async () => {
+    await this.mutex.runExclusive(id, async () => {
       const head = await this.log.head();
       return await execute(this.log, quota, id, { ...download, at: this.clock.now().toISOString(), head });
     });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Standing } from '../kernel/query';
+import { type Cursor } from '../kernel/query';
 import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 import { type SearchKeys } from './search-keys';
@@ -27,7 +27,7 @@ const EXCLUDED = ['page', 'limit', 'csvFlattenFields'] as const satisfies readon
  * After which result the page asked for begins, null for the first one; undefined where none is asked for by cursor.
  * Raises `PF_430` for a cursor that is none, or was made for another search.
  */
-export function cursorOf(keys: SearchKeys): Standing | null | undefined {
+export function cursorOf(keys: SearchKeys): Cursor | null | undefined {
   const { cursor } = keys;
   if (cursor === undefined) return undefined;
   for (const name of EXCLUDED) {
@@ -49,11 +49,11 @@ export function cursorOf(keys: SearchKeys): Standing | null | undefined {
 }
 
 /** The cursor of the page that begins after a result. */
-export function toCursor(keys: SearchKeys, { id, keys: values }: Standing): string {
+export function toCursor(keys: SearchKeys, { id, keys: values }: Cursor): string {
   return Buffer.from(JSON.stringify([searchOf(keys), id, ...values])).toString('base64url');
 }
 
-function readCursor(cursor: string): { readonly search: string; readonly standing: Standing } | undefined {
+function readCursor(cursor: string): { readonly search: string; readonly standing: Cursor } | undefined {
   const [search, id, ...keys] = listIn(Buffer.from(cursor, 'base64url').toString());
   if (typeof search !== 'string' || typeof id !== 'string' || !keys.every(isKey)) return undefined;
   return { search, standing: { id, keys } };

@@ -1,15 +1,22 @@
 /**
- * A feed's stream, `feed-22`: what has become of its products.
- *
- * The names and shapes of these events are the storage format: add, never rename.
+ * A feed: the products that an advertiser offers in one program. This file decides what a post or a deletion changes;
+ * `feed-codec.ts` writes and parses the events as JSON, `load/` receives bodies and appends what is decided here.
  */
 
 import { type PostedCategory } from '../categories/mapped-category';
 import { type IDENTIFIERS, type TEXTS } from './fields';
+import { type Digest, type Fingerprints } from './load/fingerprints/fingerprints';
+
+// Stream
+
+/** The category of a feed's stream, `feed-22`. */
+export const FEED = 'feed';
+
+// Events: their names and shapes are the storage format. Add, never rename.
 
 type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
 
-/** A product as its events hold it: posted fields by the document's names, in one fixed order of keys. */
+/** A product's content, as events hold it: posted fields by the document's names, in one fixed order of keys. */
 export interface Product extends Texts<(typeof TEXTS)[number]> {
   readonly name: string;
   readonly description: string;
@@ -37,7 +44,7 @@ export type FeedEvent =
     }
   | FeedClosing;
 
-/** Ends a load, or a deletion: what it has changed is whole from here on (`docs/decisions.md#x62`). */
+/** Ends a load or a deletion: what it changed is complete from here on (`docs/decisions.md#x62`). */
 export type FeedClosing =
   | { readonly type: 'FeedImported'; readonly data: FeedImport }
   | {
@@ -45,7 +52,7 @@ export type FeedClosing =
       readonly data: { readonly removed: number; readonly at: string };
     };
 
-/** `product` comes last, so that a reader who needs the rest only can stop before it. */
+/** `product` comes last, so that a reader who needs only the rest can stop before it. */
 interface ProductContent {
   readonly sourceProductId: string;
   readonly price: number;
@@ -53,15 +60,15 @@ interface ProductContent {
   readonly product: Product;
 }
 
-/** What stands beside an event about a product, in its `meta`; in events of early versions it may be missing. */
+/** The `meta` of a product's event; events of early versions may lack it. */
 export interface ProductMeta {
-  /** Digest of the content, in events that hold it. */
+  /** Digest of the content, in events that hold it: state is rebuilt without reading the content. */
   readonly content?: string;
-  /** Revision in the stream from which on, up to this event, all were written by the same load or deletion. */
+  /** The same load or deletion wrote all events from this revision of the stream up to this one. */
   readonly first: number;
 }
 
-/** What a load did; `at`: when it ended. */
+/** The result of a load; `at`: when it ended. */
 export interface FeedImport {
   readonly importId: string;
   readonly mode: 'update' | 'replace';
@@ -73,15 +80,100 @@ export interface FeedImport {
   readonly unchanged: number;
   readonly removed: number;
   readonly refused: number;
-  /** At most 1,000 of them. */
+  /** At most 1,000. */
   readonly faults: readonly {
     readonly code: string;
     readonly sourceProductId?: string;
     readonly message: string;
   }[];
-  /** How many there are beyond these, if any. */
+  /** How many more there are, if any. */
   readonly moreFaults?: number;
 }
 
-/** The category of a feed's stream. */
-export const FEED = 'feed';
+// State
+
+/** Per product: whether it is listed, the digest of its content, its price. */
+export type FeedState = Fingerprints;
+
+/** A product's event without its content, of which the digest is enough. */
+export type ProductChange =
+  | {
+      readonly type: 'ProductListed' | 'ProductRevised';
+      readonly sourceProductId: string;
+      readonly price: number;
+      readonly content: Digest;
+    }
+  | { readonly type: 'ProductRepriced'; readonly sourceProductId: string; readonly price: number }
+  | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
+
+/** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
+export function evolve(state: FeedState, change: ProductChange): number {
+  switch (change.type) {
+    case 'ProductListed':
+    case 'ProductRevised':
+      return state.set(change.sourceProductId, change.content, change.price);
+    case 'ProductRepriced':
+      return state.reprice(change.sourceProductId, change.price);
+    case 'ProductDelisted':
+      return state.remove(change.sourceProductId);
+  }
+}
+
+// Decisions
+
+/** A command about one product. */
+export type ProductCommand =
+  | { readonly kind: 'post'; readonly product: PostedProduct }
+  | { readonly kind: 'delist'; readonly product: Pick<PostedProduct, 'sourceProductId'> };
+
+export interface PostedProduct {
+  readonly sourceProductId: string;
+  /** Minor units. */
+  readonly price: number;
+  readonly content: Digest;
+}
+
+/** Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. */
+export function decide(state: FeedState, command: ProductCommand): ProductChange | undefined {
+  return command.kind === 'post' ? decidePost(state, command.product) : decideDelist(state, command.product);
+}
+
+/** A product without changes writes nothing, a new price alone is an event of its own. */
+function decidePost(state: FeedState, posted: PostedProduct): ProductChange | undefined {
+  const { sourceProductId, content, price } = posted;
+  const product = state.find(sourceProductId);
+  if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
+  if (!state.hasContent(product, content)) return { type: 'ProductRevised', sourceProductId, price, content };
+  if (state.priceOf(product) !== price) return { type: 'ProductRepriced', sourceProductId, price };
+  return undefined;
+}
+
+function decideDelist(
+  state: FeedState,
+  { sourceProductId }: Pick<PostedProduct, 'sourceProductId'>,
+): ProductChange | undefined {
+  const isListed = state.isListed(state.find(sourceProductId));
+  return isListed ? { type: 'ProductDelisted', sourceProductId } : undefined;
+}
+
+/** How many products of a load or deletion changed in which way. */
+export type Tally = {
+  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed']: FeedImport[Key];
+};
+
+export function emptyTally(): Tally {
+  return { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
+}
+
+const COUNTED_AS = {
+  ProductListed: 'new',
+  ProductRevised: 'revised',
+  ProductRepriced: 'repriced',
+  ProductDelisted: 'removed',
+} as const;
+
+/** Counts a decision. Delisting a product that is not listed counts as nothing. */
+export function count(tally: Tally, command: ProductCommand, change: ProductChange | undefined): void {
+  if (change !== undefined) tally[COUNTED_AS[change.type]] += 1;
+  else if (command.kind === 'post') tally.unchanged += 1;
+}

@@ -12,7 +12,7 @@ import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
-import { type Loaded } from './load/loader';
+import { type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
 import { ownFeed, ProductQueries, ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
@@ -89,7 +89,7 @@ export class ProductsController {
 }
 
 /** The refused products, each by itself; those beyond what is listed as a number. */
-function refusalsOf({ faults, moreFaults }: Loaded): Fault[] {
+function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
   const listed = faults.map(
     ({ code, status, message, sourceProductId }) =>
       new Fault(code, status, message, sourceProductId === undefined ? {} : { sourceProductId }),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendSurely } from '../kernel/decider';
+import { appendIdempotently } from '../kernel/decider';
 import { NO_STREAM, type NewEvent, type Position, streamOf } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type Fault } from '../kernel/fault';
@@ -51,7 +51,7 @@ export class FeedRefusals {
   private async append(stream: string, event: NewEvent): Promise<Position> {
     for (;;) {
       try {
-        return (await appendSurely(this.log, stream, await this.revisionOf(stream), [event])).position;
+        return (await appendIdempotently(this.log, stream, await this.revisionOf(stream), [event])).position;
       } catch (error) {
         // Another post was refused meanwhile.
         if (!(error instanceof RevisionConflict)) throw error;

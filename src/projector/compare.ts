@@ -2,77 +2,81 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target } from '../kernel/read-store';
-import { catchUp } from './fill';
-import { type GenerationFold } from './generation-fold';
+import { catchUp } from './build-generations';
+import { type GenerationProjector } from './generation-projector';
 import { nameOf, targetOf } from './generations';
 import { listParked } from './parked';
 
-/** What comparing a rebuilt generation with the live one of the same version found. */
+/** Result of comparing a rebuilt generation with the live one of the same version. */
 export interface Comparison {
   readonly differing: number;
-  /** Ids of the first of them. */
+  /** Ids of the first differing documents. */
   readonly examples: readonly string[];
 }
 
-const EXAMPLES = 100;
-/** Documents that may have moved on while they were compared, and are looked at again. */
-const MOST_SUSPECTS = 100_000;
-const ROUNDS = 100;
+const MAX_EXAMPLES = 100;
+/** Differing documents that are checked again, since they may have changed during the comparison. */
+const MAX_CANDIDATES = 100_000;
+const MAX_ROUNDS = 100;
 const ROUND_MS = 50;
-const AT_ONCE = 500;
+const BATCH = 500;
 
 /**
- * Compares every document of a rebuilt generation with the live one's, while the live one may be moving. Where they
- * differ, the rebuilt one follows, until both stand at one position: what differs then is a difference. What is
- * parked in the live one is left out.
+ * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
+ * rebuilt generation catches up until both are at the same position; what differs then is a real difference.
+ * Documents that are parked in the live generation are ignored.
  */
 export async function compareWithLive(
   log: EventLog,
   store: ReadStore,
   live: Generation,
-  rebuilt: GenerationFold,
+  rebuilt: GenerationProjector,
 ): Promise<Comparison> {
   const liveTarget = targetOf(live);
   const rebuiltTarget = targetOf(rebuilt.generation);
   await catchUp(log, rebuilt, await store.checkpoint(liveTarget));
   const parked = new Set((await listParked(store, nameOf(live))).map(({ document }) => document));
-  let suspects = (await differingIds(store, liveTarget, rebuiltTarget)).filter((id) => !parked.has(id));
-  for (let round = 0; suspects.length > 0 && suspects.length <= MOST_SUSPECTS && round < ROUNDS; round += 1) {
+  let candidates = (await differingIds(store, liveTarget, rebuiltTarget)).filter((id) => !parked.has(id));
+  for (
+    let round = 0;
+    candidates.length > 0 && candidates.length <= MAX_CANDIDATES && round < MAX_ROUNDS;
+    round += 1
+  ) {
     const position = await store.checkpoint(liveTarget);
     await catchUp(log, rebuilt, position);
-    const still: string[] = [];
-    let moved = false;
-    for (let at = 0; at < suspects.length; at += AT_ONCE) {
-      const ids = suspects.slice(at, at + AT_ONCE);
+    const differing: string[] = [];
+    let hasLiveMoved = false;
+    for (let at = 0; at < candidates.length; at += BATCH) {
+      const ids = candidates.slice(at, at + BATCH);
       const [ours, theirs] = await Promise.all([
         byId(store, rebuiltTarget, ids),
         byId(store, liveTarget, ids),
       ]);
-      still.push(...ids.filter((id) => ours.get(id)?.body !== theirs.get(id)?.body));
-      moved ||= [...theirs.values()].some(({ version }) => version > position);
+      differing.push(...ids.filter((id) => ours.get(id)?.body !== theirs.get(id)?.body));
+      hasLiveMoved ||= [...theirs.values()].some(({ version }) => version > position);
     }
-    moved ||= (await store.checkpoint(liveTarget)) !== position;
-    suspects = still;
-    if (!moved) break;
+    hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
+    candidates = differing;
+    if (!hasLiveMoved) break;
     await pause(ROUND_MS);
   }
-  return { differing: suspects.length, examples: suspects.slice(0, EXAMPLES) };
+  return { differing: candidates.length, examples: candidates.slice(0, MAX_EXAMPLES) };
 }
 
-/** Ids of the documents that are not the same in two generations; at most one more than can be looked at again. */
+/** Ids of the documents that differ between two generations; stops at one more than can be checked again. */
 async function differingIds(store: ReadStore, a: Target, b: Target): Promise<string[]> {
   const differing: string[] = [];
   await Promise.all([store.refresh(a), store.refresh(b)]);
-  const [left, right] = [new Documents(store, a), new Documents(store, b)];
+  const [left, right] = [new DocumentCursor(store, a), new DocumentCursor(store, b)];
   try {
-    while (differing.length <= MOST_SUSPECTS) {
-      const mine = left.current ?? (await left.turn());
-      const theirs = right.current ?? (await right.turn());
+    while (differing.length <= MAX_CANDIDATES) {
+      const mine = left.current ?? (await left.nextPage());
+      const theirs = right.current ?? (await right.nextPage());
       const first = firstOf(mine, theirs);
       if (first === undefined) break;
       if (mine?.id !== theirs?.id || mine?.body !== theirs?.body) differing.push(first.id);
-      if (mine?.id === first.id) left.skip();
-      if (theirs?.id === first.id) right.skip();
+      if (mine?.id === first.id) left.advance();
+      if (theirs?.id === first.id) right.advance();
     }
     return differing;
   } finally {
@@ -80,15 +84,15 @@ async function differingIds(store: ReadStore, a: Target, b: Target): Promise<str
   }
 }
 
-/** Of two documents the one whose id comes first in the order of a scan: by bytes, not as JavaScript compares strings. */
+/** The document whose id comes first in scan order: by bytes, which is not how JavaScript compares strings. */
 function firstOf(a: Found | undefined, b: Found | undefined): Found | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   if (a.id === b.id) return a;
   return Buffer.from(a.id).compare(Buffer.from(b.id)) < 0 ? a : b;
 }
 
-/** The documents of a generation by id, one by one; only turning a page takes waiting. */
-class Documents {
+/** A cursor over the documents of a generation by id; only fetching the next page is asynchronous. */
+class DocumentCursor {
   private readonly pages: AsyncIterator<readonly Found[]>;
   private page: readonly Found[] = [];
   private at = 0;
@@ -102,12 +106,12 @@ class Documents {
     return this.page[this.at];
   }
 
-  skip(): void {
+  advance(): void {
     this.at += 1;
   }
 
-  /** The first document of the next page; undefined at the very end. */
-  async turn(): Promise<Found | undefined> {
+  /** Fetches the next page and returns its first document; undefined at the end. */
+  async nextPage(): Promise<Found | undefined> {
     const page = await this.pages.next();
     this.page = page.done === true ? [] : page.value;
     this.at = 0;

@@ -1,17 +1,17 @@
 import { type CollectionSpec, type Generation, type ReadStore, type Target } from '../kernel/read-store';
 import { forgetParked } from './parked';
 
-/** Names a generation: `products-g3`. */
+/** Name of a generation: `products-g3`. */
 export function nameOf({ collection, number }: Generation): string {
   return `${collection}-g${number}`;
 }
 
-/** That very generation, whether it is live or not. */
+/** Addresses exactly this generation, live or not. */
 export function targetOf({ collection, number }: Generation): Target {
   return { collection, generation: number };
 }
 
-/** The live generation, if it is of the version that the code declares. */
+/** The live generation, if it has the version that the code declares. */
 export async function liveGeneration(
   store: ReadStore,
   { name, version }: CollectionSpec,
@@ -20,7 +20,7 @@ export async function liveGeneration(
   return generations.find((generation) => generation.state === 'live' && generation.version === version);
 }
 
-/** Removes generations, and what is parked in them. */
+/** Drops generations and their parked entries. */
 export async function dropGenerations(store: ReadStore, generations: readonly Generation[]): Promise<void> {
   for (const generation of generations) {
     await forgetParked(store, nameOf(generation));

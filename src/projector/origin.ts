@@ -7,46 +7,46 @@ import { type CollectionSpec, type Generation, NoGeneration, type ReadStore } fr
 import { dropGenerations, liveGeneration, targetOf } from './generations';
 import { type Projection } from './projection';
 
-/** The read models were folded from another log: what it says of positions would be taken for this one's. */
+/** The read models were projected from another log, so their positions mean nothing in this one. */
 class OtherLog extends Error {
   override readonly name = 'OtherLog';
 }
 
 const OTHER =
-  'READ_STORE holds read models of another log than EVENT_LOG: name the log they were made from, or rebuild them with `affilog rebuild all --force`';
+  'READ_STORE contains read models of another log than EVENT_LOG: set EVENT_LOG to the log they were built from, or rebuild them with `affilog rebuild all --force`';
 const OLDER =
-  'READ_STORE holds read models of events that EVENT_LOG does not have, as when it was restored from an older backup: rebuild them with `affilog rebuild all --force`';
+  'READ_STORE contains read models of events that are missing from EVENT_LOG, as after restoring it from an older backup: rebuild them with `affilog rebuild all --force`';
 
 const COLLECTION: CollectionSpec = { name: 'origin', version: 1, fields: {} };
 const TARGET = { collection: COLLECTION.name };
-/** The documents: the first event of the log, and a recently folded event. */
+/** Ids of the two documents: the first event of the log, and a recently applied event. */
 const FIRST = 'log';
-const FOLDED = 'folded';
+const APPLIED = 'folded';
 
-/** Of a log without events, which every log has begun as. */
+/** The origin of a log without events: it may become any log. */
 const NONE = '';
 
-/** An event that was folded; the log still has it, unless it was replaced by an older state of itself. */
-type Mark = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
+/** An event that was applied. If the log does not have it, the log was replaced by an older copy of itself. */
+type EventRef = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
 
-/** Raises `OtherLog` when the read models are known to be of another log (`docs/decisions.md#x31`). */
+/** Raises `OtherLog` if the read models are known to belong to another log (`docs/decisions.md#x31`). */
 export async function refuseOtherLog(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
 ): Promise<void> {
-  const { first, folded } = await recordedIn(store);
+  const { first, applied } = await readRecord(store);
   if (first !== NONE && first !== (await originOf(log, projections))) throw new OtherLog(OTHER);
-  // The checkpoints before the head, which may be moving with them.
-  const checkpoint = await lastCheckpoint(store, projections);
+  // Read the checkpoints before the head: both may be advancing.
+  const checkpoint = await highestCheckpoint(store, projections);
   if (checkpoint > (await log.head())) throw new OtherLog(OLDER);
-  if (folded !== undefined && (await eventAt(log, folded.stream, folded.revision))?.id !== folded.id)
+  if (applied !== undefined && (await eventAt(log, applied.stream, applied.revision))?.id !== applied.id)
     throw new OtherLog(OLDER);
 }
 
 /**
- * Records whose read models the store holds, unless that is recorded already. Returns the generation of the record, which
- * a forced rebuild of everything replaces: undefined as long as the log has no events, which tell it from others. Raises
+ * Records that the store belongs to this log, unless that is recorded already. Returns the generation of the record,
+ * which a forced rebuild of everything replaces; undefined while the log has no events to identify it by. Raises
  * `OtherLog`.
  */
 export async function claimStore(
@@ -54,20 +54,20 @@ export async function claimStore(
   store: ReadStore,
   projections: readonly Projection[],
 ): Promise<Generation | undefined> {
-  // Before it is checked: a record that replaces it meanwhile has not been checked.
+  // Read this before the check: a record that replaces it in the meantime has not been checked.
   const claim = await liveGeneration(store, COLLECTION);
   await refuseOtherLog(log, store, projections);
-  if ((await recordedIn(store)).first !== NONE) return claim;
+  if ((await readRecord(store)).first !== NONE) return claim;
   if ((await originOf(log, projections)) === NONE) return undefined;
   return await recordOrigin(log, store, projections);
 }
 
-/** False once the record was replaced: `claimStore` checks the new one. */
+/** False once the record has been replaced; `claimStore` checks the new one. */
 export async function isClaimLive(store: ReadStore, claim: Generation): Promise<boolean> {
   return (await liveGeneration(store, COLLECTION))?.number === claim.number;
 }
 
-/** Records that all read models are of this log from now on. */
+/** Records that all read models belong to this log. */
 export async function recordOrigin(
   log: EventLog,
   store: ReadStore,
@@ -78,29 +78,29 @@ export async function recordOrigin(
   const generation = await store.create(COLLECTION);
   await store.finish(generation);
   await store.swap(generation);
-  // Once it is live: writes into one that is being filled wait for a failing server much longer than a leader may.
+  // After the swap: writes to a generation under construction tolerate a failing server for longer than the lease lasts.
   await store.write(TARGET, [{ version: START, put: { id: FIRST, fields: {}, body } }]);
   await dropGenerations(store, before);
   return generation;
 }
 
 /**
- * Records an event that was folded, in a store that is claimed: a log that lacks it one day is an older one. Does nothing
- * when the claim was replaced.
+ * Records a recently applied event in a claimed store; a log without it is an older copy. Does nothing if the claim
+ * has been replaced.
  */
-export async function recordFolded(
+export async function recordApplied(
   store: ReadStore,
   claim: Generation,
   { stream, revision, id, position }: RecordedEvent,
 ): Promise<void> {
-  const mark: Mark = { stream, revision, id };
-  const put = { id: FOLDED, fields: {}, body: JSON.stringify(mark) };
-  await unlessMissing(store.write(targetOf(claim), [{ version: position, put }]), undefined);
+  const event: EventRef = { stream, revision, id };
+  const put = { id: APPLIED, fields: {}, body: JSON.stringify(event) };
+  await ifLive(store.write(targetOf(claim), [{ version: position, put }]), undefined);
 }
 
-/** The first event of ours, and where it is: a copy in another engine has the same events at other positions. */
+/** Id and position of our first event: a copy in another engine has the same events at other positions. */
 async function originOf(log: EventLog, projections: readonly Projection[]): Promise<string> {
-  // An EventStoreDB may hold streams of other programs, which may delete them.
+  // An EventStoreDB may contain streams of other programs, which may delete them.
   const prefixes = [...new Set([...DIRECTORY_PREFIXES, ...projections.flatMap(({ streams }) => streams)])];
   for await (const { events } of log.readAll({ after: START, prefixes, batchSize: 1 })) {
     const [first] = events;
@@ -109,27 +109,27 @@ async function originOf(log: EventLog, projections: readonly Projection[]): Prom
   return NONE;
 }
 
-async function recordedIn(store: ReadStore): Promise<{ readonly first: string; readonly folded?: Mark }> {
-  const found = await unlessMissing<readonly Found[]>(store.get(TARGET, [FIRST, FOLDED]), []);
-  const bodyOf = (wanted: string): string | undefined => found.find(({ id }) => id === wanted)?.body;
-  const folded = bodyOf(FOLDED);
+async function readRecord(
+  store: ReadStore,
+): Promise<{ readonly first: string; readonly applied?: EventRef }> {
+  const found = await ifLive<readonly Found[]>(store.get(TARGET, [FIRST, APPLIED]), []);
+  const bodyOf = (document: string): string | undefined => found.find(({ id }) => id === document)?.body;
+  const applied = bodyOf(APPLIED);
   return {
     first: bodyOf(FIRST) ?? NONE,
-    ...(folded === undefined ? {} : { folded: JSON.parse(folded) as Mark }),
+    ...(applied === undefined ? {} : { applied: JSON.parse(applied) as EventRef }),
   };
 }
 
-/** How far the read model that is furthest has been folded. */
-async function lastCheckpoint(store: ReadStore, projections: readonly Projection[]): Promise<Position> {
+/** The highest checkpoint of all read models. */
+async function highestCheckpoint(store: ReadStore, projections: readonly Projection[]): Promise<Position> {
   const checkpoints = await Promise.all(
-    projections.map(({ collection: { name } }) =>
-      unlessMissing(store.checkpoint({ collection: name }), START),
-    ),
+    projections.map(({ collection: { name } }) => ifLive(store.checkpoint({ collection: name }), START)),
   );
   return checkpoints.reduce((a, b) => (a > b ? a : b), START);
 }
 
-async function unlessMissing<Value>(found: Promise<Value>, otherwise: Value): Promise<Value> {
+async function ifLive<Value>(found: Promise<Value>, otherwise: Value): Promise<Value> {
   try {
     return await found;
   } catch (error) {

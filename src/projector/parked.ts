@@ -2,22 +2,25 @@ import { type Position, START } from '../kernel/event';
 import { EVERYTHING, type Filter } from '../kernel/query';
 import { type CollectionSpec, NoGeneration, type ReadStore, type Write } from '../kernel/read-store';
 
-/** A document that an event could not be folded into: it stays as it was until it is folded again. */
+/**
+ * A parked document, in other words a dead letter: an event could not be folded into it. It stays as it was before that
+ * event, and its later events wait, until a retry succeeds.
+ */
 export interface Parked {
-  /** The generation that it is in: `products-g3`. */
+  /** Name of its generation: `products-g3`. */
   readonly generation: string;
-  /** Its id; absent for an event that does not even tell which document it is about. */
+  /** Its id; absent when the event does not name a document. */
   readonly document?: string;
-  /** The stream that it is folded from. */
+  /** The stream it is folded from. */
   readonly stream: string;
-  /** Where folding failed. */
+  /** Position of the event that failed. */
   readonly position: Position;
-  /** Id of the event there; absent for a change of the directory. */
+  /** Id of that event; absent when a directory change failed. */
   readonly event?: string;
   readonly error: string;
-  /** The code that could not fold it; empty when it is to be tried again at once. */
+  /** The code that failed; empty when a retry is requested. */
   readonly code: string;
-  /** How far the log had been read when it was tried last. */
+  /** Log position of the last attempt. */
   readonly asOf: Position;
 }
 
@@ -29,24 +32,22 @@ const COLLECTION: CollectionSpec = {
 
 const TARGET = { collection: COLLECTION.name };
 
-/** A fold that fails this often is a bug to be mended, not documents to be put aside: its projection stops. */
-const MOST_PARKED = 1000;
+/** With more failures than this, the cause is a bug rather than single documents: the projection stops. */
+const MAX_PARKED = 1000;
 
 export class TooManyParked extends Error {
   override readonly name = 'TooManyParked';
   constructor(
-    /** The collection that is projected no further. */
+    /** The collection whose projection stops. */
     readonly collection: string,
     generation: string,
     last: string,
   ) {
-    super(
-      `more than ${MOST_PARKED} documents of ${generation} cannot be folded, the last one because of ${last}`,
-    );
+    super(`more than ${MAX_PARKED} documents of ${generation} could not be folded; the last error: ${last}`);
   }
 }
 
-/** Makes the collection of parked documents, where there is none yet. */
+/** Creates the collection of parked documents if it does not exist. */
 export async function prepareParked(store: ReadStore): Promise<void> {
   const generations = await store.generations(COLLECTION.name);
   if (generations.some(({ state }) => state === 'live')) return;
@@ -55,17 +56,20 @@ export async function prepareParked(store: ReadStore): Promise<void> {
   await store.swap(generation);
 }
 
-/** What is parked, of one generation or of all, in no order. */
+/** The parked documents of one generation or of all, in no particular order. */
 export async function listParked(store: ReadStore, generation?: string): Promise<readonly Parked[]> {
   const found: Parked[] = [];
   await store.refresh(TARGET);
-  for await (const page of store.scan(TARGET, generation === undefined ? EVERYTHING : within(generation))) {
+  for await (const page of store.scan(
+    TARGET,
+    generation === undefined ? EVERYTHING : inGeneration(generation),
+  )) {
     found.push(...page.map(({ body }) => JSON.parse(body) as Parked));
   }
   return found;
 }
 
-/** How many documents are parked in these generations; none where nothing was ever projected. */
+/** Number of parked documents in these generations; 0 if nothing has been projected yet. */
 export async function countParked(store: ReadStore, generations: readonly string[]): Promise<number> {
   try {
     return await store.count(TARGET, { field: 'generation', in: generations });
@@ -75,22 +79,22 @@ export async function countParked(store: ReadStore, generations: readonly string
   }
 }
 
-/** Has parked documents folded again by whoever projects them, now instead of with the next release. */
-export async function retryParked(store: ReadStore, parked: readonly Parked[]): Promise<void> {
+/** Asks the running projector to retry parked documents now; a new version of the code retries them anyway. */
+export async function requestRetry(store: ReadStore, parked: readonly Parked[]): Promise<void> {
   const writes = parked.map((entry) => toWrite({ ...entry, code: '' }));
   if (writes.length > 0) await store.write(TARGET, writes);
   await store.refresh(TARGET);
 }
 
-/** Forgets what is parked in a generation that is given up. */
+/** Removes the parked entries of a generation that is being dropped. */
 export async function forgetParked(store: ReadStore, generation: string): Promise<void> {
   const writes = (await listParked(store, generation)).map((entry) => removal(entry, entry.asOf));
   if (writes.length > 0) await store.write(TARGET, writes);
 }
 
-/** The parked documents of a generation that is being projected: in memory and, once kept, in the store. */
+/** The parked documents of one generation: in memory and, once saved, in the store. */
 export class ParkedDocuments {
-  private unkept: Parked[] = [];
+  private unsaved: Parked[] = [];
   private asOf = START;
 
   private constructor(
@@ -101,7 +105,7 @@ export class ParkedDocuments {
     private readonly entries: Map<string, Parked>,
   ) {}
 
-  /** `generation`: its name, `products-g3`. */
+  /** `generation` is its name: `products-g3`. */
   static async open(
     store: ReadStore,
     { collection, generation }: { readonly collection: string; readonly generation: string },
@@ -121,13 +125,13 @@ export class ParkedDocuments {
     return this.entries.size;
   }
 
-  /** Whether what comes at this position must wait until the document is folded again. */
-  holds(document: string, position: Position): boolean {
+  /** Whether an event of the document at this position must wait for a retry. */
+  isParked(document: string, position: Position): boolean {
     const entry = this.entries.get(document);
     return entry !== undefined && position >= entry.position;
   }
 
-  /** Parks a document at the first event that could not be folded into it. */
+  /** Parks a document at the first event that failed. */
   add(failed: Pick<Parked, 'document' | 'stream' | 'position' | 'event'>, error: unknown): void {
     const earlier = this.entries.get(keyOf(failed));
     if (earlier !== undefined && earlier.position <= failed.position) return;
@@ -135,23 +139,23 @@ export class ParkedDocuments {
     const { generation, code } = this;
     const entry = { ...failed, generation, code, error: text, asOf: laterOf(failed.position, this.asOf) };
     this.entries.set(keyOf(entry), entry);
-    this.unkept.push(entry);
+    this.unsaved.push(entry);
   }
 
   /**
-   * Stores what has been added: to be done before the checkpoint passes it. `TooManyParked` ends the projecting: as many
-   * as are allowed are stored before, to be looked at and retried.
+   * Saves new entries; must be called before the checkpoint passes them. Raises `TooManyParked` above the limit, after
+   * saving as many as are allowed, so that operators can inspect and retry them.
    */
-  async keep(): Promise<void> {
-    if (this.unkept.length === 0) return;
-    const over = Math.max(0, this.entries.size - MOST_PARKED);
-    const kept = this.unkept.slice(0, Math.max(0, this.unkept.length - over));
-    if (kept.length > 0) await this.store.write(TARGET, kept.map(toWrite));
-    this.unkept = this.unkept.slice(kept.length);
-    if (over > 0) throw new TooManyParked(this.collection, this.generation, this.unkept[0]?.error ?? '');
+  async save(): Promise<void> {
+    if (this.unsaved.length === 0) return;
+    const excess = Math.max(0, this.entries.size - MAX_PARKED);
+    const allowed = this.unsaved.slice(0, Math.max(0, this.unsaved.length - excess));
+    if (allowed.length > 0) await this.store.write(TARGET, allowed.map(toWrite));
+    this.unsaved = this.unsaved.slice(allowed.length);
+    if (excess > 0) throw new TooManyParked(this.collection, this.generation, this.unsaved[0]?.error ?? '');
   }
 
-  /** Takes out what is to be folded again: what other code than this has failed at, and what has been asked for. */
+  /** Removes and returns the entries to retry: those that other code failed at, and those with a requested retry. */
   takeDue(asOf: Position): readonly Parked[] {
     this.asOf = asOf;
     const due = [...this.entries.values()].filter(({ code }) => code !== this.code);
@@ -159,22 +163,22 @@ export class ParkedDocuments {
     return due;
   }
 
-  /** Ends a retry: what has been taken out and not been parked again is parked no more. */
-  async settle(due: readonly Parked[], asOf: Position): Promise<void> {
-    const gone = due.filter((entry) => !this.entries.has(keyOf(entry)));
-    if (gone.length > 0)
+  /** Completes a retry: deletes the entries from `takeDue` that have not been parked again. */
+  async finishRetry(due: readonly Parked[], asOf: Position): Promise<void> {
+    const done = due.filter((entry) => !this.entries.has(keyOf(entry)));
+    if (done.length > 0)
       await this.store.write(
         TARGET,
-        // One of a projection that has stopped lies ahead of its checkpoint.
-        gone.map((entry) => removal(entry, laterOf(entry.asOf, asOf))),
+        // Entries of a stopped projection are ahead of its checkpoint.
+        done.map((entry) => removal(entry, laterOf(entry.asOf, asOf))),
       );
   }
 
-  /** Whether a retry has been asked for in the store. */
-  async isRetryAsked(): Promise<boolean> {
+  /** Whether a retry has been requested in the store. */
+  async isRetryRequested(): Promise<boolean> {
     if (this.entries.size === 0) return false;
-    const asked = { all: [within(this.generation), { field: 'retry', in: [1] }] };
-    return (await this.store.count(TARGET, asked)) > 0;
+    const requested = { all: [inGeneration(this.generation), { field: 'retry', in: [1] }] };
+    return (await this.store.count(TARGET, requested)) > 0;
   }
 }
 
@@ -182,7 +186,7 @@ function laterOf(a: Position, b: Position): Position {
   return a > b ? a : b;
 }
 
-function within(generation: string): Filter {
+function inGeneration(generation: string): Filter {
   return { field: 'generation', in: [generation] };
 }
 
@@ -200,7 +204,7 @@ function idOf(entry: Parked): string {
   return `${entry.generation}/${keyOf(entry)}`;
 }
 
-/** What it is called within its generation. */
+/** Its key within the generation. */
 export function keyOf({
   document,
   stream,

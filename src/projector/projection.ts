@@ -1,48 +1,68 @@
 import { type CategoryChange } from '../directory/categories';
 import { type Directory } from '../directory/directory';
 import { type DomainEvent } from '../kernel/decider';
-import { type Position } from '../kernel/event';
+import { type Position, type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
 import { type CollectionSpec, type FieldValue } from '../kernel/read-store';
 
-/** An event as a fold takes it: parsed, with its place in the log. */
+/** A parsed event with its stream and its log position. */
 export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly stream: string;
   readonly position: Position;
 };
 
-/** What is kept of a document: what it is found by, and what answers are made of. */
+/** What the store saves of a document: the fields that queries use, and the document itself. */
 export interface Described<Document> {
   readonly fields: Readonly<Record<string, FieldValue>>;
-  /** Kept as JSON: the next `fold` and every answer gets it. */
+  /** Stored as JSON; passed to the next `fold` and to every answer. */
   readonly document: Document;
 }
 
 /**
- * A read model, described purely: documents, each folded from the events of one stream, in order. `Document` is
- * plain JSON, the same text for the same events.
+ * A read model as pure functions: documents, each folded in order from the events of one stream. `Document` is
+ * plain JSON; the same events give the same text.
  *
- * What of a document hangs on the directory is made by `describe` alone, from the directory as it stands: a
- * document is what its own events made of it, described by the directory of the same position.
+ * Only `describe` reads the directory. So a document always is the fold of its own events, described with the
+ * directory as of the same position.
  */
 export interface Projection<Document extends object = object, Event extends DomainEvent = DomainEvent> {
-  /** Its name is for ever; its version rises whenever the same events would make other documents. */
+  /** The name never changes. Increase the version whenever the same events would give other documents. */
   readonly collection: CollectionSpec;
-  /** Prefixes of the streams it is folded from. */
+  /** Prefixes of the streams to read. */
   readonly streams: readonly string[];
-  /** Types of the events it is folded from; others are not even parsed. */
+  /** Event types to fold; other events are not parsed. */
   readonly handles: readonly Event['type'][];
-  /** Types of events that leave a document whatever it was before, so that it is not read for them. */
+  /** Event types that replace the document whatever it was, so it need not be read first. */
   readonly replaces?: readonly Event['type'][];
-  /** The document that an event is about. */
+  /** Id of the document that an event belongs to. */
   idOf(event: ParsedEvent<Event>): string;
-  /** The document after an event, undefined when there is none any more; the same object when nothing changed. */
+  /** The document after an event: undefined when it is deleted, the same object when nothing changed. */
   fold(document: Document | undefined, event: ParsedEvent<Event>): Document | undefined;
   describe(document: Document, id: string, directory: Directory): Described<Document>;
-  /** For documents that hang on the directory: which ones a change of it may concern. */
+  /** For documents that depend on the directory: which of them a change may affect. */
   readonly fanOut?: {
-    concerned(changes: readonly CategoryChange[]): Filter;
+    affectedBy(changes: readonly CategoryChange[]): Filter;
     /** The stream that a document is folded from. */
     streamOf(document: Document): string;
   };
+}
+
+/** An event that several projections read: parsed lazily, and only once. */
+export class IncomingEvent {
+  private parsed: ParsedEvent | undefined;
+  private documentId: { readonly idOf: Projection['idOf']; readonly id: string } | undefined;
+
+  constructor(readonly event: RecordedEvent) {}
+
+  parse(): ParsedEvent {
+    const { type, data, stream, position } = this.event;
+    return (this.parsed ??= { type, data: JSON.parse(data) as object, stream, position });
+  }
+
+  /** Id of the document that the event belongs to, cached for projections that share one `idOf`. */
+  documentIdFor(projection: Pick<Projection, 'idOf'>): string {
+    if (this.documentId?.idOf !== projection.idOf)
+      this.documentId = { idOf: projection.idOf, id: projection.idOf(this.parse()) };
+    return this.documentId.id;
+  }
 }

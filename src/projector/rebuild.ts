@@ -4,61 +4,61 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { compareWithLive, type Comparison } from './compare';
-import { catchUp, fill, type OnFolded } from './fill';
-import { type GenerationFold } from './generation-fold';
+import { buildGenerations, catchUp, type OnBatch } from './build-generations';
+import { type GenerationProjector } from './generation-projector';
 import { dropGenerations, liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease, REBUILD_LEASE } from '../kernel/held-lease';
-import { Meter, type Progress } from './meter';
+import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
+import { ProgressMeter, type Progress } from './progress-meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
 
 export interface RebuildOptions {
-  /** Who does it: a name no other process has. */
+  /** A name that no other process uses. */
   readonly owner: string;
-  /** What the running code is known by. */
+  /** Identifies the running code. */
   readonly code: string;
   readonly onProgress?: (progress: RebuildProgress) => void;
-  /** Gives up: what has been built is removed. */
+  /** Cancels the rebuild; the next one removes what has been built. */
   readonly signal?: AbortSignal;
-  /** Swap in spite of differences and of parked documents. */
+  /** Swap in despite differences and parked documents. */
   readonly force?: boolean;
   /** Epoch ms. */
   readonly now?: () => number;
 }
 
 export interface RebuildProgress extends Progress {
-  readonly phase: 'fold' | 'index' | 'compare' | 'swap';
+  readonly phase: 'project' | 'index' | 'compare' | 'swap';
 }
 
-/** A generation that is live now. */
+/** A generation that has become live. */
 export interface Rebuilt {
   readonly generation: Generation;
   readonly documents: number;
-  /** Absent when there was none of the same version to compare with. */
+  /** Absent when there was no live generation of the same version. */
   readonly comparison?: Comparison;
 }
 
-/** Someone else is rebuilding, or was killed a moment ago. */
+/** Another process is rebuilding, or was killed a moment ago. */
 class RebuildUnderWay extends Error {
   override readonly name = 'RebuildUnderWay';
 }
 
-/** What was built is not what is live, or is not whole: it was not swapped in. */
+/** The new generation differs from the live one or has parked documents, so it was not swapped in. */
 export class RebuildRefused extends Error {
   override readonly name = 'RebuildRefused';
 }
 
-const TAKEN_OVER = 'another rebuild has taken over';
+const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
 
 const POLL_MS = 200;
-/** Most times that it runs after a log that is being written. */
-const TAILS = 10;
+/** Rounds of catching up with a log that is being written to. */
+const MAX_CATCH_UPS = 10;
 
 /**
- * Folds the log from its start into new generations beside the live ones, compares, and swaps them in; readers and
- * whoever projects the live ones go on meanwhile. Whatever ends it before the swap leaves the live ones as they
- * were; half-built ones are removed by the next rebuild, or by the `Sweeper` before. The generation swapped out is kept
- * until the next one.
+ * Projects the whole log into new generations, compares them with the live ones and swaps them in. Readers and the
+ * projector continue with the live generations meanwhile, and a failure before the swap does not affect them.
+ * Unfinished generations are dropped by the next rebuild, or earlier by the `Sweeper`. The replaced generation is
+ * retained until the next rebuild.
  */
 export async function rebuild(
   log: EventLog,
@@ -67,33 +67,34 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const now = options.now ?? Date.now;
-  const lease = new HeldLease(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
-  await takeTurn(lease, options.signal);
+  const lease = new LeaseHolder(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
+  await acquireLease(lease, options.signal);
   try {
     await prepareParked(store);
-    const work = new Rebuild(log, store, projections, options, lease, now);
-    return await lease.during(() => work.run());
+    const rebuilding = new Rebuild(log, store, projections, options, lease, now);
+    return await lease.renewDuring(() => rebuilding.run());
   } catch (error) {
-    // Whoever has taken over has removed what was being built.
-    if (!(error instanceof NoGeneration) || (await lease.hold())) throw error;
+    // Another rebuild has taken the lease and dropped this one's generations.
+    if (!(error instanceof NoGeneration) || (await lease.acquire())) throw error;
     throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
   } finally {
     await lease.release();
   }
 }
 
-/** The lease of a rebuild that was killed runs out meanwhile. */
-async function takeTurn(lease: HeldLease, signal: AbortSignal | undefined): Promise<void> {
-  const patience = performance.now() + REBUILD_LEASE.ms + POLL_MS;
-  while (!(await lease.hold())) {
-    if (performance.now() > patience) throw new RebuildUnderWay('another rebuild is under way');
+/** Waits long enough for the lease of a killed rebuild to expire. */
+async function acquireLease(lease: LeaseHolder, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = performance.now() + REBUILD_LEASE.ms + POLL_MS;
+  while (!(await lease.acquire())) {
+    if (performance.now() > deadline)
+      throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
     await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
   }
 }
 
 class Rebuild {
-  private readonly meter: Meter;
-  private phase: RebuildProgress['phase'] = 'fold';
+  private readonly meter: ProgressMeter;
+  private phase: RebuildProgress['phase'] = 'project';
   private until: Position = '';
 
   constructor(
@@ -101,10 +102,10 @@ class Rebuild {
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly options: RebuildOptions,
-    private readonly lease: HeldLease,
+    private readonly lease: LeaseHolder,
     now: () => number,
   ) {
-    this.meter = new Meter(now);
+    this.meter = new ProgressMeter(now);
   }
 
   async run(): Promise<readonly Rebuilt[]> {
@@ -114,28 +115,29 @@ class Rebuild {
       live.flatMap((generation) => (generation === undefined ? [] : store.checkpoint(targetOf(generation)))),
     );
     this.until = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
-    const folds = await fill(log, store, projections, {
+    const projectors = await buildGenerations(log, store, projections, {
       code: this.options.code,
       until: this.until,
-      onFolded: this.onFolded,
+      onBatch: this.onBatch,
     });
     this.enter('index');
-    for (const { generation } of folds) await store.finish(generation);
+    for (const { generation } of projectors) await store.finish(generation);
     this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
-    for (const [at, fold] of folds.entries()) {
+    for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
-      comparisons.push(generation && (await compareWithLive(log, store, generation, fold)));
+      comparisons.push(generation && (await compareWithLive(log, store, generation, projector)));
     }
-    this.refuseBad(folds, comparisons);
+    this.refuseUnlessSound(projectors, comparisons);
     this.enter('swap');
-    await this.tail(folds);
+    await this.catchUpWithHead(projectors);
     const rebuilt: Rebuilt[] = [];
-    for (const [at, fold] of folds.entries()) rebuilt.push(await this.swap(fold, comparisons[at]));
+    for (const [at, projector] of projectors.entries())
+      rebuilt.push(await this.swap(projector, comparisons[at]));
     return rebuilt;
   }
 
-  /** Removes what an earlier rebuild left half-built. The live generation to compare with, if there is one. */
+  /** Drops what an interrupted rebuild has left. Returns the live generation to compare with, if there is one. */
   private async prepare({ collection }: Projection): Promise<Generation | undefined> {
     const generations = await this.store.generations(collection.name);
     await dropGenerations(
@@ -145,35 +147,40 @@ class Rebuild {
     return await liveGeneration(this.store, collection);
   }
 
-  private refuseBad(
-    folds: readonly GenerationFold[],
+  private refuseUnlessSound(
+    projectors: readonly GenerationProjector[],
     comparisons: readonly (Comparison | undefined)[],
   ): void {
     if (this.options.force === true) return;
-    for (const [at, { generation, parked }] of folds.entries()) {
+    for (const [at, { generation, parked }] of projectors.entries()) {
       const name = nameOf(generation);
       const { differing, examples } = comparisons[at] ?? { differing: 0, examples: [] };
       if (differing > 0) {
         throw new RebuildRefused(
-          `${differing} documents of ${name} are not as in the live generation: ${examples.slice(0, 10).join(', ')}`,
+          `${differing} documents of ${name} differ from the live generation: ${examples.slice(0, 10).join(', ')}; --force swaps it in nevertheless`,
         );
       }
       if (parked.size > 0)
-        throw new RebuildRefused(`${parked.size} documents of ${name} could not be folded`);
+        throw new RebuildRefused(
+          `${parked.size} documents of ${name} could not be folded; --force swaps it in nevertheless`,
+        );
     }
   }
 
-  /** Runs after the log until little of it is left. */
-  private async tail(folds: readonly GenerationFold[]): Promise<void> {
-    for (let round = 0, head = ''; round < TAILS && head !== (await this.log.head()); round += 1) {
+  /** Catches up until the head no longer moves, or for a limited number of rounds. */
+  private async catchUpWithHead(projectors: readonly GenerationProjector[]): Promise<void> {
+    for (let round = 0, head = ''; round < MAX_CATCH_UPS && head !== (await this.log.head()); round += 1) {
       head = await this.log.head();
-      for (const fold of folds) await catchUp(this.log, fold, head, this.onFolded);
+      for (const projector of projectors) await catchUp(this.log, projector, head, this.onBatch);
     }
   }
 
-  private async swap({ generation }: GenerationFold, comparison: Comparison | undefined): Promise<Rebuilt> {
+  private async swap(
+    { generation }: GenerationProjector,
+    comparison: Comparison | undefined,
+  ): Promise<Rebuilt> {
     const { store } = this;
-    await this.goOn();
+    await this.checkLease();
     await store.swap(generation);
     const retired = (await store.generations(generation.collection)).filter(
       ({ state }) => state === 'retired',
@@ -184,15 +191,15 @@ class Rebuild {
     return { generation: { ...generation, state: 'live' }, documents, ...(comparison && { comparison }) };
   }
 
-  private readonly onFolded: OnFolded = async (events, position) => {
+  private readonly onBatch: OnBatch = async (events, position) => {
     this.meter.count(events);
     this.report(position);
-    await this.goOn();
+    await this.checkLease();
   };
 
-  private async goOn(): Promise<void> {
+  private async checkLease(): Promise<void> {
     this.options.signal?.throwIfAborted();
-    if (!(await this.lease.hold())) throw new RebuildUnderWay(TAKEN_OVER);
+    if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
   private enter(phase: RebuildProgress['phase']): void {

@@ -1,57 +1,57 @@
-import { type EventLog } from '../kernel/event-log';
 import { START } from '../kernel/event';
-import { Arrival } from './arrival';
-import { type GenerationFold } from './generation-fold';
-import { type LogPass } from './log-pass';
+import { type EventLog } from '../kernel/event-log';
+import { type GenerationProjector } from './generation-projector';
 import { type Parked } from './parked';
+import { IncomingEvent } from './projection';
+import { type ProjectionGroup } from './projection-group';
 
 /**
- * Folds what is parked and due again, whole documents from their first events up to the checkpoint; what fails again
- * stays parked. To be done between batches, while every fold is where the pass is.
+ * Retries the parked documents that are due: folds each from its first event up to the checkpoint. Those that fail
+ * again stay parked. Call it between batches, when every projection is at the position of the group.
  */
-export async function retryDue(log: EventLog, pass: LogPass): Promise<void> {
-  await pass.each(async (fold) => {
-    const due = fold.parked.takeDue(fold.checkpoint);
+export async function retryDue(log: EventLog, group: ProjectionGroup): Promise<void> {
+  await group.forEach(async (projector) => {
+    const due = projector.parked.takeDue(projector.checkpoint);
     if (due.length === 0) return;
-    await fold.foldAgain(await eventsOf(log, fold, due), pass.directory);
-    await fold.parked.settle(due, fold.checkpoint);
+    await projector.reproject(await eventsOf(log, projector, due), group.directory);
+    await projector.parked.finishRetry(due, projector.checkpoint);
   });
 }
 
-/** All events so far of the documents parked. */
+/** All events so far of the parked documents, by document. */
 async function eventsOf(
   log: EventLog,
-  fold: GenerationFold,
+  projector: GenerationProjector,
   due: readonly Parked[],
-): Promise<ReadonlyMap<string, readonly Arrival[]>> {
+): Promise<ReadonlyMap<string, readonly IncomingEvent[]>> {
   const documents = new Set(due.flatMap(({ document }) => document ?? []));
-  const untold = new Set(
+  const withoutDocument = new Set(
     due.filter(({ document }) => document === undefined).map(({ position }) => position),
   );
-  for await (const arrival of arrivals(log, fold, untold.size === 0 ? [] : due)) {
-    if (!untold.has(arrival.event.position)) continue;
-    const id = fold.idOf(arrival);
+  for await (const incoming of readStreams(log, projector, withoutDocument.size === 0 ? [] : due)) {
+    if (!withoutDocument.has(incoming.event.position)) continue;
+    const id = projector.documentIdOf(incoming);
     if (id !== undefined) documents.add(id);
   }
-  const events = new Map<string, Arrival[]>([...documents].map((id) => [id, []]));
-  for await (const arrival of arrivals(log, fold, due)) {
-    const id = fold.idOf(arrival);
-    if (id !== undefined) events.get(id)?.push(arrival);
+  const events = new Map<string, IncomingEvent[]>([...documents].map((id) => [id, []]));
+  for await (const incoming of readStreams(log, projector, due)) {
+    const id = projector.documentIdOf(incoming);
+    if (id !== undefined) events.get(id)?.push(incoming);
   }
   return events;
 }
 
-async function* arrivals(
+async function* readStreams(
   log: EventLog,
-  fold: GenerationFold,
+  projector: GenerationProjector,
   due: readonly Parked[],
-): AsyncIterable<Arrival> {
+): AsyncIterable<IncomingEvent> {
   const streams = new Set(due.map(({ stream }) => stream));
   if (streams.size === 0) return;
   for await (const { events } of log.readAll({ after: START, prefixes: [...streams] })) {
     for (const event of events) {
-      if (event.position > fold.checkpoint) return;
-      if (streams.has(event.stream) && fold.handles(event)) yield new Arrival(event);
+      if (event.position > projector.checkpoint) return;
+      if (streams.has(event.stream) && projector.handles(event)) yield new IncomingEvent(event);
     }
   }
 }

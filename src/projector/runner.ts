@@ -4,26 +4,26 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { lastEventUpTo } from '../kernel/last-event';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
-import { reasonOf } from '../kernel/reason';
-import { GenerationFold } from './generation-fold';
+import { reasonOf } from '../kernel/unavailable';
+import { GenerationProjector } from './generation-projector';
 import { liveGeneration, nameOf, targetOf } from './generations';
-import { HeldLease, PROJECTOR_LEASE } from '../kernel/held-lease';
-import { LogPass } from './log-pass';
-import { Meter } from './meter';
-import { claimStore, isClaimLive, recordFolded } from './origin';
+import { LeaseHolder, PROJECTOR_LEASE } from '../kernel/lease-holder';
+import { ProjectionGroup } from './projection-group';
+import { ProgressMeter } from './progress-meter';
+import { claimStore, isClaimLive, recordApplied } from './origin';
 import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild } from './rebuild';
 import { retryDue } from './retry';
-import { StoppedProjections } from './stopped';
-import { Sweeper } from './sweep';
+import { StoppedProjections } from './stopped-projections';
+import { Sweeper } from './sweeper';
 
 export interface RunnerOptions {
-  /** A name that no other process has. */
+  /** A name that no other process uses. */
   readonly owner: string;
-  /** What the running code is known by: what other code could not fold is tried again. */
+  /** Identifies the running code: documents that other code has parked are retried. */
   readonly code: string;
-  /** Told of every failure; the runner goes on by itself. */
+  /** Called with every failure; the runner recovers by itself. */
   readonly report?: (error: unknown) => void;
   /** Epoch ms. */
   readonly now?: () => number;
@@ -31,49 +31,50 @@ export interface RunnerOptions {
 
 export interface ProjectionStatus {
   readonly collection: string;
-  /** The live generation, absent when there is none of this version yet. */
+  /** The live generation; absent while there is none of this version. */
   readonly generation?: number;
   readonly checkpoint: Position;
   readonly head: Position;
-  /** Events a second, of late. */
+  /** Recent events per second. */
   readonly rate: number;
   readonly parked: number;
 }
 
-/** Documents have been put aside that events could not be folded into: they stay as they were. */
+/** Documents have been parked because an event could not be folded into them. */
 class DocumentsParked extends Error {
   override readonly name = 'DocumentsParked';
   constructor(generation: string, parked: number) {
-    super(`${parked} documents of ${generation} could not be folded and are parked, each with its reason`);
+    super(`${parked} documents of ${generation} could not be folded and are parked (affilog parked list)`);
   }
 }
 
-/** How soon a lost lease, a swap and an asked for retry are noticed. */
+/** Interval for checking the lease, the live generations and requested retries. */
 const WATCH_MS = 250;
-/** How often it is recorded which event was folded last. */
+/** Interval for recording the last applied event. */
 const RECORD_MS = 1000;
 const BATCH = 2000;
 const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
 /**
- * Keeps the live generations of all projections up to date: follows the log in one pass for as long as it holds
- * the projector's lease; a second runner waits for that. A generation that is missing is built first. Whatever
- * fails, it begins again from the checkpoints, a little later each time. A projection with too many parked documents
- * stops, the others continue: it resumes when they are retried, when it was rebuilt, and with the next start.
+ * Keeps the live generations of all projections up to date by following the log. Only the runner that holds the
+ * projector lease does so; the others stand by. It builds missing generations first. After a failure it restarts from
+ * the checkpoints, with back-off. A projection with too many parked documents stops while the others continue; it
+ * resumes after a retry, a rebuild or a restart.
  */
 export class Runner {
   private readonly stopping = new AbortController();
   private readonly now: () => number;
-  private readonly lease: HeldLease;
-  private readonly meter: Meter;
+  private readonly lease: LeaseHolder;
+  private readonly meter: ProgressMeter;
   private readonly sweeper: Sweeper;
   private running: Promise<void> | undefined;
-  private folds: readonly GenerationFold[] = [];
-  private readonly toldParked = new Map<number, number>();
-  /** The record of whose the read models are, once the log has events. */
+  private projectors: readonly GenerationProjector[] = [];
+  /** Parked documents reported so far, by generation. */
+  private readonly reportedParked = new Map<number, number>();
+  /** The record that the store belongs to this log, once the log has events. */
   private claim: Generation | undefined;
-  /** The last event that was folded and written. */
-  private folded: RecordedEvent | undefined;
+  /** The last event that was applied and written. */
+  private applied: RecordedEvent | undefined;
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
   private readonly stopped = new StoppedProjections();
   private failure: unknown;
@@ -85,27 +86,26 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.lease = new HeldLease(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
-    this.meter = new Meter(this.now);
+    this.lease = new LeaseHolder(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
+    this.meter = new ProgressMeter(this.now);
     this.sweeper = new Sweeper(store, projections, options.owner, this.now);
   }
 
-  /** Begins; resolves when there is a live generation of each projection to read, or when it has been stopped. */
+  /** Starts; resolves once every projection has a live generation, or when stopped. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.running ??= this.run(resolve).finally(resolve);
     });
   }
 
-  /** Ends it after the batch at hand. */
+  /** Stops after the current batch. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
   }
 
   /**
-   * Why it does not get on, since it last has written something, or which projections have stopped; undefined while all
-   * is well.
+   * The failure since the last successful write, or the projections that have stopped; undefined while all is well.
    */
   trouble(): string | undefined {
     return this.failure === undefined ? this.stopped.trouble() : reasonOf(this.failure);
@@ -116,14 +116,14 @@ export class Runner {
     return await Promise.all(
       this.projections.map(async ({ collection }) => {
         const live = await liveGeneration(this.store, collection);
-        const fold = this.folds.find(({ projection }) => projection.collection === collection);
+        const projector = this.projectors.find(({ projection }) => projection.collection === collection);
         return {
           collection: collection.name,
           ...(live && { generation: live.number }),
           checkpoint: live === undefined ? START : await this.store.checkpoint(targetOf(live)),
           head,
           rate: this.meter.rate,
-          parked: fold?.parked.size ?? 0,
+          parked: projector?.parked.size ?? 0,
         };
       }),
     );
@@ -134,7 +134,7 @@ export class Runner {
     const backoff = new Backoff(BACKOFF_MS);
     while (!signal.aborted) {
       try {
-        if (await this.lease.hold()) await this.lease.during(() => this.lead(onOpen));
+        if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(onOpen));
         else await this.standBy(onOpen);
         backoff.reset();
       } catch (error) {
@@ -147,102 +147,104 @@ export class Runner {
     await this.lease.release().catch((error: unknown) => this.options.report?.(error));
   }
 
-  /** Projects until it is stopped or must begin again. */
+  /** Projects until it is stopped or has to restart. */
   private async lead(onOpen: () => void): Promise<void> {
-    this.folded = this.recorded = undefined;
+    this.applied = this.recorded = undefined;
     this.claim = await claimStore(this.log, this.store, this.projections);
     await this.buildMissing();
-    this.folds = await this.openFolds();
-    const pass = await LogPass.open(this.log, await this.stopped.without(this.folds), (fold, error) =>
-      this.leave(error, fold.generation.number),
+    this.projectors = await this.openProjectors();
+    const running = await this.stopped.without(this.projectors);
+    const group = await ProjectionGroup.open(this.log, running, (projector, error) =>
+      this.stopProjection(error, projector.generation.number),
     );
-    await retryDue(this.log, pass);
+    await retryDue(this.log, group);
     onOpen();
-    const turn = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, turn.signal]);
-    const work = [this.follow(pass, signal), this.watch(signal)];
-    const ends = await Promise.allSettled(work.map((part) => part.finally(() => turn.abort())));
-    for (const end of ends) if (end.status === 'rejected' && !isAbort(end.reason)) throw end.reason;
-    await this.recordFolded(0);
+    const restart = new AbortController();
+    const signal = AbortSignal.any([this.stopping.signal, restart.signal]);
+    const tasks = [this.follow(group, signal), this.watch(signal)];
+    const results = await Promise.allSettled(tasks.map((task) => task.finally(() => restart.abort())));
+    for (const result of results)
+      if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
+    await this.recordApplied(0);
   }
 
-  private async follow(pass: LogPass, signal: AbortSignal): Promise<void> {
-    const { position: after, prefixes } = pass;
+  private async follow(group: ProjectionGroup, signal: AbortSignal): Promise<void> {
+    const { position: after, prefixes } = group;
     let isWriting = false;
     let hasCaughtUp = false;
-    let taken: RecordedEvent | undefined;
+    let last: RecordedEvent | undefined;
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
-        await pass.take(batch, signal);
-        this.folded = taken ?? this.folded;
-        taken = batch.events.at(-1) ?? taken;
-        if (batch.caughtUp) await pass.written();
-        // What was folded before this pass, by a rebuild perhaps, has to be looked up: once.
-        if (batch.caughtUp && !hasCaughtUp) taken ??= await lastEventUpTo(this.log, batch.position, prefixes);
-        if (batch.caughtUp) this.folded = taken;
+        await group.apply(batch, signal);
+        // `apply` returns once the previous batch is written.
+        this.applied = last ?? this.applied;
+        last = batch.events.at(-1) ?? last;
+        if (batch.caughtUp) await group.flush();
+        // Events applied before this subscription, for example by a rebuild, are looked up once.
+        if (batch.caughtUp && !hasCaughtUp) last ??= await lastEventUpTo(this.log, batch.position, prefixes);
+        if (batch.caughtUp) this.applied = last;
         hasCaughtUp ||= batch.caughtUp;
-        // A batch is taken when the one before it is written.
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;
         this.meter.count(batch.events.length);
-        this.tellParked();
-        if (pass.isOver) return;
+        this.reportParked();
+        if (group.isFinished) return;
       }
     } finally {
-      await pass.written();
+      await group.flush();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }
 
-  /** Reports documents that have been parked since it was last asked. */
-  private tellParked(): void {
-    for (const { generation, parked } of this.folds) {
-      const told = this.toldParked.get(generation.number) ?? 0;
-      if (parked.size > told) this.options.report?.(new DocumentsParked(nameOf(generation), parked.size));
-      this.toldParked.set(generation.number, parked.size);
+  /** Reports documents parked since the last call. */
+  private reportParked(): void {
+    for (const { generation, parked } of this.projectors) {
+      const reported = this.reportedParked.get(generation.number) ?? 0;
+      if (parked.size > reported) this.options.report?.(new DocumentsParked(nameOf(generation), parked.size));
+      this.reportedParked.set(generation.number, parked.size);
     }
   }
 
-  /** A projection has too many parked documents: the others go on. */
-  private leave(error: TooManyParked, generation?: number): void {
+  private stopProjection(error: TooManyParked, generation?: number): void {
     this.stopped.add(error.collection, generation);
     this.options.report?.(error);
   }
 
   /**
-   * Sweeps; returns when the lease is lost, another generation has become the live one, the claim was replaced, or a
-   * retry is asked for.
+   * Sweeps regularly. Returns when the lease is lost, another generation has become live, the claim has been replaced,
+   * or a retry is requested.
    */
   private async watch(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.sweeper.sweep().catch((error: unknown) => this.options.report?.(error));
       await pause(WATCH_MS, undefined, { signal });
-      if (!(await this.lease.hold())) return;
+      if (!(await this.lease.acquire())) return;
       this.claim ??= await claimStore(this.log, this.store, this.projections);
       if (this.claim !== undefined && !(await isClaimLive(this.store, this.claim))) return;
-      await this.recordFolded(RECORD_MS);
+      await this.recordApplied(RECORD_MS);
       for (const { collection } of this.projections) {
-        const fold = this.folds.find(({ projection }) => projection.collection === collection);
+        const projector = this.projectors.find(({ projection }) => projection.collection === collection);
         const live = await liveGeneration(this.store, collection);
-        if (live?.number !== fold?.generation.number || (await fold?.parked.isRetryAsked()) === true) return;
+        if (live?.number !== projector?.generation.number) return;
+        if ((await projector?.parked.isRetryRequested()) === true) return;
       }
     }
   }
 
-  /** Records the last event folded, by which an older log is known, unless that was done less than so long ago. */
-  private async recordFolded(leastMs: number): Promise<void> {
-    const { claim, folded: event, recorded } = this;
+  /** Records the last applied event, which identifies an older log; at most once per `intervalMs`. */
+  private async recordApplied(intervalMs: number): Promise<void> {
+    const { claim, applied: event, recorded } = this;
     if (claim === undefined || event === undefined || event === recorded?.event) return;
     const now = this.now();
-    if (recorded !== undefined && now - recorded.at < leastMs) return;
-    await recordFolded(this.store, claim, event);
+    if (recorded !== undefined && now - recorded.at < intervalMs) return;
+    await recordApplied(this.store, claim, event);
     this.recorded = { event, at: now };
   }
 
-  /** Waits for its turn. */
+  /** Waits while another runner holds the lease. */
   private async standBy(onOpen: () => void): Promise<void> {
     if ((await this.missing()).length === 0) onOpen();
-    // Whoever leads tries what has stopped.
+    // The runner with the lease handles stopped projections.
     this.stopped.clear();
     this.failure = undefined;
     await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
@@ -251,7 +253,7 @@ export class Runner {
   private async buildMissing(): Promise<void> {
     await prepareParked(this.store);
     const { signal } = this.stopping;
-    // What cannot be folded is parked: a server with most of its data is better than none.
+    // Swap in despite parked documents (`force`): a server with most of its data is better than none.
     const onProgress = (): void => (this.failure = undefined);
     for (;;) {
       const missing = (await this.missing()).filter(({ collection }) => !this.stopped.has(collection.name));
@@ -260,7 +262,7 @@ export class Runner {
         await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true, onProgress });
       } catch (error) {
         if (!(error instanceof TooManyParked)) throw error;
-        this.leave(error);
+        this.stopProjection(error);
       }
     }
   }
@@ -272,20 +274,22 @@ export class Runner {
     return this.projections.filter((_, at) => live[at] === undefined);
   }
 
-  private async openFolds(): Promise<readonly GenerationFold[]> {
-    const folds: GenerationFold[] = [];
+  private async openProjectors(): Promise<readonly GenerationProjector[]> {
+    const projectors: GenerationProjector[] = [];
     for (const projection of this.projections) {
       const generation = await liveGeneration(this.store, projection.collection);
       if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
       if (generation === undefined)
-        throw new NoGeneration(`${projection.collection.name} is no longer of this version`);
-      folds.push(await GenerationFold.open(this.log, this.store, projection, generation, this.options.code));
+        throw new NoGeneration(`${projection.collection.name} has no live generation of this version`);
+      projectors.push(
+        await GenerationProjector.open(this.log, this.store, projection, generation, this.options.code),
+      );
     }
-    return folds;
+    return projectors;
   }
 }
 
-/** By its name: Node.js makes it of a class that tests do not share. */
+/** Checks the name: under Jest, Node.js throws an instance of another realm's class. */
 function isAbort(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }

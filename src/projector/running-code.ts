@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Everything that a fold can run through. */
+/** All code that a projection may run. */
 const FOLDERS = [
   '../../projections',
   '.',
@@ -14,7 +14,7 @@ const FOLDERS = [
   '../wire',
 ] as const;
 
-/** What the code that folds is known by: another text is other code. */
+/** A hash of the projection code: parked documents are retried when it has changed. */
 export async function runningCode(): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of FOLDERS) {

@@ -3,23 +3,23 @@ import { type Position, START } from '../kernel/event';
 import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store';
 import { type Projection } from './projection';
 
-/** How soon it looks again: a little later each time, since each look is a request where the store is a server. */
-const POLL_MS = { least: 5, most: 50 } as const;
+/** Polling intervals, which grow: each poll is a request when the store is a server. */
+const POLL_MS = { min: 5, max: 50 } as const;
 
 interface Waiter {
   readonly position: Position;
   readonly deadline: number;
-  readonly resolve: (isShown: boolean) => void;
+  readonly resolve: (isVisible: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Waits for positions to be shown: however many wait at a time, the store is looked at once for all of them. */
+/** Waits until positions are visible to queries. All concurrent waiters share one poll of the store. */
 export class PositionWait {
   private readonly targets: readonly Target[];
   private readonly waiters = new Set<Waiter>();
-  private isLooking = false;
-  /** Begins the next look at once. */
-  private hurry = new AbortController();
+  private isPolling = false;
+  /** Aborts the pause before the next poll. */
+  private wakeUp = new AbortController();
 
   constructor(
     private readonly store: ReadStore,
@@ -29,61 +29,60 @@ export class PositionWait {
   }
 
   /**
-   * Waits until queries over the projections show everything up to a position (`docs/decisions.md#a7`): false when
-   * that takes longer.
+   * Waits until queries see everything up to a position (`docs/decisions.md#a7`). Resolves to false after the timeout.
    */
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.waiters.add({ position, deadline: performance.now() + timeoutMs, resolve, reject });
-      // Each call makes an error with its stack, also where it was made before.
-      if (this.isLooking && !this.hurry.signal.aborted) this.hurry.abort();
-      if (!this.isLooking) void this.lookWhileWaited();
+      // Check `aborted` first: each `abort()` creates an error with a stack trace.
+      if (this.isPolling && !this.wakeUp.signal.aborted) this.wakeUp.abort();
+      if (!this.isPolling) void this.poll();
     });
   }
 
-  private async lookWhileWaited(): Promise<void> {
-    this.isLooking = true;
-    for (let wait: number = POLL_MS.least; ; wait = Math.min(1.25 * wait, POLL_MS.most)) {
-      await this.look([...this.waiters]);
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    for (let wait: number = POLL_MS.min; ; wait = Math.min(1.25 * wait, POLL_MS.max)) {
+      await this.check([...this.waiters]);
       if (this.waiters.size === 0) break;
-      if (await this.isHurried(wait)) wait = POLL_MS.least;
+      if (await this.isWoken(wait)) wait = POLL_MS.min;
     }
-    this.isLooking = false;
+    this.isPolling = false;
   }
 
-  /** Pauses; those who come meanwhile wait no longer than they would have done alone. */
-  private async isHurried(wait: number): Promise<boolean> {
-    await pause(POLL_MS.least);
-    const { signal } = this.hurry;
-    if (wait > POLL_MS.least) await pause(wait - POLL_MS.least, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) this.hurry = new AbortController();
+  /** Pauses, but no longer than the shortest interval when a new waiter arrives; true if one has. */
+  private async isWoken(wait: number): Promise<boolean> {
+    await pause(POLL_MS.min);
+    const { signal } = this.wakeUp;
+    if (wait > POLL_MS.min) await pause(wait - POLL_MS.min, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) this.wakeUp = new AbortController();
     return signal.aborted;
   }
 
-  private async look(waiters: readonly Waiter[]): Promise<void> {
+  private async check(waiters: readonly Waiter[]): Promise<void> {
     try {
-      const shown = await positionOf(this.store, this.targets);
-      const reached = waiters.filter(({ position }) => shown !== undefined && shown >= position);
+      const visible = await positionOf(this.store, this.targets);
+      const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
       if (reached.length > 0) await Promise.all(this.targets.map((target) => this.store.refresh(target)));
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
       const now = performance.now();
-      const late = waiters.filter(({ deadline }) => now >= deadline);
-      for (const waiter of late) if (this.waiters.delete(waiter)) waiter.resolve(false);
+      const expired = waiters.filter(({ deadline }) => now >= deadline);
+      for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
     } catch (error) {
       for (const waiter of waiters) if (this.waiters.delete(waiter)) waiter.reject(error);
     }
   }
 }
 
-/** How far all of the read models have come; undefined as long as one of them is not there. */
-export async function shownPosition(
+/** The position up to which all read models are visible; undefined while one of them does not exist. */
+export async function visiblePosition(
   store: ReadStore,
   projections: readonly Projection[],
 ): Promise<Position | undefined> {
   return await positionOf(store, targetsOf(projections));
 }
 
-/** Waits once, as `PositionWait` does. */
+/** Waits for a single position; see `PositionWait.until`. */
 export function waitForPosition(
   store: ReadStore,
   projections: readonly Projection[],
@@ -97,11 +96,11 @@ function targetsOf(projections: readonly Projection[]): readonly Target[] {
   return projections.map(({ collection }) => ({ collection: collection.name }));
 }
 
-/** The least of the checkpoints; undefined as long as one of the collections is not there. */
+/** The lowest checkpoint; undefined while one of the collections does not exist. */
 async function positionOf(store: ReadStore, targets: readonly Target[]): Promise<Position | undefined> {
   try {
     const checkpoints = await Promise.all(targets.map((target) => store.checkpoint(target)));
-    return checkpoints.reduce((least, one) => (one < least ? one : least), checkpoints[0] ?? START);
+    return checkpoints.reduce((lowest, one) => (one < lowest ? one : lowest), checkpoints[0] ?? START);
   } catch (error) {
     if (error instanceof NoGeneration) return undefined;
     throw error;

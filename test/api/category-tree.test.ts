@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { categoryTrees, type CategoryTrees } from '../../src/categories/category-tree';
 import { TestApp } from '../support/app';
-import { randomCases } from '../support/engines';
+import { cases } from '../support/size';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
 import { el, parse } from './xml-elements';
@@ -125,7 +125,7 @@ describe('the category tree (Document 1, Category tree)', () => {
             (await search(`;fid=${german},${swedish};tdCategoryId=${id}`, 'deals')).totalHits,
           );
       }),
-      { numRuns: randomCases(15) },
+      { numRuns: cases(15) },
     );
     await app.import(NETWORK);
     await app.settled();

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { type Response, TestApp } from '../support/app';
-import { holdCall } from '../support/holding';
+import { pauseCall } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, FULL, product, refusals } from './posted';
 
@@ -284,7 +284,7 @@ it.each(['begin', 'more'] as const)(
     const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
     const before = (await get(target)).body;
     expect(before).toContain('"(field)Size"');
-    const held = holdCall(app.exporter, step, step === 'more' ? 2 : 1);
+    const held = pauseCall(app.exporter, step, step === 'more' ? 2 : 1);
     const sent = get(target);
     await held.reached;
     await post(german, [product('plain', { fields: [{ name: `New before ${step}`, value: 'x' }] })]);

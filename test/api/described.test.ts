@@ -2,7 +2,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
-import { DescribedInterface, targetOf } from '../support/described';
+import { OpenApiDocument, targetOf } from '../support/openapi';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, outcome, product, XML_UTF8 } from './posted';
 import { NOW, voucher, VOUCHER_NETWORK, VOUCHER_TOKENS } from './voucher-network';
@@ -13,7 +13,7 @@ const EXAMPLE_FEED = 1001;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 let app: TestApp;
-let described: DescribedInterface;
+let described: OpenApiDocument;
 let operations: ReadonlyMap<string, Operation>;
 const { post } = clientOf(() => app);
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const feed = { id: EXAMPLE_FEED, programIds: [101], name: 'Of examples', language: 'de' };
   const network = { ...VOUCHER_NETWORK, feeds: [...VOUCHER_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
-  described = await DescribedInterface.of(app);
+  described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
   operations = new Map(all.map((operation) => [operation.text.id, operation]));
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makeLoader } from '../../src/host/loader';
 import { BEHIND } from '../../src/products/download/since';
 import { type Response, TestApp } from '../support/app';
-import { randomCases } from '../support/engines';
+import { cases } from '../support/size';
 import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
 import { type FoundProduct, product } from './posted';
 import { parse } from './xml-elements';
@@ -197,7 +197,7 @@ it('a copy that is kept through since is the full download, whatever happens in 
         }
       },
     ),
-    { numRuns: Number(process.env.SINCE_RUNS ?? randomCases(6)) },
+    { numRuns: Number(process.env.SINCE_RUNS ?? cases(6)) },
   );
   await processes[1].close();
   await loader.close();

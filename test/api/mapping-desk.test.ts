@@ -70,13 +70,13 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect(response.json()).toEqual({
       report: [
         { line: 2, outcome: 'mapped' },
-        { line: 3, outcome: 'refused', message: 'categoryId=99: there is no such platform category' },
-        { line: 4, outcome: 'refused', message: 'feedId=7: there is no such feed' },
+        { line: 3, outcome: 'refused', message: 'categoryId=99: expected the id of a platform category' },
+        { line: 4, outcome: 'refused', message: 'feedId=7: expected the id of a feed' },
         { line: 5, outcome: 'refused', message: 'feedId=x: expected an integer' },
-        { line: 6, outcome: 'refused', message: '2 columns, the first line has 3' },
+        { line: 6, outcome: 'refused', message: '2 columns: expected 3, as in the first line' },
         { line: 8, outcome: 'unchanged' },
         { line: 9, outcome: 'unmapped' },
-        { line: 10, outcome: 'refused', message: 'line 11 says it anew' },
+        { line: 10, outcome: 'refused', message: 'replaced by line 11' },
         { line: 11, outcome: 'mapped' },
       ],
     });
@@ -93,9 +93,9 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     ]);
     expect(answer.json()).toEqual({
       report: [
-        { line: 1, outcome: 'refused', message: 'line 2 says it anew' },
+        { line: 1, outcome: 'refused', message: 'replaced by line 2' },
         { line: 2, outcome: 'mapped' },
-        { line: 3, outcome: 'refused', message: 'categoryId=99: there is no such platform category' },
+        { line: 3, outcome: 'refused', message: 'categoryId=99: expected the id of a platform category' },
       ],
     });
     expect(app.follower.directory.categories.mappingsOf(feedId).get('thrice')).toBe('12');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/host/loader';
 import { type Response, TestApp } from '../support/app';
-import { type HeldCall, holdCall } from '../support/holding';
+import { type PausedCall, pauseCall } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
 
@@ -52,8 +52,8 @@ const large = (name: string) => product(name, { description: name.repeat(200_000
 const IDS = ['p', 'q', 'r', 's', 't', 'u'];
 
 /** Replaces the feed, and waits between the first append and the second until that is released. */
-async function halfPosted(): Promise<{ readonly posting: Promise<Response>; readonly held: HeldCall }> {
-  const held = holdCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
+async function halfPosted(): Promise<{ readonly posting: Promise<Response>; readonly held: PausedCall }> {
+  const held = pauseCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
   const posting = post(german, IDS.map(large), { keys: ';mode=replace' });
   await held.reached;
   await app.settled();
@@ -111,7 +111,7 @@ describe('while a load is under way', () => {
     now += HOUR;
     // So many that the answer does not wait until they are shown (decisions X8).
     const many = Array.from({ length: 1_001 }, (_, at) => `m${String(at).padStart(4, '0')}`);
-    const held = holdCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
+    const held = pauseCall(app.engines.log, 'append', 2, (stream) => stream === `feed-${german}`);
     const posting = post(
       german,
       many.map((id) => product(id)),
@@ -119,7 +119,7 @@ describe('while a load is under way', () => {
     );
     await held.reached;
     await app.settled();
-    const shown = holdCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'products');
+    const shown = pauseCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'products');
     now += HOUR;
     held.release();
     expect(outcome(await posting)).toBe('200');
@@ -177,7 +177,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
 
   it('a download is of one moment', async () => {
     const before = (await get(keys)).body;
-    const held = holdCall(app.exporter, 'more', 2);
+    const held = pauseCall(app.exporter, 'more', 2);
     const sent = get(keys);
     await held.reached;
     await change();
@@ -189,7 +189,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
   it('a search is of one moment, each offer for itself', async () => {
     const find = () => app.get(`/1.0/products;fid=${german}${keys}`, { token: TOKENS.preisblick });
     const before = (await find()).body;
-    const held = holdCall(app.engines.store, 'get', 1, ({ collection }) => collection === 'price-history');
+    const held = pauseCall(app.engines.store, 'get', 1, ({ collection }) => collection === 'price-history');
     const sent = find();
     await held.reached;
     await change();
@@ -203,7 +203,7 @@ it('a price that the history does not have yet is told by the offer (decisions P
   await post(german, [product('late', { price: 7 })]);
   const before = now;
   now += HOUR;
-  const held = holdCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'price-history');
+  const held = pauseCall(app.engines.store, 'write', 1, ({ collection }) => collection === 'price-history');
   await post(german, [product('late', { price: 8 })]);
   const { products } = await search(`;fid=${german};spId=late;priceHistory=true`);
   held.release();

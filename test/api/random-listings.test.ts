@@ -1,5 +1,5 @@
 import { type TestApp } from '../support/app';
-import { randomCases } from '../support/engines';
+import { cases } from '../support/size';
 import { inRandomOrder } from '../support/random-order';
 import { SEED } from './searches';
 import {
@@ -13,7 +13,7 @@ import {
 } from './voucher-listings';
 import { idsOf, NOW, type VoucherClient, voucherClientOf } from './voucher-network';
 
-const LISTINGS = randomCases(500);
+const LISTINGS = cases(500);
 
 /** While the vouchers are posted it is active. */
 const PAUSED = 104;

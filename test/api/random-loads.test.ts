@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { TestApp } from '../support/app';
-import { randomCases } from '../support/engines';
+import { cases } from '../support/size';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, JSON_UTF8, product, refused, XML_UTF8 } from './posted';
 
 /** Another one each time; one that has failed is given again by this variable. */
 const SEED = Number(process.env.LOAD_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const STEPS = randomCases(150);
+const STEPS = cases(150);
 const MINUTE = 60_000;
 
 /** A posted product, as far as the steps vary it; without a brand it cannot be stored. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { TestApp, type TestRequest } from '../support/app';
-import { eventsOf, logBut } from '../support/temporary-log';
+import { eventsOf, overrideLog } from '../support/temporary-log';
 import { HTTP_ERRORS, missingFrom, OPEN_API_ERRORS } from './document-tables';
 import { OTHER_TOKENS } from './network';
 import { JSON_UTF8, XML_UTF8 } from './posted';
@@ -157,7 +157,7 @@ describe('Failures of ours', () => {
     const { log } = app.engines;
     let left = 0;
     const failing = await app.again({
-      eventLog: logBut(log, {
+      eventLog: overrideLog(log, {
         append: (...given) =>
           (left -= 1) < 0
             ? Promise.reject(new EngineUnavailable('the event log is not available'))

@@ -1,5 +1,6 @@
 import { type Response, TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
+import { cases } from '../support/size';
 import {
   DAY,
   idsOf,
@@ -21,7 +22,7 @@ interface Kind {
 
 const OWNERS = ['nord', 'casa'] as const;
 /** Of each owner: several of each kind. */
-const COUNT = OVER_SERVERS ? 150 : 500;
+const COUNT = cases(500, 250);
 const ownerOf = ({ programId }: Kind): VoucherClient => (programId === 201 ? 'casa' : 'nord');
 const isOwner = (client: VoucherClient) => OWNERS.some((owner) => owner === client);
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { CategoryFaults, readCategories } from '../../src/categories/category-file';
 
-/** Paths by id, so that trees can be compared whatever the order. */
+/** Paths by id, to compare trees regardless of order. */
 function pathsOf(text: string): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();
   for (const { id, parentId, name } of readCategories(text).categories)
@@ -39,14 +39,14 @@ describe('a published category tree (decisions P29)', () => {
       '{"categories":[{"id":7,"name":"Garden","children":[{"id":"71","name":"Tools","subCategories":[{"id":712,"name":"Spades"}]}]}]}',
     ],
     [
-      'nodes with their paths, what is below them as links',
+      'nodes with their paths and links to their children',
       '[{"id":"712","name":"Spades","path":[{"id":"7","name":"Garden"},{"id":"71","name":"Tools"},{"id":"712","name":"Spades"}],"subCategories":[{"id":"9","name":"Elsewhere"}]}]',
     ],
   ])('is read from %s', (_, text) => {
     expect(pathsOf(text)).toEqual(new Map(TREE));
   });
 
-  it('has ids of its own for foreign ones: numbers of 15 digits, by the id of the source', () => {
+  it('gets ids of 15 digits in place of foreign ids, by the id of the source', () => {
     const [first, second] = readCategories(
       '[{"id":"abc001","name":"A"},{"id":"abc002","name":"B"}]',
     ).categories;
@@ -56,7 +56,7 @@ describe('a published category tree (decisions P29)', () => {
     expect(renamed.map(({ id }) => id)).toEqual([second?.id, first?.id]);
   });
 
-  it('has ids by the path where the source has none, and categories that only paths name', () => {
+  it('gets ids by path where the source has none, and categories that only occur in paths', () => {
     const paths = pathsOf('Garden > Tools > Spades\nGarden > Hoses');
     expect([...paths.values()].sort()).toEqual([
       'Garden',
@@ -76,60 +76,60 @@ describe('a published category tree (decisions P29)', () => {
           selector: (names) => names.join('>'),
         }),
         fc.nat(),
-        (paths, turn) => {
+        (paths, offset) => {
           const lines = paths.map((names) => names.join(' > '));
-          const turned = lines.map((_, at) => lines[(at + turn) % lines.length]!);
-          expect(pathsOf(turned.join('\n'))).toEqual(pathsOf(lines.join('\n')));
+          const rotated = lines.map((_, at) => lines[(at + offset) % lines.length]!);
+          expect(pathsOf(rotated.join('\n'))).toEqual(pathsOf(lines.join('\n')));
         },
       ),
     ));
 
-  it('leaves out nodes without a name and what is below them, and says so', () => {
+  it('skips nodes without a name and their descendants, and reports them', () => {
     const text =
       '[{"id":1,"name":"A"},{"id":2,"name":null,"children":[{"id":3,"name":"C"}]},{"id":4,"name":" "}]';
-    const { categories, leftOut } = readCategories(text);
+    const { categories, skipped } = readCategories(text);
     expect(categories.map(({ id }) => id)).toEqual(['1']);
-    expect(leftOut.map(({ place, why }) => `${place}: ${why}`)).toEqual([
+    expect(skipped.map(({ location, reason }) => `${location}: ${reason}`)).toEqual([
       '$[1] (2): it has no name',
-      '$[1].children[0] (3): it is below 2, which is left out',
+      '$[1].children[0] (3): its parent 2 is skipped',
       '$[2] (4): it has no name',
     ]);
   });
 
-  it('is refused with every fault and its place', () => {
+  it('is refused with all faults and their locations', () => {
     expect(faultsOf('[{"id":1,"name":"A"},5,{"id":{},"name":"B"},{"id":2,"name":7}]')).toEqual([
-      '$[1]: 5 is not a category',
-      '$[2].id: {} is not a text or an integer',
-      '$[3].name: 7 is not a text',
+      '$[1]: expected a category, got 5',
+      '$[2].id: expected a string or an integer, got {}',
+      '$[3].name: expected a string, got 7',
     ]);
     expect(faultsOf('1 - A\nB\n3 - A\n1 - A > C')).toEqual([
-      'line 2: B does not begin with an id, as the first line does',
-      'line 3: A stands there already',
-      expect.stringMatching(/^line 4: 1 stands at line 1 with another name or parent$/),
+      'line 2: expected an id at the start, as in the first line, got B',
+      'line 3: A is a duplicate',
+      expect.stringMatching(/^line 4: 1 has another name or parent at line 1$/),
     ]);
   });
 
   it.each([
-    ['', 'no category is in it'],
-    ['# nothing', 'no category is in it'],
-    ['[]', 'no category is in it'],
-    ['[{"name":', /^not JSON: /],
-    ['{"a":[],"b":[]}', '$: neither a list nor an object with one list'],
-    [`[{"id":1,"name":"${'n'.repeat(1001)}"}]`, '$[0]: a name of 1001 characters, 1000 at most'],
-    ['[{"id":1,"name":"a\\u0000"}]', '$[0]: "a\\u0000" has a character that XML does not admit'],
+    ['', 'expected at least one category'],
+    ['# nothing', 'expected at least one category'],
+    ['[]', 'expected at least one category'],
+    ['[{"name":', /^expected JSON: /],
+    ['{"a":[],"b":[]}', '$: expected a list, or an object with one list'],
+    [`[{"id":1,"name":"${'n'.repeat(1001)}"}]`, '$[0]: a name of 1001 characters: expected at most 1000'],
+    ['[{"id":1,"name":"a\\u0000"}]', '$[0]: "a\\u0000" contains a character that XML forbids'],
     [
       `${'{"c":['.replace('c', 'children').repeat(1)}${'['.repeat(1)}]]}`,
-      '$.children[0]: [] is not a category',
+      '$.children[0]: expected a category, got []',
     ],
-    [Array(60).fill('A').join(' > '), 'line 1: more than 50 levels'],
+    [Array(60).fill('A').join(' > '), 'line 1: expected at most 50 levels'],
   ])('is refused: %.60s', (text, fault) => {
     expect(faultsOf(text)).toEqual([typeof fault === 'string' ? fault : expect.stringMatching(fault)]);
   });
 
-  it('is refused when it is too large, however deep', () => {
+  it('is refused when it is too large or too deep', () => {
     const many = Array.from({ length: 50_001 }, (_, n) => `C${n}`).join('\n');
-    expect(faultsOf(many)).toEqual(['50001 categories, 50000 at most']);
+    expect(faultsOf(many)).toEqual(['50001 categories: expected at most 50000']);
     const deep = `${'[{"name":"A","children":'.repeat(5_000)}[]${'}]'.repeat(5_000)}`;
-    expect(faultsOf(deep)).toEqual([expect.stringMatching(/: more than 50 levels$/)]);
+    expect(faultsOf(deep)).toEqual([expect.stringMatching(/: expected at most 50 levels$/)]);
   });
 });

@@ -1,5 +1,5 @@
 import { readCategories } from '../../src/categories/category-file';
-import { directoryAt } from '../../src/directory/fold';
+import { directoryAt } from '../../src/directory/directory';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importCategories } from '../../src/categories/import-categories';
 import { importNetwork } from '../../src/ops/import-network';
@@ -24,7 +24,7 @@ const ENGLISH = '5 - Boats\n51 - Boats > Sails\n52 - Boats > Oars';
 describe('Importing a category tree (decisions P29)', () => {
   it('appends what changes, and nothing the second time', () =>
     withLog(async (log) => {
-      expect(await importInto(log, ENGLISH)).toMatchObject({ events: 3, categories: 3, leftOut: [] });
+      expect(await importInto(log, ENGLISH)).toMatchObject({ events: 3, categories: 3, skipped: [] });
       expect(await importInto(log, ENGLISH)).toMatchObject({ events: 0 });
       expect(await importInto(log, '5 - Boats\n51 - Boats > Sailing')).toMatchObject({ events: 1 });
       expect(await namesIn(log)).toEqual({
@@ -34,12 +34,12 @@ describe('Importing a category tree (decisions P29)', () => {
       });
     }));
 
-  it('adds the names of another language to the same ids, and moves nothing', () =>
+  it('adds names in another language to the same categories without moving them', () =>
     withLog(async (log) => {
       await importInto(log, ENGLISH);
       const german = '5 - Boote\n51 - Segel\n53 - Boote > Anker';
-      const { leftOut, events } = await importInto(log, german, { language: 'de' });
-      expect(leftOut).toEqual([{ place: 'line 3', why: expect.stringContaining('no English name') }]);
+      const { skipped, events } = await importInto(log, german, { language: 'de' });
+      expect(skipped).toEqual([{ location: 'line 3', reason: expect.stringContaining('no English name') }]);
       expect(events).toBe(2);
       await importInto(log, '5 - Ships\n51 - Ships > Sails');
       expect(await namesIn(log)).toMatchObject({
@@ -48,7 +48,7 @@ describe('Importing a category tree (decisions P29)', () => {
       });
     }));
 
-  it('removes nothing by omission; with prune what the file does not mention', () =>
+  it('removes what the file does not contain only with prune', () =>
     withLog(async (log) => {
       await importNetwork(log, smallNetwork(), { at: AT });
       await importInto(log, ENGLISH);
@@ -62,7 +62,7 @@ describe('Importing a category tree (decisions P29)', () => {
       expect((await directoryAt(log)).organisation(3)).toBeDefined();
     }));
 
-  it('turns a tree upside down, and each category is still below a root', () =>
+  it('can turn a tree upside down without creating a cycle', () =>
     withLog(async (log) => {
       await importInto(log, ENGLISH);
       await importInto(log, '52 - Oars\n51 - Oars > Sails\n5 - Oars > Sails > Boats');

@@ -1,6 +1,6 @@
 import { linesOf } from './sample-tree';
 
-/** Names of advertisers, and after each arrow the English name of the category that is meant. */
+/** Advertiser names, each with the English name of the expected category. */
 const NAMES = `
 Television => Televisions
 TVs & Home Cinema > LED TV => Televisions
@@ -277,20 +277,20 @@ Trolley-Koffer => Suitcases
 Adapter for travelling => Travel adapters
 `;
 
-/** What an advertiser calls a category, and the English name of the one that is meant. */
-export interface MeantName {
+/** An advertiser's category name and the English name of the expected category. */
+export interface ExpectedMatch {
   readonly name: string;
-  readonly meant: string;
+  readonly expected: string;
 }
 
-export function sampleNames(): readonly MeantName[] {
+export function sampleNames(): readonly ExpectedMatch[] {
   return namesIn(NAMES);
 }
 
-/** Reads lines of a name, an arrow, and the category that is meant. */
-export function namesIn(text: string): readonly MeantName[] {
+/** Parses lines of the form `name => category`. */
+export function namesIn(text: string): readonly ExpectedMatch[] {
   return linesOf(text).map((line) => {
-    const [name = '', meant = ''] = line.split(' => ');
-    return { name, meant };
+    const [name = '', expected = ''] = line.split(' => ');
+    return { name, expected };
   });
 }

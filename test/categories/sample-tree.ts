@@ -1,6 +1,6 @@
 import { type CategoryDefinition } from '../../src/directory/events';
 
-/** A tree of a department store: the level by two blanks, then English | German. */
+/** A department store tree: two spaces per level, then English | German. */
 const TREE = `
 Electronics | Elektronik
   Televisions | Fernseher
@@ -149,12 +149,12 @@ Travel | Reise
   Travel adapters | Reiseadapter
 `;
 
-/** The tree, each category with its names. */
+/** The tree with all names. */
 export function sampleTree(): readonly CategoryDefinition[] {
   return treeIn(TREE, ['en', 'de']);
 }
 
-/** Reads a tree of two levels by lines, each with the names in these languages. */
+/** Parses a tree of two levels, one category per line with its names in these languages. */
 export function treeIn(text: string, languages: readonly string[]): readonly CategoryDefinition[] {
   let root: string | null = null;
   return linesOf(text).map((line, index) => {
@@ -166,7 +166,7 @@ export function treeIn(text: string, languages: readonly string[]): readonly Cat
   });
 }
 
-/** Those that hold something. */
+/** Lines that are not blank. */
 export function linesOf(text: string): readonly string[] {
   return text.split('\n').filter((line) => line.trim() !== '');
 }

@@ -8,7 +8,7 @@ import { readingBackwards } from './event-log/reading-backwards';
 import { subscribing } from './event-log/subscribing';
 
 /** A log to be tried; what it held before does not matter. */
-export interface TriedLog {
+export interface LogFixture {
   readonly log: EventLog;
   /** Closes the log and opens it again with all it holds. */
   reopen(): Promise<EventLog>;
@@ -28,11 +28,11 @@ type Part = keyof typeof PARTS;
 /** The promises of the `EventLog` port: what every engine passes, without exceptions; or only some parts of them. */
 export function eventLogContract(
   name: string,
-  open: () => Promise<TriedLog>,
+  open: () => Promise<LogFixture>,
   parts = Object.keys(PARTS) as readonly Part[],
 ): void {
   describe(`${name}: an event log`, () => {
-    let tried: TriedLog;
+    let tried: LogFixture;
     let log: EventLog;
 
     beforeAll(async () => {

@@ -12,7 +12,7 @@ import { type Subject } from './read-store/subject';
 import { writing } from './read-store/writing';
 
 /** A store to be tried, empty. */
-export interface TriedStore {
+export interface StoreFixture {
   readonly store: ReadStore;
   /** Closes the store and opens it again with all it holds. */
   reopen(): Promise<ReadStore>;
@@ -20,9 +20,9 @@ export interface TriedStore {
 }
 
 /** The promises of the `ReadStore` port: what every engine passes, without exceptions. */
-export function readStoreContract(name: string, open: () => Promise<TriedStore>): void {
+export function readStoreContract(name: string, open: () => Promise<StoreFixture>): void {
   describe(`${name}: a read store`, () => {
-    let tried: TriedStore | undefined;
+    let tried: StoreFixture | undefined;
     let store: ReadStore;
 
     const subject: Subject = {

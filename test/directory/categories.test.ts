@@ -1,9 +1,9 @@
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
-import { AT, small } from './folded';
+import { AT, small } from './small-directory';
 
 describe('Categories', () => {
-  it('are found by their names in any language, all of them (decisions P13, P29)', () => {
+  it('are all found by name in any language (decisions P13, P29)', () => {
     const ids = (name: string): readonly string[] =>
       small()
         .categoriesNamed(name)
@@ -13,13 +13,13 @@ describe('Categories', () => {
     expect(ids('luci')).toEqual([]);
   });
 
-  it('have descendants, themselves among them (decisions P5)', () => {
+  it('have descendants, including themselves (decisions P5)', () => {
     expect(small().descendantsOf('4')).toEqual(['4', '42', '421']);
     expect(small().descendantsOf('421')).toEqual(['421']);
     expect(small().descendantsOf('5')).toEqual([]);
   });
 
-  it('are mapped by a feed to the letter of the name, while they are there (decisions P13, A11)', () => {
+  it('are mapped by the exact name, while they exist (decisions P13, A11)', () => {
     const directory = small();
     expect(directory.mappingOf(401, 'Luci  posteriori')).toBe('421');
     expect(directory.mappingOf(401, 'Luci posteriori')).toBeUndefined();
@@ -30,7 +30,7 @@ describe('Categories', () => {
 
   const changes: readonly [string, DirectoryEvent, readonly object[]][] = [
     [
-      'a new one: its id, its names',
+      'a new category: its id and its names',
       {
         type: 'CategoryDefined',
         data: { id: '9', parentId: null, names: { en: 'Toys', it: 'Luci' }, at: AT },
@@ -42,7 +42,7 @@ describe('Categories', () => {
       ],
     ],
     [
-      'one renamed: names lost and gained',
+      'a renamed category: old and new names',
       { type: 'CategoryDefined', data: { id: '8', parentId: null, names: { en: 'House' }, at: AT } },
       [
         { posted: 'tdCategoryName', value: 'Home' },
@@ -50,12 +50,12 @@ describe('Categories', () => {
       ],
     ],
     [
-      'one moved: nothing',
+      'a moved category: nothing',
       { type: 'CategoryDefined', data: { id: '8', parentId: '4', names: { en: 'Home' }, at: AT } },
       [],
     ],
     [
-      'one removed: its id, what feeds map to it, its names',
+      'a removed category: its id, the mappings to it, and its names',
       { type: 'CategoryRemoved', data: { id: '421', at: AT } },
       [
         { posted: 'id', value: '421' },
@@ -64,35 +64,35 @@ describe('Categories', () => {
       ],
     ],
     [
-      'a name mapped',
+      'a new mapping',
       { type: 'CategoryMapped', data: { feedId: 301, name: 'Lykter', categoryId: '42', at: AT } },
       [{ posted: 'name', feedId: 301, value: 'Lykter' }],
     ],
     [
-      'a name mapped as before: nothing',
+      'an unchanged mapping: nothing',
       { type: 'CategoryMapped', data: { feedId: 301, name: 'Lys & reflekser', categoryId: '42', at: AT } },
       [],
     ],
     [
-      'a name no longer mapped',
+      'a removed mapping',
       { type: 'CategoryUnmapped', data: { feedId: 301, name: 'Lys & reflekser', at: AT } },
       [{ posted: 'name', feedId: 301, value: 'Lys & reflekser' }],
     ],
-    ['something else: nothing', { type: 'FeedRemoved', data: { id: 301, at: AT } }, []],
+    ['another event: nothing', { type: 'FeedRemoved', data: { id: 301, at: AT } }, []],
   ];
-  it.each(changes)('tell what products can be mapped by anew (decisions P13): %s', (_, event, expected) => {
+  it.each(changes)('report which products a change may affect (decisions P13): %s', (_, event, expected) => {
     expect(small().evolve(event)).toEqual(expected);
   });
 
-  it('tell of mappings that were there before the category they name', () => {
+  it('report mappings that are older than their category', () => {
     const directory = new Directory();
     directory.evolve({ type: 'CategoryMapped', data: { feedId: 1, name: 'Lamps', categoryId: '7', at: AT } });
     expect(directory.mappingOf(1, 'Lamps')).toBeUndefined();
-    const born = directory.evolve({
+    const changes = directory.evolve({
       type: 'CategoryDefined',
       data: { id: '7', parentId: '6', names: { en: 'Light' }, at: AT },
     });
-    expect(born).toContainEqual({ posted: 'name', feedId: 1, value: 'Lamps' });
+    expect(changes).toContainEqual({ posted: 'name', feedId: 1, value: 'Lamps' });
     expect(directory.mappingOf(1, 'Lamps')).toBe('7');
   });
 });

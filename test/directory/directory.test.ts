@@ -4,11 +4,10 @@ import fc from 'fast-check';
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
 import { networkOf } from '../../src/directory/network-facts';
-import { type Caller } from '../../src/directory/organisations';
-import { tokenHash } from '../../src/directory/token';
+import { type Caller, tokenHash } from '../../src/directory/organisations';
 import { networks } from '../support/networks';
 import { tokenNamed } from '../support/small-network';
-import { AT, factsFor, fold, small } from './folded';
+import { AT, factsFor, directoryOf, small } from './small-directory';
 
 function caller(directory: Directory, name: string): Caller {
   return directory.callerOf(tokenHash(tokenNamed(name)))!;
@@ -20,19 +19,19 @@ describe('A caller', () => {
     ['tarifkompass', { organisationId: 5, kind: 'publisher', system: 'PRODUCTS' }],
     ['tarifkompass app', { organisationId: 5, kind: 'publisher', system: 'PRODUCTS', siteId: 52 }],
     ['desk', { organisationId: 9, kind: 'operator', system: 'OPS' }],
-  ])('is known by the token of %s (Document 1, Authentication; decisions A4)', (name, expected) => {
+  ])('is identified by the token of %s (Document 1, Authentication; decisions A4)', (name, expected) => {
     expect(caller(small(), name)).toEqual({ ...expected, tokenHash: tokenHash(tokenNamed(name)) });
   });
 
-  it('is known by a token in capitals: they are the same digits', () => {
+  it('is identified by a token in upper case too', () => {
     expect(small().callerOf(tokenHash(tokenNamed('fjord').toUpperCase()))?.organisationId).toBe(3);
   });
 
-  it('is nobody with a token that is not known (decisions A4)', () => {
+  it('is undefined for an unknown token (decisions A4)', () => {
     expect(small().callerOf(tokenHash(tokenNamed('nobody')))).toBeUndefined();
   });
 
-  const gone: readonly [string, DirectoryEvent][] = [
+  const endings: readonly [string, DirectoryEvent][] = [
     [
       'revoked',
       { type: 'TokenRevoked', data: { organisationId: 3, hash: tokenHash(tokenNamed('fjord')), at: AT } },
@@ -43,7 +42,7 @@ describe('A caller', () => {
     ],
     ['removed with its organisation', { type: 'OrganisationRemoved', data: { id: 3, at: AT } }],
   ];
-  it.each(gone)('is nobody once the token has been %s', (_, event) => {
+  it.each(endings)('is undefined once the token is %s', (_, event) => {
     const directory = small();
     directory.evolve(event);
     expect(directory.callerOf(tokenHash(tokenNamed('fjord')))).toBeUndefined();
@@ -55,22 +54,26 @@ describe('The feeds of a caller', () => {
     [
       'fjord',
       [301, 302, 303, 304],
-      'an advertiser has those of its programs, whatever their state (decisions P22)',
+      'an advertiser has all feeds of its programs in any state (decisions P22)',
     ],
     [
       'tarifkompass',
       [301, 302],
-      'a token without a site stands for all sites of its organisation (decisions P26)',
+      'a token without a site covers all sites of its organisation (decisions P26)',
     ],
-    ['tarifkompass app', [301, 302], 'a token of a site has what the site is connected to (decisions P26)'],
-    ['spargurka', [401], 'a feed that is secret is only shown as such (decisions P22)'],
+    [
+      'tarifkompass app',
+      [301, 302],
+      'a token with a site covers the connections of that site (decisions P26)',
+    ],
+    ['spargurka', [401], 'a secret feed is listed like any other (decisions P22)'],
     ['desk', [], 'an operator has none'],
-  ])('%s: %p, since %s', (name, expected) => {
+  ])('%s: %p (%s)', (name, expected) => {
     const directory = small();
     expect(directory.feedsOf(caller(directory, name)).map(({ id }) => id)).toEqual(expected);
   });
 
-  it('follow connections made and undone', () => {
+  it('follow new and removed connections', () => {
     const directory = small();
     const spargurka = caller(directory, 'spargurka');
     const feeds = (): readonly number[] => directory.feedsOf(spargurka).map(({ id }) => id);
@@ -83,7 +86,7 @@ describe('The feeds of a caller', () => {
     expect(feeds()).toEqual([]);
   });
 
-  it('are none of those for a token that names a site of somebody else', () => {
+  it('are none for a token that names a site of another organisation', () => {
     const directory = small();
     const stranger = { ...caller(directory, 'spargurka'), siteId: 52 };
     expect(directory.feedsOf(stranger)).toEqual([]);
@@ -92,15 +95,9 @@ describe('The feeds of a caller', () => {
 
 describe('A feed of several programs', () => {
   it.each<[string, number, number | undefined, number | undefined, string]>([
-    ['fjord', 301, 31, undefined, 'its advertiser sees the first; its links carry no site'],
+    ['fjord', 301, 31, undefined, 'an advertiser sees the first; its links have no site'],
     ['tarifkompass app', 301, 31, 52, 'the first that the site is connected to'],
-    [
-      'tarifkompass',
-      301,
-      31,
-      52,
-      'the lowest of its sites that is connected to that program (decisions P12)',
-    ],
+    ['tarifkompass', 301, 31, 52, 'the connected site with the lowest id (decisions P12)'],
     ['spargurka', 301, undefined, undefined, 'not connected to any'],
     ['spargurka', 401, 41, 61, 'a feed of one program'],
   ])('shows %s of feed %i program %p by site %p: %s (decisions P26)', (name, feedId, programId, siteId) => {
@@ -110,7 +107,7 @@ describe('A feed of several programs', () => {
     expect(directory.siteFor(caller(directory, name), feed)).toBe(siteId);
   });
 
-  it('shows the second program to a site connected to that one only', () => {
+  it('shows the second program to a site that is connected only to that one', () => {
     const directory = small();
     directory.evolve({ type: 'SiteDisconnected', data: { siteId: 52, programId: 31, at: AT } });
     const tarifkompass = caller(directory, 'tarifkompass');
@@ -119,14 +116,14 @@ describe('A feed of several programs', () => {
     expect(directory.siteFor(tarifkompass, feed)).toBe(51);
   });
 
-  it('has the currency of its first program, whoever asks (decisions P26)', () => {
+  it('has the currency of its first program for every caller (decisions P26)', () => {
     const directory = small();
     expect(directory.currencyOf(directory.feed(301)!)).toBe('NOK');
   });
 });
 
 describe('Programs', () => {
-  it('are active as soon as they are defined, and stay what they became when they are defined anew', () => {
+  it('are active once defined, and keep their status when they are redefined', () => {
     const directory = small();
     expect(directory.program(31)?.status).toBe('active');
     directory.evolve({ type: 'ProgramClosed', data: { id: 31, at: AT } });
@@ -136,7 +133,7 @@ describe('Programs', () => {
     expect(directory.program(31)?.status).toBe('active');
   });
 
-  it('keep commissions in minor units', () => {
+  it('have commissions in minor units', () => {
     const commissions = small()
       .program(31)
       ?.events.map(({ commission }) => commission);
@@ -144,14 +141,14 @@ describe('Programs', () => {
   });
 });
 
-describe('The fold', () => {
+describe('Applying events', () => {
   const sorted = (directory: Directory): unknown =>
     Object.entries(networkOf(directory)).map(([list, entries]) => [
       list,
       entries.map((entry) => JSON.stringify(entry)).sort(),
     ]);
 
-  it('comes to the same in whatever order streams reach it', () => {
+  it('gives the same directory in any order of the streams', () => {
     const shuffled = networks.chain((file) => {
       const facts = factsFor(file);
       const streams = [...new Set(facts.map(({ category, id }) => `${category}-${id}`))];
@@ -163,8 +160,10 @@ describe('The fold', () => {
     fc.assert(
       fc.property(shuffled, ({ facts, order }) => {
         const [one, other] = [
-          fold(facts),
-          fold(order.flatMap((stream) => facts.filter(({ category, id }) => `${category}-${id}` === stream))),
+          directoryOf(facts),
+          directoryOf(
+            order.flatMap((stream) => facts.filter(({ category, id }) => `${category}-${id}` === stream)),
+          ),
         ];
         expect(sorted(other)).toEqual(sorted(one));
         for (const { event } of facts) {
@@ -177,7 +176,7 @@ describe('The fold', () => {
     );
   });
 
-  it('takes a sample of every type of event, and leaves out what it does not know', () => {
+  it('handles a stored sample of every event type and ignores unknown types', () => {
     const types: Readonly<Record<DirectoryEvent['type'], true>> = {
       OrganisationDefined: true,
       OrganisationRemoved: true,

@@ -5,14 +5,14 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { importNetwork } from '../../src/ops/import-network';
 import { smallNetwork } from '../support/small-network';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
 const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } });
 
 describe('A directory that follows the log', () => {
-  it('is ready once it has folded what the log held', () =>
+  it('is ready once it has applied all existing events', () =>
     withLog(async (log) => {
       const { position } = await importNetwork(log, smallNetwork(), { at: AT });
       const ending = new AbortController();
@@ -34,7 +34,7 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('knows of what is imported meanwhile, whoever imports it', () =>
+  it('applies later imports', () =>
     withLog(async (log) => {
       const ending = new AbortController();
       const followed = followDirectory(log, ending.signal);
@@ -46,7 +46,7 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('comes past what is none of its business', () =>
+  it('advances past events of other streams', () =>
     withLog(async (log) => {
       const ending = new AbortController();
       const followed = followDirectory(log, ending.signal);
@@ -56,7 +56,7 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('lets no request wait for ever for a position that the log never gets to', () =>
+  it('times out a request that waits for a position that is never reached', () =>
     withLog(async (log) => {
       const ending = new AbortController();
       const followed = followDirectory(log, ending.signal, 20);
@@ -68,7 +68,7 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('lets those go who no longer want to wait for a position', () =>
+  it('stops waiting when the signal aborts', () =>
     withLog(async (log) => {
       const ending = new AbortController();
       const followed = followDirectory(log, ending.signal);
@@ -78,11 +78,11 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('asks an engine that does not answer again, and goes on where it was', () =>
+  it('retries an unavailable engine and continues from its position', () =>
     withLog(async (log) => {
       const { position } = await importNetwork(log, smallNetwork(), { at: AT });
       const ending = new AbortController();
-      const errors = [new EngineUnavailable('the disk is away'), new EngineUnavailable('and again')];
+      const errors = [new EngineUnavailable('first'), new EngineUnavailable('second')];
       const followed = followDirectory(failing(log, errors), ending.signal);
       await followed.reached(position);
       expect(errors).toEqual([]);
@@ -91,16 +91,16 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('ends loudly for any other error', () =>
+  it('rejects on any other error', () =>
     withLog(async (log) => {
       const followed = followDirectory(failing(log, [new TypeError('a bug')]));
       await expect(followed.ended).rejects.toThrow('a bug');
     }));
 });
 
-/** A log whose subscriptions break off some times, each after its first batch. */
+/** A log whose subscriptions fail after their first batch, once for each error. */
 function failing(log: EventLog, errors: Error[]): EventLog {
-  return logBut(log, {
+  return overrideLog(log, {
     async *subscribe(options) {
       for await (const batch of log.subscribe({ ...options, batchSize: 5 })) {
         yield batch;

@@ -8,9 +8,9 @@ import { smallNetwork, tokenNamed } from '../support/small-network';
 
 const NOTHING: Network = networkOf(new Directory());
 
-function faultsOf(json: unknown, present: Network = NOTHING): readonly string[] {
+function faultsOf(json: unknown, existing: Network = NOTHING): readonly string[] {
   try {
-    readNetwork(json, present);
+    readNetwork(json, existing);
     return [];
   } catch (error) {
     if (error instanceof NetworkFaults) return error.faults.map(({ path, message }) => `${path}: ${message}`);
@@ -18,8 +18,8 @@ function faultsOf(json: unknown, present: Network = NOTHING): readonly string[] 
   }
 }
 
-/** The small network with some values at other paths: `programs.0.currency`. */
-function spoilt(values: Readonly<Record<string, unknown>>): unknown {
+/** The small network with some values replaced, by path: `programs.0.currency`. */
+function withValues(values: Readonly<Record<string, unknown>>): unknown {
   const json = smallNetwork();
   for (const [path, value] of Object.entries(values)) {
     const keys = path.split('.');
@@ -32,126 +32,126 @@ function spoilt(values: Readonly<Record<string, unknown>>): unknown {
 }
 
 describe('A network file', () => {
-  it('is taken when it holds together', () => {
+  it('is accepted when it is consistent', () => {
     expect(faultsOf(smallNetwork())).toEqual([]);
     expect(faultsOf({})).toEqual([]);
   });
 
-  it('has a published schema that is made from the code', () => {
+  it('has a published schema that is generated from the code', () => {
     const published = readFileSync(join(__dirname, '../../docs/network.schema.json'), 'utf8');
     expect(published).toBe(networkSchema());
   });
 
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
-    ['an unknown key', { 'feeds.0.colour': 'red' }, '$.feeds[0].colour: there is no such key'],
-    ['an unknown list', { vouchers: [] }, '$.vouchers: there is no such key'],
-    ['no list', { sites: {} }, '$.sites: {} is not a list'],
+    ['an unknown key', { 'feeds.0.colour': 'red' }, '$.feeds[0].colour: unknown key'],
+    ['an unknown list', { vouchers: [] }, '$.vouchers: unknown key'],
+    ['an object in place of a list', { sites: {} }, '$.sites: expected a list, got {}'],
     [
-      'an id missing',
+      'a missing id',
       { 'tokens.0.organisationId': undefined },
-      '$.tokens[0].organisationId: missing: a positive integer',
+      '$.tokens[0].organisationId: missing: expected an integer of at least 1',
     ],
     [
-      'an id of text',
+      'an id that is a string',
       { 'mappings.0.feedId': '301' },
-      '$.mappings[0].feedId: "301" is not a positive integer',
+      '$.mappings[0].feedId: expected an integer of at least 1, got "301"',
     ],
     [
-      'a kind',
+      'an unknown kind',
       { 'organisations.4.kind': 'owner' },
-      '$.organisations[4].kind: "owner" is not advertiser, publisher, operator',
+      '$.organisations[4].kind: expected one of advertiser, publisher, operator, got "owner"',
     ],
-    ['an empty name', { 'categories.2.names.en': ' ' }, '$.categories[2].names.en: " " is not a name'],
+    ['an empty name', { 'categories.2.names.en': ' ' }, '$.categories[2].names.en: expected a name, got " "'],
     [
-      'a character that XML does not admit (Document 1, Conventions 9)',
+      'a character that XML forbids (Document 1, Conventions 9)',
       { 'feeds.1.name': 'a\u0001' },
-      '$.feeds[1].name: "a\\u0001" is not a name of characters that XML admits',
+      '$.feeds[1].name: expected a name without characters that XML forbids, got "a\\u0001"',
     ],
     [
-      'a country',
+      'an unknown country',
       { 'programs.2.country': 'XX' },
-      '$.programs[2].country: "XX" is not a country code of ISO 3166-1 such as DE',
+      '$.programs[2].country: expected a country code of ISO 3166-1 such as DE, got "XX"',
     ],
     [
-      'a currency',
+      'an unknown currency',
       { 'programs.2.currency': 'EURO' },
-      '$.programs[2].currency: "EURO" is not a currency code of ISO 4217 such as EUR',
+      '$.programs[2].currency: expected a currency code of ISO 4217 such as EUR, got "EURO"',
     ],
     [
-      'a language',
+      'an unknown language',
       { 'feeds.0.language': 'xx' },
-      '$.feeds[0].language: "xx" is not a language code of ISO 639-1 such as de',
+      '$.feeds[0].language: expected a language code of ISO 639-1 such as de, got "xx"',
     ],
     [
-      'a language of names',
+      'an unknown language of names',
       { 'categories.3.names.EN': 'x' },
-      '$.categories[3].names.EN: "EN" is not a language code of ISO 639-1 such as de',
+      '$.categories[3].names.EN: expected a language code of ISO 639-1 such as de, got "EN"',
     ],
     [
       'no English name',
       { 'categories.3.names': { de: 'Haus' } },
-      '$.categories[3].names: the English name ("en") is missing',
+      '$.categories[3].names: expected an English name ("en")',
     ],
     [
-      'a category id (decisions P29)',
+      'an invalid category id (decisions P29)',
       { 'categories.3.id': 'abcat08' },
-      '$.categories[3].id: "abcat08" is not a category id: an integer as a string',
+      '$.categories[3].id: expected a category id: an integer as a string, got "abcat08"',
     ],
     [
-      'a URL',
+      'an invalid URL',
       { 'sites.0.url': 'ftp://a.example' },
-      '$.sites[0].url: "ftp://a.example" is not an http or https URL',
+      '$.sites[0].url: expected an http or https URL, got "ftp://a.example"',
     ],
     [
-      'a logo',
+      'an invalid logo URL',
       { 'programs.0.logoUrl': 'logo.png' },
-      '$.programs[0].logoUrl: "logo.png" is not an http or https URL',
+      '$.programs[0].logoUrl: expected an http or https URL, got "logo.png"',
     ],
     [
-      'a token, which is not shown',
+      'an invalid token, which is not shown',
       { 'tokens.1.token': 'secret' },
-      '$.tokens[1].token: a token is 40 hexadecimal digits',
+      '$.tokens[1].token: expected 40 hexadecimal digits',
     ],
     [
-      'a system',
+      'an unknown system',
       { 'tokens.1.system': 'FEEDS' },
-      '$.tokens[1].system: "FEEDS" is not PRODUCTS, VOUCHERS, CONVERSIONS, CLAIMS, OPS',
+      '$.tokens[1].system: expected one of PRODUCTS, VOUCHERS, CONVERSIONS, CLAIMS, OPS, got "FEEDS"',
     ],
     [
-      'days',
+      'a negative number of days',
       { 'programs.0.daysToAutoApprove': -1 },
-      '$.programs[0].daysToAutoApprove: -1 is not an integer number of days',
+      '$.programs[0].daysToAutoApprove: expected a number of days, an integer of at least 0, got -1',
     ],
     [
-      'a commission',
+      'an invalid commission',
       { 'programs.0.events.2.commission': { fixed: 0.555 } },
-      '$.programs[0].events[2].commission: {"fixed":0.555} is not {"percent": number} or {"fixed": number with at most two decimals}',
+      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with at most two decimals}, got {"fixed":0.555}',
     ],
     [
       'two commissions',
       { 'programs.0.events.2.commission': { fixed: 1, percent: 1 } },
-      '$.programs[0].events[2].commission: {"fixed":1,"percent":1} is not {"percent": number} or {"fixed": number with at most two decimals}',
+      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with at most two decimals}, got {"fixed":1,"percent":1}',
     ],
-    ['no program', { 'feeds.0.programIds': [] }, '$.feeds[0].programIds: a feed has at least one program'],
+    ['no program', { 'feeds.0.programIds': [] }, '$.feeds[0].programIds: expected at least one program'],
     [
       'an unknown program',
       { 'feeds.0.programIds': [31, 99] },
-      '$.feeds[0].programIds[1]: 99 is not among the programs',
+      '$.feeds[0].programIds[1]: 99 is not the id of an entry in programs',
     ],
     [
-      'a program twice',
+      'a duplicate program',
       { 'feeds.0.programIds': [31, 31] },
-      '$.feeds[0].programIds[1]: program 31 is named twice',
+      '$.feeds[0].programIds[1]: program 31 is a duplicate',
     ],
     [
       'programs of several organisations',
       { 'feeds.0.programIds': [31, 41] },
-      '$.feeds[0].programIds[1]: program 41 belongs to organisation 4, the first one to 3',
+      '$.feeds[0].programIds[1]: program 41 belongs to organisation 4: expected one of organisation 3, as the first program',
     ],
     [
       'an unknown owner',
       { 'sites.2.organisationId': 7 },
-      '$.sites[2].organisationId: 7 is not among the organisations',
+      '$.sites[2].organisationId: 7 is not the id of an entry in organisations',
     ],
     [
       'a program of a publisher',
@@ -166,96 +166,96 @@ describe('A network file', () => {
     [
       'an unknown site connected',
       { 'connections.0.siteId': 99 },
-      '$.connections[0].siteId: 99 is not among the sites',
+      '$.connections[0].siteId: 99 is not the id of an entry in sites',
     ],
     [
       'an unknown program connected',
       { 'connections.0.programId': 99 },
-      '$.connections[0].programId: 99 is not among the programs',
+      '$.connections[0].programId: 99 is not the id of an entry in programs',
     ],
     [
       'a mapping of an unknown feed',
       { 'mappings.1.feedId': 99 },
-      '$.mappings[1].feedId: 99 is not among the feeds',
+      '$.mappings[1].feedId: 99 is not the id of an entry in feeds',
     ],
     [
       'a mapping to an unknown category',
       { 'mappings.1.categoryId': '99' },
-      '$.mappings[1].categoryId: 99 is not among the categories',
+      '$.mappings[1].categoryId: 99 is not the id of an entry in categories',
     ],
     [
       'an unknown parent',
       { 'categories.4.parentId': '99' },
-      '$.categories[4].parentId: 99 is not among the categories',
+      '$.categories[4].parentId: 99 is not the id of an entry in categories',
     ],
     [
       'a cycle',
       { 'categories.0.parentId': '421' },
-      '$.categories[0].parentId: a cycle: 4 below 421 below 42 below 4',
+      '$.categories[0].parentId: cycle: 4 below 421 below 42 below 4',
     ],
-    ['its own parent', { 'categories.3.parentId': '8' }, '$.categories[3].parentId: a cycle: 8 below 8'],
+    ['its own parent', { 'categories.3.parentId': '8' }, '$.categories[3].parentId: cycle: 8 below 8'],
     [
       'a token of an unknown organisation',
       { 'tokens.2.organisationId': 99 },
-      '$.tokens[2].organisationId: 99 is not among the organisations',
+      '$.tokens[2].organisationId: 99 is not the id of an entry in organisations',
     ],
     [
       'a token of an unknown site',
       { 'tokens.4.siteId': 99 },
-      '$.tokens[4].siteId: 99 is not among the sites',
+      '$.tokens[4].siteId: 99 is not the id of an entry in sites',
     ],
     [
-      'a token for the site of somebody else',
+      'a token for the site of another organisation',
       { 'tokens.4.siteId': 51 },
       '$.tokens[4].siteId: site 51 belongs to organisation 5',
     ],
     [
-      'the same token twice',
+      'a duplicate token',
       { 'tokens.1.token': tokenNamed('fjord').toUpperCase() },
-      '$.tokens[1].token: the same token as $.tokens[0]',
+      '$.tokens[1].token: duplicate of the token at $.tokens[0]',
     ],
     [
-      'operators in a service (decisions A4)',
+      'an operator token for a service (decisions A4)',
       { 'tokens.5.system': 'CLAIMS' },
-      '$.tokens[5].system: CLAIMS is not for an operator',
+      '$.tokens[5].system: CLAIMS is not available to an operator',
     ],
     [
-      'advertisers as operators (decisions A4)',
+      'an advertiser token for operations (decisions A4)',
       { 'tokens.0.system': 'OPS' },
-      '$.tokens[0].system: OPS is not for an advertiser',
+      '$.tokens[0].system: OPS is not available to an advertiser',
     ],
     [
-      'an event twice',
+      'a duplicate event',
       { 'programs.0.events.1.id': 17 },
-      '$.programs[0].events[1].id: the program has an event 17 already',
+      '$.programs[0].events[1].id: event 17 is a duplicate',
     ],
     [
-      'an organisation twice',
+      'a duplicate organisation',
       { 'organisations.1.id': 3 },
-      '$.organisations[1]: 3 stands at $.organisations[0] already',
+      '$.organisations[1]: 3 is a duplicate of $.organisations[0]',
     ],
     [
-      'an entry of tokens twice',
+      'a duplicate token entry',
       { 'tokens.3.siteId': undefined },
-      '$.tokens[3]: organisation 5, PRODUCTS stands at $.tokens[2] already',
+      '$.tokens[3]: organisation 5, PRODUCTS is a duplicate of $.tokens[2]',
     ],
     [
-      'a connection twice',
+      'a duplicate connection',
       { 'connections.2.programId': 31 },
-      '$.connections[2]: site 52, program 31 stands at $.connections[1] already',
+      '$.connections[2]: site 52, program 31 is a duplicate of $.connections[1]',
     ],
     [
-      'a mapping twice',
+      'a duplicate mapping',
       { 'mappings.1': { feedId: 301, name: 'Lys & reflekser', categoryId: '8' } },
-      '$.mappings[1]: feed 301, "Lys & reflekser" stands at $.mappings[0] already',
+      '$.mappings[1]: feed 301, "Lys & reflekser" is a duplicate of $.mappings[0]',
     ],
   ])('is refused for %s', (_, values, expected) => {
-    expect(faultsOf(spoilt(values))).toContain(expected);
+    expect(faultsOf(withValues(values))).toContain(expected);
   });
 
-  it('is told of all its faults at once', () => {
+  it('is refused with all its faults at once', () => {
     const faults = faultsOf(
-      spoilt({
+      withValues({
         'programs.0.currency': 'EURO',
         'sites.1.url': 7,
         'feeds.3.programIds': [99],
@@ -265,29 +265,29 @@ describe('A network file', () => {
     expect(faults).toHaveLength(4);
   });
 
-  it('has no fault in what names an entry that has one', () => {
-    expect(faultsOf(spoilt({ 'programs.0.currency': 'EURO' }))).toHaveLength(1);
+  it('has no fault in a reference to a malformed entry', () => {
+    expect(faultsOf(withValues({ 'programs.0.currency': 'EURO' }))).toHaveLength(1);
   });
 
   it.each([[null], [[]], ['text'], [7]])('is refused when it is %p', (json) => {
     expect(faultsOf(json)).toHaveLength(1);
   });
 
-  it('may name what is in the network already', () => {
-    const present = readNetwork(smallNetwork(), NOTHING);
+  it('may refer to entries of the existing network', () => {
+    const existing = readNetwork(smallNetwork(), NOTHING);
     const addition = { feeds: [{ id: 305, programIds: [31], name: 'Fjord spring', language: 'nb' }] };
-    expect(faultsOf(addition, present)).toEqual([]);
+    expect(faultsOf(addition, existing)).toEqual([]);
     expect(faultsOf(addition)).toHaveLength(1);
   });
 
-  it('may not break what is in the network already', () => {
-    const present = readNetwork(smallNetwork(), NOTHING);
+  it('may not make the existing network inconsistent', () => {
+    const existing = readNetwork(smallNetwork(), NOTHING);
     expect(
-      faultsOf({ categories: [{ id: '4', parentId: '421', names: { en: 'Bicycles' } }] }, present),
-    ).toEqual(['$.categories[0].parentId: a cycle: 4 below 421 below 42 below 4']);
+      faultsOf({ categories: [{ id: '4', parentId: '421', names: { en: 'Bicycles' } }] }, existing),
+    ).toEqual(['$.categories[0].parentId: cycle: 4 below 421 below 42 below 4']);
     const moved = { ...smallNetwork().programs[1], organisationId: 4 };
-    expect(faultsOf({ programs: [moved] }, present)).toEqual([
-      'feeds 301 (imported before).programIds[1]: program 32 belongs to organisation 4, the first one to 3',
+    expect(faultsOf({ programs: [moved] }, existing)).toEqual([
+      'feeds 301 (imported earlier).programIds[1]: program 32 belongs to organisation 4: expected one of organisation 3, as the first program',
     ]);
   });
 });

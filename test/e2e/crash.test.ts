@@ -1,12 +1,13 @@
 import { type PostedProduct } from '../../src/demo/posted-product';
 import { generateProducts } from '../../src/demo/generate';
+import { cases } from '../support/size';
 import { toJson, toXml } from '../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
-import { ToldFeed } from '../support/told-feed';
+import { FeedHistory } from '../support/feed-history';
 import { growthOf, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
-const KILLS = 20;
+const KILLS = cases(20);
 /** A load is killed when so many events of it are exceeded: while its body comes in, and after some of its batches. */
 const MOMENTS = [-1, 0, 500] as const;
 /** How many at once a search gives. */
@@ -37,12 +38,12 @@ async function post(url: string, number: number): Promise<Response> {
   });
 }
 
-/** Posts an edition to its end: then the feed is it, and no event is doubled. Gives the position that it has reached. */
+/** Posts an edition to its end: then the feed is it, and no event is duplicates. Gives the position that it has reached. */
 async function complete(folder: string, url: string, number: number): Promise<string> {
   const answer = await post(url, number);
   expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
-  const { prices, doubled } = await readFeed(folder, told);
-  expect([prices, doubled]).toEqual([pricesOf(editionOf(number)), []]);
+  const { prices, duplicates } = await readFeed(folder, told);
+  expect([prices, duplicates]).toEqual([pricesOf(editionOf(number)), []]);
   return answer.headers.get('x-log-position') ?? '';
 }
 
@@ -67,14 +68,14 @@ async function found(url: string, position: string): Promise<Prices> {
 }
 
 /** As far as the log has been read. */
-const told = new ToldFeed();
+const told = new FeedHistory();
 
 describe('a server that is killed while a feed loads', () => {
   let folder: string;
   beforeEach(async () => (folder = await folderWithNetwork()));
   afterEach(() => removeFolder(folder));
 
-  test(`${KILLS} times has kept what was answered, and completes by the same post, no event doubled`, async () => {
+  test(`${KILLS} times has kept what was answered, and completes by the same post, no event duplicates`, async () => {
     let interrupted = 0;
     let server = await Server.start(folder);
     let position = await complete(folder, server.url, 0);

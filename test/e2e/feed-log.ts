@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { ToldFeed } from '../support/told-feed';
+import { FeedHistory } from '../support/feed-history';
 
 /** What the stream of feed 22 tells, in the log of a data folder; what has been read of it before need not be again. */
-export async function readFeed(folder: string, told = new ToldFeed()): Promise<ToldFeed> {
+export async function readFeed(folder: string, told = new FeedHistory()): Promise<FeedHistory> {
   const engines = await open(folder);
   try {
-    return await told.readOn(engines.log, 22);
+    return await told.readNew(engines.log, 22);
   } finally {
     await engines.close();
   }

@@ -72,7 +72,7 @@ describe('A server with --esdb-port', () => {
     });
     expect(copied).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^\d+ events in both logs, 0 of them before/),
+      stdout: expect.stringMatching(/^\d+ events in both logs, 0 of them copied earlier/),
       stderr: expect.stringMatching(
         /^copying the log: \d+ of \d+ events, \d+\/s, \d+ s left\n.*comparing the copy: /s,
       ),
@@ -80,7 +80,7 @@ describe('A server with --esdb-port', () => {
   });
 });
 
-/** Where a server says that its log can be read. */
-function urlOf({ said }: Server): string {
-  return /^the log can be read at (esdb:\S+)$/m.exec(said.join('\n'))?.[1] ?? '';
+/** The URL at which the server serves its log. */
+function urlOf({ stdoutLines }: Server): string {
+  return /^the log can be read at (esdb:\S+)$/m.exec(stdoutLines.join('\n'))?.[1] ?? '';
 }

@@ -23,7 +23,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
   }
 
   it('says where it listens and serves what is in the data folder', async () => {
-    expect(server.said).toEqual([`listening on ${server.url}`]);
+    expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 
@@ -104,7 +104,7 @@ it('Where the read models are of another log, the program does not start (decisi
   expect(await runProgram(['serve'], { DATA_DIR: folder, PORT: '0' })).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^affilog: READ_STORE holds read models of another log .*\n$/),
+    stderr: expect.stringMatching(/^affilog: READ_STORE contains read models of another log .*\n$/),
   });
   await removeFolder(folder);
 });

@@ -72,7 +72,7 @@ describe('the README', () => {
   });
 
   test('has curls that are all answered, as it shows where it shows an answer', async () => {
-    const tokens = server.said.filter((line) => line.startsWith('export ')).join('\n');
+    const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
     expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
     const shown = examples();
@@ -94,7 +94,7 @@ describe('the README', () => {
   });
 
   test('is not all: the start shows calls to try at where it listens', async () => {
-    const calls = server.said.filter((line) => line.startsWith('curl '));
+    const calls = server.stdoutLines.filter((line) => line.startsWith('curl '));
     expect(calls.length).toBeGreaterThan(0);
     for (const call of calls) expect(call).toContain(server.url);
   });
@@ -103,7 +103,7 @@ describe('the README', () => {
     const before = await head();
     await server.end();
     server = await Server.start(folder, { command: START.split(' ') });
-    expect(server.said).toEqual([`listening on ${server.url}`]);
+    expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
     expect(await head()).toBe(before);
   });
 

@@ -84,8 +84,8 @@ describe('a stop while a feed loads (decisions A12)', () => {
 
   async function expectComplete(): Promise<void> {
     expect(await post(server.url, BODY)).toEqual(DONE);
-    const { prices, doubled } = await readFeed(folder);
-    expect(doubled).toEqual([]);
+    const { prices, duplicates } = await readFeed(folder);
+    expect(duplicates).toEqual([]);
     expect(prices).toEqual(
       new Map(PRODUCTS.map(({ sourceProductId, price }) => [sourceProductId, Math.round(price * 100)])),
     );

@@ -132,6 +132,14 @@ describe('a log in which events are missing is reported as damaged, with the pos
     });
   });
 
+  test.each(Object.entries(READS))('%s, of which an append has a revision that is none', async (_, read) => {
+    const file = changed('UPDATE appends SET revision = 8872782195034694202 WHERE position = 440');
+    await expect(withLogIn(file, read)).rejects.toMatchObject({
+      name: 'EngineUnavailable',
+      message: expect.stringContaining('damaged') as string,
+    });
+  });
+
   test.each([
     ['the last append', `DELETE FROM appends WHERE position = ${ALL}`],
     ['the last event', `DELETE FROM events WHERE position = ${ALL}`],

@@ -62,7 +62,7 @@ test('two processes append to one log, and a subscriber in one hears of what the
 
 /** A process that appends to the log until it is killed. */
 function append(prefix: string, threads: boolean): ChildProcess {
-  const script = join(__dirname, '../support/appending.cjs');
+  const script = join(__dirname, '../support/append-forever.cjs');
   return spawn(process.execPath, [script, DIST, temporary.file, prefix, ...(threads ? ['threads'] : [])], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

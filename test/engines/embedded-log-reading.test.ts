@@ -36,6 +36,37 @@ test('a batch is cut when it holds 4 MB, whatever was asked for', async () => {
   await log.close();
 });
 
+test('many small appends are read in one batch as fast as in many', async () => {
+  const { log } = await openLog(temporary.file, false);
+  const all = newEvents(12_000);
+  for (const [n, event] of all.entries()) await log.append('order-1', n - 1, [event]);
+  const reads = {
+    stream: (batchSize: number) => log.readStream('order-1', { batchSize }),
+    all: (batchSize: number) => log.readAll({ after: START, batchSize }),
+    prefixes: (batchSize: number) => log.readAll({ after: START, batchSize, prefixes: ['order-', 'x'] }),
+    backwards: (batchSize: number) => log.readAllBackwards({ batchSize }),
+  };
+  const ratios: Record<string, number> = {};
+  for (const [name, read] of Object.entries(reads)) {
+    const took = async (batchSize: number): Promise<number> => {
+      const times: number[] = [];
+      for (let attempt = 0; attempt < 3; attempt += 1) {
+        const started = performance.now();
+        let count = 0;
+        for await (const batch of read(batchSize))
+          count += 'events' in batch ? batch.events.length : batch.length;
+        expect(count).toBe(all.length);
+        times.push(performance.now() - started);
+      }
+      return Math.min(...times);
+    };
+    ratios[name] = (await took(all.length)) / (await took(100));
+  }
+  // Quadratic reading takes some forty times as long.
+  expect(Object.entries(ratios).filter(([, ratio]) => ratio > 8)).toEqual([]);
+  await log.close();
+});
+
 test('events far apart are found stretch by stretch, and none at the ends of stretches is left out', async () => {
   const { log } = await openLog(temporary.file, false);
   await fill(log, 'feed-1', 49_800);

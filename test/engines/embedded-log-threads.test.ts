@@ -3,13 +3,13 @@ import { NO_STREAM } from '../../src/kernel/event';
 import { eventLogContract } from '../contracts/event-log';
 import { gather, idsOf, newEvent, newEvents, streamOf } from '../contracts/event-log/events';
 import { built } from '../support/built';
-import { logFolder, triedLog } from '../support/log-folder';
+import { logFolder, logFixture } from '../support/log-folder';
 
 const { openLog, joinLog } = built(
   'src/engines/embedded/log/open-log',
 ) as typeof import('../../src/engines/embedded/log/open-log');
 
-eventLogContract('SQLite with a log thread', () => triedLog(openLog, true));
+eventLogContract('SQLite with a log thread', () => logFixture(openLog, true));
 
 test('threads that join append to the same log and hear of each other at once', async () => {
   const { file, remove } = await logFolder();

@@ -1,5 +1,5 @@
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { eventLogContract } from '../contracts/event-log';
-import { triedLog } from '../support/log-folder';
+import { logFixture } from '../support/log-folder';
 
-eventLogContract('SQLite in this thread', () => triedLog(openLog, false));
+eventLogContract('SQLite in this thread', () => logFixture(openLog, false));

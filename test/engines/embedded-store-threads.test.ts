@@ -8,7 +8,8 @@ import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { built } from '../support/built';
 import { openFilesIn } from '../support/open-files';
-import { storeFolder, triedStore } from '../support/store-folder';
+import { FULL_SIZE } from '../support/size';
+import { storeFolder, storeFixture } from '../support/store-folder';
 
 const { openEmbeddedStore } = built(
   'src/engines/embedded/store/open-store',
@@ -22,8 +23,9 @@ const { WriterThreadStore } = built(
   'src/engines/embedded/store/writer-thread-store',
 ) as typeof import('../../src/engines/embedded/store/writer-thread-store');
 
-readStoreContract('SQLite with reader threads', () => triedStore(openEmbeddedStore, true));
-readStoreContract('SQLite with a thread that writes every batch', () => triedStore(openWithWriter, true));
+readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
+if (FULL_SIZE)
+  readStoreContract('SQLite with a thread that writes every batch', () => storeFixture(openWithWriter, true));
 
 function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
   mkdirSync(directory, { recursive: true });

@@ -89,6 +89,25 @@ test('a damaged file is named without its path, can be dropped, and does not tou
   expect(await store.generations(OFFERS.name)).toEqual([next]);
 });
 
+test('a damaged file fails its own checkpoint, not those requested with it', async () => {
+  const { number } = await live(store, OFFERS);
+  const others = { ...OFFERS, name: 'others' };
+  await live(store, others);
+  await store.write({ collection: others.name }, [], at(7));
+  await store.close();
+  const path = join(directory, `${OFFERS.name}-g${number}.sqlite`);
+  writeFileSync(path, 'x'.repeat(statSync(path).size));
+  rmSync(`${path}-wal`, { force: true });
+
+  store = open();
+  const [damaged, other, missing] = await Promise.allSettled(
+    [OFFERS.name, others.name, 'missing'].map((collection) => store.checkpoint({ collection })),
+  );
+  expect(damaged).toMatchObject({ status: 'rejected', reason: { name: 'EngineUnavailable' } });
+  expect(other).toEqual({ status: 'fulfilled', value: at(7) });
+  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
+});
+
 test('a folder that cannot be made is named without its path', () => {
   writeFileSync(join(directory, 'file'), '');
   const inFile = () =>
@@ -118,7 +137,7 @@ test('files that crashes have left are removed when the store is opened, those o
 async function writtenUntilKilled(lines: number): Promise<number> {
   const child = spawn(
     process.execPath,
-    [join(__dirname, '../support/writing.cjs'), DIST, directory, OFFERS.name],
+    [join(__dirname, '../support/write-forever.cjs'), DIST, directory, OFFERS.name],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

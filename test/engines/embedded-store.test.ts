@@ -1,5 +1,5 @@
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { readStoreContract } from '../contracts/read-store';
-import { triedStore } from '../support/store-folder';
+import { storeFixture } from '../support/store-folder';
 
-readStoreContract('SQLite in this thread', () => triedStore(openEmbeddedStore, false));
+readStoreContract('SQLite in this thread', () => storeFixture(openEmbeddedStore, false));

@@ -10,9 +10,9 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { begin, collected, happened } from '../support/esdb-events';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const tried = triedEsdb('awkward');
+const tried = esdbFixture('awkward');
 const NOWHERE = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
 
 test('a filtered subscription that matches nothing on a new server: nowhere is its only checkpoint', async () => {

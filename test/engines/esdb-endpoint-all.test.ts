@@ -17,9 +17,9 @@ import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { begin, collected, happened } from '../support/esdb-events';
 import { RawEsdb } from '../support/raw-esdb';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const tried = triedEsdb();
+const tried = esdbFixture();
 
 describe('all streams', () => {
   let positions: readonly Position[];

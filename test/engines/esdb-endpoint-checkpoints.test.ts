@@ -7,11 +7,11 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { begin, happened } from '../support/esdb-events';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
 // The log is this file's own, and its tests go on with what is there: positions are 1, 2, 3, …
 
-const tried = triedEsdb();
+const tried = esdbFixture();
 const NOWHERE = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
 
 test('of an empty log there is none when a filtered subscription has caught up', async () => {

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { collected } from '../support/esdb-events';
 import { startEsdbServer } from '../support/esdb-server';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const tried = triedEsdb('read-only');
+const tried = esdbFixture('read-only');
 
 /** The preface of HTTP/2, which arrives in parts on a bad day. */
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { BACKWARDS, END, eventTypeFilter, type Position, START } from '@eventstore/db-client';
 import { status } from '@grpc/grpc-js';
 import { begin, collected, happened } from '../support/esdb-events';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
 /** Its positions have gaps. */
-const tried = triedEsdb('awkward');
+const tried = esdbFixture('awkward');
 
 let inside: Position;
 let beyond: Position;

@@ -10,10 +10,10 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { collected, happened } from '../support/esdb-events';
 import { logFolder } from '../support/log-folder';
 import { decoded, encoded, ENCODINGS, identifierOf, RawEsdb } from '../support/raw-esdb';
-import { logBut } from '../support/temporary-log';
-import { triedEsdb } from '../support/trying-esdb';
+import { overrideLog } from '../support/temporary-log';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const tried = triedEsdb();
+const tried = esdbFixture();
 const NIL = '00000000-0000-0000-0000-000000000000';
 
 describe('to clients of other languages', () => {
@@ -170,7 +170,7 @@ describe('over a log in trouble', () => {
   beforeAll(async () => {
     const { file, remove } = await logFolder();
     const { log } = await openLog(file, false);
-    const troubled = logBut(log, {
+    const troubled = overrideLog(log, {
       append: (...args) => (append ?? log.append.bind(log))(...args),
       readStream: (...args) => (readStream ?? log.readStream.bind(log))(...args),
     });

@@ -9,9 +9,9 @@ import {
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { NO_STREAM } from '../../src/kernel/event';
 import { collected, happened } from '../support/esdb-events';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const only = triedEsdb('read-only');
+const only = esdbFixture('read-only');
 
 test.each<[string, () => Promise<unknown>]>([
   ['an append', () => only.client.appendToStream(only.stream, happened())],

@@ -11,11 +11,11 @@ import {
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { begin, collected, happened } from '../support/esdb-events';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 import { startFaultyProxy } from '../support/faulty-proxy';
 import { identifierOf, RawEsdb } from '../support/raw-esdb';
 
-const tried = triedEsdb();
+const tried = esdbFixture();
 
 describe('a stream', () => {
   beforeEach(() => begin(tried.client, tried.stream, 10));

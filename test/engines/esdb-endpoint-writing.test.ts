@@ -9,9 +9,9 @@ import {
   type ResolvedEvent,
   STREAM_EXISTS,
 } from '@eventstore/db-client';
-import { triedEsdb } from '../support/trying-esdb';
+import { esdbFixture } from '../support/esdb-fixture';
 
-const tried = triedEsdb();
+const tried = esdbFixture();
 
 /** The tried.client appends over one long call, but over one for each append where this one has credentials. */
 const WAYS: readonly [way: string, options: { credentials?: Credentials }][] = [

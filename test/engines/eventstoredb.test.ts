@@ -1,5 +1,5 @@
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { eventLogContract, type TriedLog } from '../contracts/event-log';
+import { eventLogContract, type LogFixture } from '../contracts/event-log';
 import { startEsdbServer } from '../support/esdb-server';
 import { FAULTS, startFaultyProxy } from '../support/faulty-proxy';
 
@@ -56,7 +56,7 @@ async function tried(
   url: string,
   stop: () => Promise<void>,
   timing?: Parameters<typeof openEventStoreDb>[1],
-): Promise<TriedLog> {
+): Promise<LogFixture> {
   let log = await openEventStoreDb(url, timing);
   return {
     log,

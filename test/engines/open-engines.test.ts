@@ -55,7 +55,7 @@ test('another thread opens the same engines by its ticket', async () => {
   await engines.store.create({ name: 'products', version: 1, fields: {} });
   const ticket = engines.ticket();
   const event = newEvent();
-  const thread = new Worker(join(__dirname, '../support/joining.cjs'), {
+  const thread = new Worker(join(__dirname, '../support/join-engines.cjs'), {
     workerData: { dist: DIST, ticket, event },
     transferList: [...ticket.ports],
   });

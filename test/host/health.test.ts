@@ -12,12 +12,12 @@ import { readinessOf } from '../../src/host/readiness';
 import { type ProductLoader } from '../../src/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
-import { logBut } from '../support/temporary-log';
+import { overrideLog } from '../support/temporary-log';
 import { startEsdbServer } from '../support/esdb-server';
 import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
 const WELL = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
-const HASTY = { patience: { read: 0 }, silence: 200 };
+const HASTY = { retryMs: { read: 0 }, timeoutMs: 200 };
 
 /** Gives what was begun the time to get as far as it can. */
 async function turns(): Promise<void> {
@@ -106,7 +106,7 @@ describe('health (docs/operations.md, Health)', () => {
     const before = await app.engines.log.head();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     await app.settled();
-    const log = logBut(app.engines.log, { head: async () => before });
+    const log = overrideLog(app.engines.log, { head: async () => before });
     const readiness = await readinessOf({ ...app.engines, log }, app.follower);
     expect(await readiness()).toMatchObject({
       waiting: { readModels: expect.stringContaining('affilog rebuild all --force') },
@@ -162,7 +162,7 @@ describe('health (docs/operations.md, Health)', () => {
     const gates = new EventEmitter();
     const [modelsRead, headRead] = [once(gates, 'models'), once(gates, 'head')];
     let looks = 0;
-    const log = logBut(app.engines.log, {
+    const log = overrideLog(app.engines.log, {
       async head() {
         const look = (looks += 1);
         if (look === 3) await headRead;

@@ -8,7 +8,7 @@ import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/list-text';
 import { codesOf, type ErrorList } from './asking-notes';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { notesApp, TOKENS } from './notes-service';
 
 /** What the list below is to do, and what has become of it. */

@@ -3,7 +3,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { Sequence } from '../../src/kernel/sequence';
 import { golden } from '../support/golden';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 const several = (count: number, sequence: Sequence) =>
   Promise.all(Array.from({ length: count }, () => sequence.next()));
@@ -40,7 +40,7 @@ describe('a sequence', () => {
   it('can be asked again after the log did not answer', () =>
     withLog(async (log) => {
       let isDown = true;
-      const down = logBut(log, {
+      const down = overrideLog(log, {
         append: (stream, expected, events) =>
           isDown ? Promise.reject(new EngineUnavailable('down')) : log.append(stream, expected, events),
       });

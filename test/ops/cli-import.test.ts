@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { type NetworkFile } from '../../src/directory/network-file';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { testRealCategories } from '../support/real-products';
 import { testNetworkExample } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';
@@ -10,7 +10,7 @@ import { cliFolder, run } from './cli-run';
 const { dataDir, settings, pathOf, fileOf, directory } = cliFolder();
 
 describe('affilog network import', () => {
-  it('imports once, and says so', async () => {
+  it('imports a file once and reports what has changed', async () => {
     const file = await fileOf(smallNetwork());
     expect(await run(['network', 'import', file], settings())).toEqual({
       code: 0,
@@ -25,7 +25,7 @@ describe('affilog network import', () => {
     expect((await directory()).feed(301)).toMatchObject({ name: 'Fjord all' });
   });
 
-  testNetworkExample('takes the example as it is, and once', async (file) => {
+  testNetworkExample('imports the example unchanged, and only once', async (file) => {
     const { feeds } = JSON.parse(readFileSync(file, 'utf8')) as NetworkFile;
     expect(await run(['network', 'import', file], settings())).toMatchObject({
       code: 0,
@@ -40,7 +40,7 @@ describe('affilog network import', () => {
     });
   });
 
-  it('prints a token made up once, and it is valid', async () => {
+  it('prints a generated token once, and it is valid', async () => {
     const { tokens, ...others } = smallNetwork();
     const file = await fileOf({ ...others, tokens: [...tokens, { organisationId: 6, system: 'CLAIMS' }] });
     const { out } = await run(['network', 'import', file], settings());
@@ -51,7 +51,7 @@ describe('affilog network import', () => {
     });
   });
 
-  it('removes what is left out only with --prune', async () => {
+  it('removes what the file does not contain only with --prune', async () => {
     const environment = settings();
     await run(['network', 'import', await fileOf(smallNetwork())], environment);
     const file = await fileOf({ ...smallNetwork(), mappings: [] });
@@ -63,7 +63,7 @@ describe('affilog network import', () => {
     });
   });
 
-  it('lists every fault of a file with its path, a line each, changes nothing, ends with 1', async () => {
+  it('lists all faults of a file with their paths, changes nothing, exits with 1', async () => {
     const network = smallNetwork();
     network.feeds[0]!.language = 'xx';
     network.mappings[0]!.categoryId = '77';
@@ -71,16 +71,16 @@ describe('affilog network import', () => {
       code: 1,
       out: '',
       err:
-        'affilog: $.feeds[0].language: "xx" is not a language code of ISO 639-1 such as de\n' +
-        'affilog: $.mappings[0].categoryId: 77 is not among the categories\n',
+        'affilog: $.feeds[0].language: expected a language code of ISO 639-1 such as de, got "xx"\n' +
+        'affilog: $.mappings[0].categoryId: 77 is not the id of an entry in categories\n',
     });
     expect((await directory()).organisation(3)).toBeUndefined();
   });
 
   it.each<[string, () => Promise<string>, RegExp]>([
-    ['is not there', async () => pathOf('none.json'), /^affilog: ENOENT: no such file .*none\.json'\n$/],
-    ['is no JSON', () => fileOf('{"feeds": [,]}'), /^affilog: .*network\.json is not JSON: .*\n$/],
-  ])('ends with 1 and a line when the file %s', async (_, file, expected) => {
+    ['does not exist', async () => pathOf('none.json'), /^affilog: ENOENT: no such file .*none\.json'\n$/],
+    ['is not JSON', () => fileOf('{"feeds": [,]}'), /^affilog: .*network\.json: expected JSON: .*\n$/],
+  ])('exits with 1 and a one-line message when the file %s', async (_, file, expected) => {
     expect(await run(['network', 'import', await file()], settings())).toMatchObject({
       code: 1,
       out: '',
@@ -88,7 +88,7 @@ describe('affilog network import', () => {
     });
   });
 
-  it('ends with 1 and a line when the data folder is no folder', async () => {
+  it('exits with 1 and a one-line message when the data folder is a file', async () => {
     const environment = { DATA_DIR: await fileOf(smallNetwork()) };
     const { code, err } = await run(['network', 'import', await fileOf(smallNetwork())], environment);
     expect(code).toBe(1);
@@ -97,57 +97,57 @@ describe('affilog network import', () => {
 });
 
 describe('affilog categories import (decisions P29)', () => {
-  it('imports once, also a packed file, and tells what it left out', async () => {
+  it('imports a gzip file once and reports what it skipped', async () => {
     const tree = '[{"id":"a001","name":"Boats","children":[{"id":"a002","name":null}]}]';
     const file = await fileOf(gzipSync(tree), 'tree.json.gz');
     const environment = settings();
-    const leftOut = 'left out: $[0].children[0] (a002): it has no name\n';
+    const skipped = 'skipped: $[0].children[0] (a002): it has no name\n';
     expect(await run(['categories', 'import', file], environment)).toEqual({
       code: 0,
-      out: `${leftOut}imported: 1 events; 1 categories in the file\n`,
+      out: `${skipped}imported: 1 events; 1 categories in the file\n`,
       err: '',
     });
     expect(await run(['categories', 'import', file, '--language', 'en'], environment)).toMatchObject({
-      out: `${leftOut}nothing has changed; 1 categories in the file\n`,
+      out: `${skipped}nothing has changed; 1 categories in the file\n`,
     });
   });
 
-  testRealCategories('imports a real tree as it is published, packed', async (file) => {
+  testRealCategories('imports a real gzip-compressed tree as published', async (file) => {
     const environment = settings();
     const { code, out, err } = await run(['categories', 'import', file], environment);
     expect([code, err]).toEqual([0, '']);
-    const [, leftOut, events, categories] =
-      /^left out: (.*): it has no name\nimported: (\d+) events; (\d+) categories in the file\n$/.exec(out) ??
+    const [, skipped, events, categories] =
+      /^skipped: (.*): it has no name\nimported: (\d+) events; (\d+) categories in the file\n$/.exec(out) ??
       [];
-    expect([leftOut, events]).toEqual([expect.any(String), categories]);
+    expect([skipped, events]).toEqual([expect.any(String), categories]);
     expect(Number(categories)).toBeGreaterThanOrEqual(4583);
     expect([...(await directory()).categories.all()]).toHaveLength(Number(categories));
     const again = await run(['categories', 'import', file], environment);
     expect(again.out).toContain(`nothing has changed; ${categories} categories in the file`);
   });
 
-  it('lists every fault of a bad file, changes nothing, ends with 1', async () => {
+  it('lists all faults of an invalid file, changes nothing, exits with 1', async () => {
     const file = await fileOf('[{"id":1,"name":"A"},{"id":2,"name":2},7]');
     expect(await run(['categories', 'import', file], settings())).toEqual({
       code: 1,
       out: '',
-      err: 'affilog: $[1].name: 2 is not a text\naffilog: $[2]: 7 is not a category\n',
+      err: 'affilog: $[1].name: expected a string, got 2\naffilog: $[2]: expected a category, got 7\n',
     });
     expect(existsSync(dataDir())).toBe(false);
   });
 
-  it('takes no more than 64 MiB, packed or not, and no other text than UTF-8', async () => {
+  it('refuses files above 64 MiB, compressed or not, and files that are not UTF-8', async () => {
     const file = await fileOf(gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, 'A')), 'tree.txt');
     const { code, err } = await run(['categories', 'import', file], settings());
-    expect([code, err]).toEqual([1, `affilog: ${file} is larger than 67108864 bytes\n`]);
+    expect([code, err]).toEqual([1, `affilog: ${file}: expected at most 67108864 bytes\n`]);
     await fileOf(Buffer.from([0x41, 0xff]), 'tree.txt');
     expect(await run(['categories', 'import', file], settings())).toMatchObject({
       code: 1,
-      err: `affilog: ${file} is not text in UTF-8\n`,
+      err: `affilog: ${file}: expected text in UTF-8\n`,
     });
   });
 
-  it('takes a language of ISO 639-1', async () => {
+  it('refuses a language that is not in ISO 639-1', async () => {
     const { code } = await run(['categories', 'import', 'x', '--language', 'xx'], settings());
     expect(code).toBe(2);
   });

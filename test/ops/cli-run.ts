@@ -8,18 +8,21 @@ import { runCli } from '../../src/ops/cli/run-cli';
 import { type Start } from '../../src/host/serve';
 import { eventsOf } from '../support/temporary-log';
 
-/** What a run of the program said, and how it ended. */
+/** Output and exit code of a run. */
 export interface Run {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs the program in this process; it starts nothing unless `start` is given. */
+/** Runs the program in this process. Starting a server is an error unless `start` is given. */
 export async function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  { start = unwanted, stopping = new AbortController() }: { start?: Start; stopping?: AbortController } = {},
+  {
+    start = unexpectedStart,
+    stopping = new AbortController(),
+  }: { start?: Start; stopping?: AbortController } = {},
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const stopSignal = (): AbortSignal => stopping.signal;
@@ -31,9 +34,9 @@ function textOf(stream: PassThrough): string {
   return (stream.read() as Buffer | null)?.toString() ?? '';
 }
 
-const unwanted: Start = () => Promise.reject(new Error('nothing was to be started'));
+const unexpectedStart: Start = () => Promise.reject(new Error('unexpected start'));
 
-/** A folder for the runs of each test of a file. */
+/** A temporary folder for each test. */
 export function cliFolder() {
   let folder = '';
   const dataDir = (): string => join(folder, 'data');
@@ -43,17 +46,17 @@ export function cliFolder() {
   afterEach(() => rm(folder, { recursive: true }));
   return {
     dataDir,
-    /** Settings that name the data folder. */
+    /** Environment with the data folder. */
     settings: (): { readonly DATA_DIR: string } => ({ DATA_DIR: dataDir() }),
     pathOf: (name: string): string => join(folder, name),
-    /** Writes a file, by default JSON; its path. */
+    /** Writes a file, JSON by default, and returns its path. */
     fileOf: async (content: unknown, name = 'network.json'): Promise<string> => {
       const file = join(folder, name);
       const isRaw = typeof content === 'string' || Buffer.isBuffer(content);
       await writeFile(file, isRaw ? content : JSON.stringify(content));
       return file;
     },
-    /** The directory that the log in the data folder gives. */
+    /** The directory as of the log in the data folder. */
     directory: async (): Promise<Directory> => {
       const { log } = await openLog(join(dataDir(), 'log.sqlite'), false);
       const directory = new Directory();

@@ -6,7 +6,7 @@ import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
 
 const { dataDir } = cliFolder();
-const places = (): readonly string[] => ['--data-dir', dataDir()];
+const dataDirFlag = (): readonly string[] => ['--data-dir', dataDir()];
 
 describe('affilog', () => {
   it.each([
@@ -15,7 +15,7 @@ describe('affilog', () => {
     [['network', 'import', '--help'], /<file>.*--prune .*--data-dir /s],
     [['rebuild', '--help'], /<projection>/],
     [['parked', '--help'], /list .*show .*retry .*skip /s],
-  ])('%j explains itself and ends with 0', async (args, expected) => {
+  ])('%j prints help and exits with 0', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringMatching(expected), err: '' });
   });
 
@@ -23,15 +23,15 @@ describe('affilog', () => {
     [[], /Usage: affilog/],
     [['serv'], /unknown command 'serv'/],
     [['serve', '--prt', '1'], /unknown option '--prt'/],
-    [['serve', '--roles', 'api,cook'], /Roles are: api, projector, notifier/],
+    [['serve', '--roles', 'api,cook'], /Expected roles: api, projector, notifier/],
     [['network', 'import'], /missing required argument 'file'/],
     [['rebuild'], /missing required argument 'projection'/],
     [['serve', '--port', 'x'], /^affilog: --port: x is not an integer from 0 to 65535\n$/],
-  ])('%j is wrong usage: told on stderr, 2', async (args, expected) => {
+  ])('%j is wrong usage: message on stderr, exit code 2', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(expected) });
   });
 
-  it('does not start with an invalid value in the environment: one line that names it, 2', async () => {
+  it('refuses an invalid environment variable with one line that names it, exit code 2', async () => {
     expect(await run(['serve'], { MAX_BODY: 'much' })).toEqual({
       code: 2,
       out: '',
@@ -43,33 +43,29 @@ describe('affilog', () => {
     ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'expected esdb://['],
     ['EVENT_LOG', 'esdb://affilog:secret@host?colour=red', 'colour is not an option of esdb:// URLs'],
     ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'expected esdb://['],
-    [
-      'READ_STORE',
-      'https://affilog:secret@host/UPPER',
-      '"UPPER" in the URL cannot begin the names of indices',
-    ],
-    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is not one of http:// or https://'],
-  ])('does not start with an unusable URL as %s, %s: one line, 2', async (setting, url, why) => {
-    const { code, out, err } = await run(['parked', 'list', ...places()], { [setting]: url });
+    ['READ_STORE', 'https://affilog:secret@host/UPPER', '"UPPER" in the URL is not a valid index prefix'],
+    ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is malformed; expected http://'],
+  ])('refuses an unusable URL as %s, %s, with one line, exit code 2', async (setting, url, why) => {
+    const { code, out, err } = await run(['parked', 'list', ...dataDirFlag()], { [setting]: url });
     expect([code, out]).toEqual([2, '']);
     expect(err.startsWith(`affilog: ${setting}: ${why}`)).toBe(true);
     expect(err).toMatch(/^[^\n]+\n$/);
     expect(err).not.toContain('secret');
   });
 
-  it('names the end of a copy whose URL cannot be used: one line, 2', async () => {
-    const args = ['log', 'copy', '--from', 'sqlite:', '--to', 'esdb://host:port', ...places()];
+  it('names the flag of a copy whose URL is invalid, in one line, exit code 2', async () => {
+    const args = ['log', 'copy', '--from', 'sqlite:', '--to', 'esdb://host:port', ...dataDirFlag()];
     expect(await run(args)).toMatchObject({
       code: 2,
       err: expect.stringMatching(/^affilog: --to: expected esdb:.*\n$/),
     });
   });
 
-  it('shows the API key to the Elasticsearch that it is meant for', async () => {
+  it('sends the API key to the configured Elasticsearch', async () => {
     const server = await FaultyElasticsearch.start();
     server.fault = () => ({ status: 401, error: 'security_exception' });
     const settings = { READ_STORE: server.url, READ_STORE_API_KEY: 'a2V5' };
-    expect(await run(['parked', 'list', ...places()], settings)).toEqual({
+    expect(await run(['parked', 'list', ...dataDirFlag()], settings)).toEqual({
       code: 1,
       out: '',
       err: 'affilog: the read store is not available: access is denied (401)\n',
@@ -78,14 +74,14 @@ describe('affilog', () => {
     await server.stop();
   });
 
-  it('settings and network schema print what is published', async () => {
+  it('settings and network schema print the published documents', async () => {
     expect(await run(['settings'])).toEqual({ code: 0, out: settingsTable(), err: '' });
     expect(await run(['network', 'schema'])).toEqual({ code: 0, out: networkSchema(), err: '' });
   });
 });
 
 describe('affilog serve', () => {
-  it('says where it listens, stops when it is told to, and ends with 0', async () => {
+  it('prints its URL, stops at a stop signal, and exits with 0', async () => {
     const stopping = new AbortController();
     let stopped = false;
     const start: Start = async (config, options) => {
@@ -108,7 +104,7 @@ describe('affilog serve', () => {
     expect(stopped).toBe(true);
   });
 
-  it('runs the roles it is given', async () => {
+  it('runs the given roles', async () => {
     const stopping = new AbortController();
     const start: Start = async (_, { roles }) => {
       expect(roles).toEqual(['projector']);
@@ -121,7 +117,7 @@ describe('affilog serve', () => {
     });
   });
 
-  it('ends at once when it is told to stop while it starts', async () => {
+  it('exits at once at a stop signal during the start', async () => {
     const stopping = new AbortController();
     const start: Start = () => {
       stopping.abort();
@@ -130,7 +126,7 @@ describe('affilog serve', () => {
     expect(await run(['serve'], {}, { start, stopping })).toEqual({ code: 0, out: '', err: '' });
   });
 
-  it('tells in a line why it cannot start', async () => {
+  it('prints one line when it cannot start', async () => {
     const busy = Object.assign(new Error('listen EADDRINUSE: address already in use 127.0.0.1:3000'), {
       syscall: 'listen',
     });
@@ -141,30 +137,30 @@ describe('affilog serve', () => {
     });
   });
 
-  it('shows where a bug of ours is', async () => {
+  it('prints the stack of an unexpected error', async () => {
     const start: Start = () => Promise.reject(new TypeError('x is undefined'));
     const { code, err } = await run(['serve'], {}, { start });
     expect(code).toBe(1);
     expect(err).toMatch(/^affilog: TypeError: x is undefined\naffilog: {5}at /);
   });
 
-  it('does not wait for what cannot be stopped in time', async () => {
+  it('does not wait for a stop that takes too long', async () => {
     const stuck: Start = async () => ({ stop: () => new Promise(() => undefined) });
-    const said: string[] = [];
+    const printed: string[] = [];
     const options = { roles: ['projector'], demo: false } as const;
     const serving = serve(
       stuck,
       readConfig({}),
       options,
       AbortSignal.timeout(20),
-      (line) => said.push(line),
+      (line) => printed.push(line),
       20,
     );
     await expect(serving).resolves.toBeUndefined();
-    expect(said).toEqual(['running projector']);
+    expect(printed).toEqual(['running projector']);
   });
 
-  it('fails when what it has started cannot be stopped', async () => {
+  it('fails when stopping fails', async () => {
     const stopping = new AbortController();
     const start: Start = async () => {
       setImmediate(() => stopping.abort());

@@ -3,9 +3,9 @@ import { LogsDiffer, copyLog } from '../../src/ops/copy-log';
 import { type EventLog } from '../../src/kernel/event-log';
 import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
 import { newEvent, newEvents } from '../contracts/event-log/events';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
-/** Two logs, of which the first has something in it. */
+/** Two logs; the first one is filled. */
 async function withLogs(
   use: (from: EventLog, to: EventLog) => Promise<void>,
   fillFrom: (log: EventLog) => Promise<void> = someEvents,
@@ -28,10 +28,10 @@ async function someEvents(log: EventLog): Promise<void> {
 const withoutPosition = async (log: EventLog): Promise<readonly object[]> =>
   (await eventsOf(log)).map((event) => ({ ...event, position: undefined }));
 
-/** The log, whose appends fail from the n-th on. */
-function endingAt(log: EventLog, last: number): EventLog {
+/** The log, with appends that fail after the first `last`. */
+function failingAfter(log: EventLog, last: number): EventLog {
   let appends = 0;
-  return logBut(log, {
+  return overrideLog(log, {
     append: async (...args: Parameters<EventLog['append']>) => {
       if ((appends += 1) > last) throw new Error('killed');
       return await log.append(...args);
@@ -40,25 +40,25 @@ function endingAt(log: EventLog, last: number): EventLog {
 }
 
 describe('A copy of a log', () => {
-  it('holds the same events in the same streams and order', () =>
+  it('has the same events in the same streams and order', () =>
     withLogs(async (from, to) => {
       const copied = await copyLog(from, to);
       expect(copied).toMatchObject({ events: 1004, before: 0 });
       expect(await withoutPosition(to)).toEqual(await withoutPosition(from));
     }));
 
-  it('goes on where an earlier one was ended, whatever append that was', () =>
+  it('continues an interrupted copy, whichever append it ended at', () =>
     withLogs(async (from, to) => {
-      for (const there of [500, 501, 1000, 1001]) {
-        await expect(copyLog(from, endingAt(to, 1))).rejects.toThrow('killed');
-        expect(await eventsOf(to)).toHaveLength(there);
+      for (const copied of [500, 501, 1000, 1001]) {
+        await expect(copyLog(from, failingAfter(to, 1))).rejects.toThrow('killed');
+        expect(await eventsOf(to)).toHaveLength(copied);
       }
       const { digest, before, events } = await copyLog(from, to);
       expect([before, events]).toEqual([1001, 1004]);
       await withLog(async (other) => expect((await copyLog(from, other)).digest).toBe(digest));
     }));
 
-  it('takes over what has been appended to the source since', () =>
+  it('copies what has been appended to the source since', () =>
     withLogs(async (from, to) => {
       await copyLog(from, to);
       await from.append('feed-2', 2, newEvents(2));
@@ -66,27 +66,27 @@ describe('A copy of a log', () => {
       expect(await withoutPosition(to)).toEqual(await withoutPosition(from));
     }));
 
-  it('is refused, and nothing appended, where the target holds something else', () =>
+  it('is refused without an append when the target has other events', () =>
     withLogs(async (from, to) => {
       await to.append('feed-1', NO_STREAM, [newEvent()]);
       await expect(copyLog(from, to)).rejects.toThrow(LogsDiffer);
       expect(await eventsOf(to)).toHaveLength(1);
     }));
 
-  it('is refused where the target holds more', () =>
+  it('is refused when the target has more events', () =>
     withLogs(async (from, to) => {
       await copyLog(from, to);
       await to.append('feed-3', NO_STREAM, [newEvent()]);
-      await expect(copyLog(from, to)).rejects.toThrow('which the source does not hold at this place');
+      await expect(copyLog(from, to)).rejects.toThrow('which the source does not have at this position');
     }));
 
-  it('is told to differ when what comes back is not what was appended', () =>
+  it('is reported as different when the target returns other events than were appended', () =>
     withLogs(async (from, to) => {
-      const changing = logBut(to, {
+      const changing = overrideLog(to, {
         append: (stream: string, expected: number, events: readonly NewEvent[]) =>
           to.append(stream, expected, [...events.slice(1), newEvent()].slice(-events.length)),
       });
-      await expect(copyLog(from, changing)).rejects.toThrow('they are not the same');
+      await expect(copyLog(from, changing)).rejects.toThrow('the copy differs from the source');
     }));
 
   it('has the same digest for equal logs only', async () => {
@@ -114,7 +114,7 @@ describe('A copy of a log', () => {
     );
   });
 
-  it('tells how far it is', () =>
+  it('reports its progress', () =>
     withLogs(async (from, to) => {
       const phases = new Set<string>();
       await copyLog(from, to, { onProgress: ({ phase, events }) => phases.add(`${phase} ${events}`) });

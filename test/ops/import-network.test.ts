@@ -3,13 +3,13 @@ import { Directory } from '../../src/directory/directory';
 import { NetworkFaults } from '../../src/directory/network-check';
 import { networkOf } from '../../src/directory/network-facts';
 import { type NetworkFile } from '../../src/directory/network-file';
-import { tokenHash } from '../../src/directory/token';
+import { tokenHash } from '../../src/directory/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importNetwork, type ImportOptions, type NewToken } from '../../src/ops/import-network';
 import { networks } from '../support/networks';
 import { smallNetwork, tokenNamed } from '../support/small-network';
-import { eventsOf, logBut, withLog } from '../support/temporary-log';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
@@ -248,7 +248,7 @@ function sorted(entries: readonly unknown[]): readonly string[] {
 /** A log that takes some appends and then no more. */
 function breakingAfter(log: EventLog, appends: number): EventLog {
   let left = appends;
-  return logBut(log, {
+  return overrideLog(log, {
     append: async (...append) => {
       left -= 1;
       if (left < 0) throw new Error('broken off');

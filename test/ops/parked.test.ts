@@ -6,18 +6,18 @@ import { listParked, type Parked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
-import { type EventSkipped, skippedEvents } from '../../src/projector/skipped';
+import { type EventSkipped, skippedEvents } from '../../src/projector/skipped-events';
 import { toNewEvent } from '../../src/kernel/decider';
 import { runCli } from '../../src/ops/cli/run-cli';
 import { parkedCount } from '../../src/ops/parked';
 import { offerId } from '../../src/products/offer-id';
-import { defined, FEED_ID, listed, mapped, repriced } from '../projector/telling';
+import { defined, FEED_ID, listed, mapped, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 
 let world: World;
-let isMended: boolean;
+let isFixed: boolean;
 beforeEach(async () => {
-  isMended = false;
+  isFixed = false;
   world = await World.open();
 });
 afterEach(() => world.end());
@@ -25,7 +25,7 @@ afterEach(() => world.end());
 const a = offerId(FEED_ID, 'a');
 const b = offerId(FEED_ID, 'b');
 
-/** The products, folded by code that fails at a price of 13, and that cannot tell the document of a price of 14. */
+/** The products, projected by code that fails at a price of 13 and finds no document id at a price of 14. */
 const picky: Projection = {
   ...(products as Projection),
   idOf(event) {
@@ -33,7 +33,7 @@ const picky: Projection = {
     return products.idOf(event as never);
   },
   fold(document, event) {
-    if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+    if (!isFixed && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
     return products.fold(document as never, event as never);
   },
 };
@@ -46,30 +46,30 @@ async function parked(...args: readonly string[]): Promise<{ code: number; out: 
     stderr,
     stopSignal: () => new AbortController().signal,
     threads: false,
-    start: () => Promise.reject(new Error('nothing was to be started')),
+    start: () => Promise.reject(new Error('unexpected start')),
   });
   const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
   return { code, out: textOf(stdout), err: textOf(stderr) };
 }
 
-/** A server that projects, meanwhile, with what it cannot fold. */
-async function projecting(): Promise<void> {
+/** Starts a projector and appends an event that it cannot fold. */
+async function startProjector(): Promise<void> {
   await world.runner({}, [picky]).start();
   await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3));
   await world.settled([picky]);
 }
 
-async function emptied(): Promise<void> {
+async function untilNothingParked(): Promise<void> {
   while ((await listParked(world.store)).length > 0) await turn();
 }
 
-test('nothing is parked where nothing was projected', async () => {
+test('nothing is parked before anything is projected', async () => {
   expect(await parked('list')).toEqual({ code: 0, out: 'nothing is parked\n', err: '' });
   expect(await parkedCount(world.store)).toBe(0);
 });
 
-test('parked documents are listed, counted, and each is shown with all that is known', async () => {
-  await projecting();
+test('parked documents are listed, counted, and shown in detail', async () => {
+  await startProjector();
   const line = `products ${a}: Error: thirteen\n`;
   expect(await parked('list')).toEqual({ code: 0, out: line, err: '' });
   expect(await parked('list', 'products')).toMatchObject({ out: line });
@@ -85,31 +85,31 @@ test('parked documents are listed, counted, and each is shown with all that is k
   });
 });
 
-test('what is asked for is folded again by the server that projects', async () => {
-  await projecting();
-  isMended = true;
+test('a requested retry is carried out by the running projector', async () => {
+  await startProjector();
+  isFixed = true;
   expect(await parked('retry', 'products', a)).toMatchObject({
     code: 0,
-    out: '1 to be folded again by the projector\n',
+    out: 'retry requested for 1 documents\n',
   });
-  await emptied();
+  await untilNothingParked();
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 } });
-  expect(await parked('retry')).toMatchObject({ out: '0 to be folded again by the projector\n' });
+  expect(await parked('retry')).toMatchObject({ out: 'retry requested for 0 documents\n' });
 });
 
-test('an event that is skipped is left out of its document, also by a rebuild; who did it, and why, is in the log (decisions X47)', async () => {
-  await projecting();
+test('a skipped event is excluded, also from a rebuild, and the log records who skipped it and why (decisions X47)', async () => {
+  await startProjector();
   const { event } = JSON.parse((await parked('show', 'products', a)).out) as Required<Parked>;
   const skipped = await parked('skip', 'products', a, '--reason', 'a price that never was');
   expect(skipped).toMatchObject({ code: 0, err: '', out: expect.stringContaining(event) });
-  await emptied();
+  await untilNothingParked();
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
 
   const [rebuilt] = await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'test' });
   expect(rebuilt?.comparison?.differing).toBe(0);
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
-  const [kept] = await eventsOf('projection-products');
-  expect([kept?.type, JSON.parse(kept?.data ?? '')]).toMatchObject([
+  const [saved] = await eventsOf('projection-products');
+  expect([saved?.type, JSON.parse(saved?.data ?? '')]).toMatchObject([
     'EventSkipped',
     {
       event,
@@ -121,7 +121,7 @@ test('an event that is skipped is left out of its document, also by a rebuild; w
   ]);
 });
 
-test('what a change of the directory made unusable has no event to be skipped', async () => {
+test('a document that failed at a directory change has no event to skip', async () => {
   const mappedOnly: Projection = {
     ...picky,
     describe(document, id, directory) {
@@ -136,11 +136,11 @@ test('what a change of the directory made unusable has no event to be skipped', 
   await world.settled([mappedOnly]);
   expect(await parked('skip', 'products', a, '--reason', 'none')).toMatchObject({
     code: 1,
-    err: expect.stringContaining('failed when the directory changed'),
+    err: expect.stringContaining('failed at a change of the directory'),
   });
 });
 
-test('skipped events as they have been stored (test/golden) are left out for ever', async () => {
+test('stored EventSkipped events (test/golden) are still honoured', async () => {
   const { type, data } = JSON.parse(
     await readFile(join(__dirname, '../golden/EventSkipped.json'), 'utf8'),
   ) as EventSkipped;
@@ -148,7 +148,7 @@ test('skipped events as they have been stored (test/golden) are left out for eve
   expect(await skippedEvents(world.log, 'products')).toEqual(new Set([data.event]));
 });
 
-test('an event that tells no document is skipped too', async () => {
+test('an event that names no document can be skipped too', async () => {
   await world.runner({}, [picky]).start();
   const position = await world.happen(listed('a', 14));
   await world.happen(listed('b'));
@@ -156,26 +156,34 @@ test('an event that tells no document is skipped too', async () => {
   const id = `feed-${FEED_ID}@${position}`;
   expect(await parked('list')).toMatchObject({ out: `products ${id}: Error: fourteen\n` });
   expect(await parked('skip', 'products', id, '--reason', 'of no product')).toMatchObject({ code: 0 });
-  await emptied();
+  await untilNothingParked();
   expect(Object.keys(await world.documents('products'))).toEqual([b]);
 });
 
 test.each([
-  [['show', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
-  [['retry', 'products', 'x'], 1, 'affilog: x is not parked in products\n'],
-  [['skip', 'products', 'x', '--reason', 'y'], 1, 'affilog: x is not parked in products\n'],
   [
-    ['skip', 'all', 'x', '--reason', 'y'],
+    ['show', 'products', 'x'],
     1,
-    'affilog: x is a document of one projection: name that in place of all\n',
+    'affilog: x is not parked in products: "affilog parked list" shows what is\n',
   ],
-  [['list', 'offers'], 2, 'affilog: offers is no projection; there are: products, price-history,'],
+  [
+    ['retry', 'products', 'x'],
+    1,
+    'affilog: x is not parked in products: "affilog parked list" shows what is\n',
+  ],
+  [
+    ['skip', 'products', 'x', '--reason', 'y'],
+    1,
+    'affilog: x is not parked in products: "affilog parked list" shows what is\n',
+  ],
+  [['skip', 'all', 'x', '--reason', 'y'], 1, 'affilog: x needs the name of its projection in place of all\n'],
+  [['list', 'offers'], 2, 'affilog: offers: expected the name of a projection: products, price-history,'],
   [
     ['skip', 'products', 'x', '--reason', ' '],
     2,
-    'affilog: --reason: a text of 1 to 1000 characters says why\n',
+    'affilog: --reason: expected a text of 1 to 1000 characters\n',
   ],
-])('parked %j is refused: told on stderr, %i', async (args, code, err) => {
+])('parked %j is refused with a message on stderr and exit code %i', async (args, code, err) => {
   expect(await parked(...args)).toEqual({ code, out: '', err: expect.stringContaining(err) });
 });
 

@@ -1,11 +1,11 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonBody, sourceProductIdIn } from '../../src/products/load/json-body';
-import { Receiver } from '../../src/products/load/receiver';
-import { type Held } from '../../src/products/load/held';
-import { Spool } from '../../src/products/load/spool';
-import { XmlBody } from '../../src/products/load/xml-body';
+import { JsonBody, sourceProductIdIn } from '../../src/products/load/ingest/json-body';
+import { ProductIntake } from '../../src/products/load/ingest/product-intake';
+import { type SpooledProduct } from '../../src/products/load/ingest/spool-records';
+import { Spool } from '../../src/products/load/ingest/spool';
+import { XmlBody } from '../../src/products/load/ingest/xml-body';
 
 interface Read {
   readonly products: readonly Record<string, unknown>[];
@@ -14,23 +14,25 @@ interface Read {
 
 async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
-  const receiver = new Receiver({ format, spool, prints: undefined, knowsCategory: () => false });
-  const body = format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
+  const intake = new ProductIntake({ format, spool, prints: undefined, knowsCategory: () => false });
+  const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   const bytes = Buffer.from(text as string);
-  for (let at = 0; at < bytes.length; at += chunk)
-    await body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+  for (let at = 0; at < bytes.length; at += chunk) {
+    body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+    await intake.ready();
+  }
   body.end();
-  await receiver.complete();
-  const held: Held[] = [];
-  for await (const some of spool.read()) held.push(...some);
+  await intake.complete();
+  const spooled: SpooledProduct[] = [];
+  for await (const some of spool.read()) spooled.push(...some);
   await spool.close();
   return {
-    products: held.map(({ head, text }) => ({
+    products: spooled.map(({ head, text }) => ({
       sourceProductId: head.sourceProductId,
-      price: head.kind === 'checked' ? head.price : undefined,
+      price: head.kind === 'valid' ? head.price : undefined,
       ...(JSON.parse(text().toString()) as object),
     })),
-    faults: receiver.faults.map(
+    faults: intake.faults.listed.map(
       ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
     ),
   };
@@ -215,13 +217,19 @@ describe('a posted body', () => {
 
   test('has no more than 20 faults told of a product, the others counted (decisions X23)', async () => {
     const spool = new Spool(tmpdir());
-    const receiver = new Receiver({ format: 'json', spool, prints: undefined, knowsCategory: () => false });
+    const intake = new ProductIntake({
+      format: 'json',
+      spool,
+      prints: undefined,
+      knowsCategory: () => false,
+    });
     const fields = Array.from({ length: 1000 }, () => ({}));
-    await receiver.take({ ...JSON_BODY.products[0], fields }, 1);
-    expect([receiver.refused, receiver.faults.length, receiver.moreFaults]).toEqual([1, 20, 980]);
-    for (let bad = 0; bad < 500; bad += 1) await receiver.take({ fields }, 2 + bad);
-    expect(receiver.faults).toHaveLength(10_000);
-    expect(receiver.refused).toBe(501);
+    const { faults } = intake;
+    intake.addParsed({ ...JSON_BODY.products[0], fields }, 1);
+    expect([faults.products, faults.listed.length, faults.more]).toEqual([1, 20, 980]);
+    for (let bad = 0; bad < 500; bad += 1) intake.addParsed({ fields }, 2 + bad);
+    expect(faults.listed).toHaveLength(10_000);
+    expect(faults.products).toBe(501);
   });
 
   test('has texts refused that have elements in them, not cut short (decisions X24)', async () => {

@@ -6,13 +6,12 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FEED } from '../../src/products/feed';
-import { type Item } from '../../src/products/load/batch';
-import { catchUp } from '../../src/products/load/catch-up';
-import { FeedWriter } from '../../src/products/load/feed-writer';
-import { digestOf, Fingerprints } from '../../src/products/load/fingerprints';
+import { catchUp } from '../../src/products/load/fingerprints/catch-up';
+import { FeedWriter, type WriteItem } from '../../src/products/load/append/feed-writer';
+import { digestOf, Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 /** Counted as if it were large: so many products make a batch. */
 const TEXT_BYTES = 180_000;
@@ -25,10 +24,10 @@ interface Posted {
   readonly version: number;
 }
 
-function itemOf({ id, version }: Posted): Item {
+function itemOf({ id, version }: Posted): WriteItem {
   const text = Buffer.from(JSON.stringify({ version }));
-  const product = { sourceProductId: id, price: 1, content: digestOf(text), posted: undefined };
-  return { kind: 'posted', product, textBytes: TEXT_BYTES, text: () => text };
+  const product = { sourceProductId: id, price: 1, content: digestOf(text) };
+  return { kind: 'post', product, posted: undefined, textBytes: TEXT_BYTES, text: () => text };
 }
 
 /** A batch begins with a product of its own: where the log has that, the batch was decided. */
@@ -72,7 +71,7 @@ async function wait(turns: number): Promise<void> {
 
 /** The log, read event by event at this pace. */
 function slow(log: EventLog, turns: number): EventLog {
-  return logBut(log, {
+  return overrideLog(log, {
     async *readStream(stream, options = {}) {
       for await (const events of log.readStream(stream, { ...options, batchSize: 1 })) {
         await wait(turns);
@@ -184,7 +183,7 @@ describe('a load that others are always faster than (decisions X92)', () => {
     const { log } = await openLog(file, false);
     const stream = streamOf(FEED, 1);
     let others = 0;
-    const overtaken = logBut(log, {
+    const overtaken = overrideLog(log, {
       async append(to, expected, events) {
         await log.append(to, others - 1, [
           toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: `other-${others}` } }),

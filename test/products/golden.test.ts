@@ -6,10 +6,10 @@ import { products } from '../../projections/products';
 import { type StoredOffer } from '../../src/products/offer';
 import { Directory } from '../../src/directory/directory';
 import { START } from '../../src/kernel/event';
-import { type FeedEvent } from '../../src/products/feed';
+import { evolve, type FeedEvent } from '../../src/products/feed';
 import { type RefusalEvent } from '../../src/products/refusals';
-import { applyChange, toChange } from '../../src/products/load/changes';
-import { Fingerprints } from '../../src/products/load/fingerprints';
+import { parseChange } from '../../src/products/feed-codec';
+import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 
 type Sample = FeedEvent & { readonly stream: string; readonly meta: object; readonly position: string };
 
@@ -36,8 +36,8 @@ describe('events of feeds as they have been stored (test/golden)', () => {
     const states = TYPES.map((type, revision) => {
       const { stream, data, meta } = sample(type);
       const text = { data: JSON.stringify(data), meta: JSON.stringify(meta) };
-      const change = toChange({ id: '', stream, type, ...text, revision, position: START });
-      if (change !== undefined) applyChange(prints, change);
+      const change = parseChange({ id: '', stream, type, ...text, revision, position: START });
+      if (change !== undefined) evolve(prints, change);
       const product = prints.find('lamp-7');
       return [
         prints.isListed(product),

@@ -7,7 +7,7 @@ import { Directory } from '../../src/directory/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { Feeds } from '../../src/products/load/feeds';
+import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
 import { Loader } from '../../src/products/load/loader';
 import { generateProducts } from '../../src/demo/generate';
 import { anyPrice, anyProduct, anyProducts, toJson, toXml } from '../support/products';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   ({ log } = await openLog(join(folder, 'log.sqlite'), false));
   loader = new Loader({
     log,
-    feeds: new Feeds(log, join(folder, 'cache')),
+    fingerprints: new FingerprintCache(log, join(folder, 'cache')),
     spoolFolder: join(folder, 'spool'),
     directory: new Directory(),
     reached: async () => true,

@@ -5,12 +5,13 @@ import { Directory } from '../../src/directory/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { Feeds } from '../../src/products/load/feeds';
+import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
 import { Loader } from '../../src/products/load/loader';
+import { overrideLog } from '../support/temporary-log';
 
 let log: EventLog;
 let folder: string;
-let feeds: Feeds;
+let feeds: FingerprintCache;
 let loader: Loader;
 
 beforeEach(async () => {
@@ -24,10 +25,10 @@ afterEach(async () => {
   await log.close();
 });
 
-function makeLoader(): Loader {
+function makeLoader(over = log): Loader {
   return new Loader({
-    log,
-    feeds: (feeds = new Feeds(log, join(folder, 'cache'))),
+    log: over,
+    fingerprints: (feeds = new FingerprintCache(over, join(folder, 'cache'))),
     spoolFolder: join(folder, 'spool'),
     directory: new Directory(),
     reached: async () => true,
@@ -50,7 +51,8 @@ function product(sourceProductId: string, change: object = {}): object {
 
 async function load(products: readonly object[], mode: 'update' | 'replace' = 'update', feedId = 22) {
   const id = await loader.open({ feedId, mode, format: 'json', directoryPosition: START });
-  await loader.write(id, Buffer.from(JSON.stringify({ products })));
+  const body = Buffer.from(JSON.stringify({ products }));
+  for (let at = 0; at < body.length; at += 65_536) await loader.write(id, body.subarray(at, at + 65_536));
   return loader.finish(id);
 }
 
@@ -101,6 +103,24 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
       unchanged: 1,
       removed: 0,
     });
+  });
+
+  test('counts products that it recognises while others are being appended (decisions P30)', async () => {
+    let turns = 0;
+    await loader.close();
+    loader = makeLoader(
+      overrideLog(log, {
+        async append(stream, expected, events) {
+          for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+          return await log.append(stream, expected, events);
+        },
+      }),
+    );
+    const products = Array.from({ length: 4000 }, (_, at) => product(`p${at}`));
+    await load(products);
+    turns = 50;
+    await load(products.map((posted, at) => (at < 3000 ? { ...posted, price: 9 } : posted)));
+    expect((await imports())[1]).toMatchObject({ repriced: 3000, unchanged: 1000 });
   });
 
   test('knows an unchanged product in other bytes too', async () => {

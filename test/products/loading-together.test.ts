@@ -7,9 +7,9 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type NewEvent, START } from '../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
 import { feedLeases } from '../../src/host/feed-leases';
-import { Feeds, type ProcessTurns } from '../../src/products/load/feeds';
-import { type Loaded, Loader } from '../../src/products/load/loader';
-import { ToldFeed } from '../support/told-feed';
+import { FingerprintCache, type FeedLock } from '../../src/products/load/fingerprints/fingerprint-cache';
+import { type LoadResult, Loader } from '../../src/products/load/loader';
+import { FeedHistory } from '../support/feed-history';
 
 const FEED = 22;
 
@@ -35,11 +35,11 @@ afterEach(async () => {
 });
 
 /** A loader as another process has one: with fingerprints of its own. */
-function newLoader(log: EventLog = engines.log, turns?: ProcessTurns): Loader {
+function newLoader(log: EventLog = engines.log, turns?: FeedLock): Loader {
   const own = join(folder, `process-${loaders.length}`);
   const loader = new Loader({
     log,
-    feeds: new Feeds(log, join(own, 'cache'), turns),
+    fingerprints: new FingerprintCache(log, join(own, 'cache'), turns),
     spoolFolder: join(own, 'spool'),
     directory: new Directory(),
     reached: async () => true,
@@ -73,7 +73,7 @@ async function load(loader: Loader, posted: readonly Posted[], mode: 'update' | 
   return loader.finish(id);
 }
 
-const told = (): Promise<ToldFeed> => new ToldFeed().readOn(engines.log, FEED);
+const told = (): Promise<FeedHistory> => new FeedHistory().readNew(engines.log, FEED);
 
 /** In minor units. */
 function pricesOf(posted: readonly Posted[]): Map<string, number> {
@@ -84,9 +84,9 @@ describe('Two processes that load one feed at the same time', () => {
   test('lose nothing and double nothing, whoever is faster with a batch', async () => {
     const both = products(0, 3000);
     await Promise.all([load(newLoader(), both), load(newLoader(), both)]);
-    const { events, prices, doubled, unchanged } = await told();
+    const { events, prices, duplicates, unchanged } = await told();
     expect(prices).toEqual(pricesOf(both));
-    expect([doubled, unchanged, events.length]).toEqual([[], 3000, 3002]);
+    expect([duplicates, unchanged, events.length]).toEqual([[], 3000, 3002]);
   });
 
   test('decide a batch again when the other has changed its products meanwhile', async () => {
@@ -96,8 +96,8 @@ describe('Two processes that load one feed at the same time', () => {
       load(newLoader(), products(500, 2500, 3)),
       load(newLoader(), products(2500, 3500, 4), 'update'),
     ]);
-    const { prices, doubled } = await told();
-    expect(doubled).toEqual([]);
+    const { prices, duplicates } = await told();
+    expect(duplicates).toEqual([]);
     expect([...prices.keys()].toSorted()).toEqual([...pricesOf(products(0, 3500)).keys()].toSorted());
     for (let at = 0; at < 500; at += 1) expect(prices.get(`p${at}`)).toBe(200);
     for (let at = 500; at < 2000; at += 1) expect([200, 300]).toContain(prices.get(`p${at}`));
@@ -183,11 +183,11 @@ test('A load whose appends fail or are not answered is answered as failed or don
         ),
       );
       for (const answer of answers) {
-        if (!(answer instanceof EngineUnavailable)) expect((answer as Loaded).faults).toEqual([]);
+        if (!(answer instanceof EngineUnavailable)) expect((answer as LoadResult).faults).toEqual([]);
       }
       await load(newLoader(), posted, 'replace');
-      const { prices, doubled } = await told();
-      expect(doubled).toEqual([]);
+      const { prices, duplicates } = await told();
+      expect(duplicates).toEqual([]);
       expect(prices).toEqual(pricesOf(posted));
     }),
     { numRuns: 10 },

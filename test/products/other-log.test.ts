@@ -5,22 +5,22 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FEED } from '../../src/products/feed';
-import { catchUp } from '../../src/products/load/catch-up';
-import { Feeds } from '../../src/products/load/feeds';
-import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprint-file';
-import { Fingerprints } from '../../src/products/load/fingerprints';
-import { FeedWriter } from '../../src/products/load/feed-writer';
+import { catchUp } from '../../src/products/load/fingerprints/catch-up';
+import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
+import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprints/fingerprint-file';
+import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
+import { FeedWriter } from '../../src/products/load/append/feed-writer';
 import { logFolder } from '../support/log-folder';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 const STREAM = streamOf(FEED, 7);
 
-type Change = readonly [id: string, price: number];
+type ProductChange = readonly [id: string, price: number];
 
 const changes = (options: { minLength?: number; maxLength: number }) =>
   fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 9 })), options);
 
-function eventOf([sourceProductId, price]: Change) {
+function eventOf([sourceProductId, price]: ProductChange) {
   const data = { sourceProductId, price, at: '2026-05-01T12:00:00Z', product: { name: sourceProductId } };
   return toNewEvent({ type: 'ProductListed', data });
 }
@@ -39,7 +39,7 @@ async function foldedFrom(log: EventLog): Promise<Fingerprints> {
 
 /** Two logs of one feed that are the same up to an event: one was restored from a backup, then each went on. */
 async function withFork(
-  [common, lost, since]: readonly (readonly Change[])[],
+  [common, lost, since]: readonly (readonly ProductChange[])[],
   use: (logs: {
     readonly before: EventLog;
     readonly after: EventLog;
@@ -71,7 +71,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
         withFork(fork, async ({ before, after, folder }) => {
           await saveFingerprints(join(folder, 'feed-7.fingerprints'), 7, await foldedFrom(before));
           const expected = pricesIn(await foldedFrom(after));
-          const feeds = new Feeds(after, folder);
+          const feeds = new FingerprintCache(after, folder);
           expect(await feeds.use(7, async (prints) => pricesIn(prints))).toEqual(expected);
         }),
       ),
@@ -84,8 +84,8 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
       fc.asyncProperty(forks, (fork) =>
         withFork(fork, async ({ before, after, folder }) => {
           let current = before;
-          const log = logBut(before, { readStream: (...args) => current.readStream(...args) });
-          const feeds = new Feeds(log, folder);
+          const log = overrideLog(before, { readStream: (...args) => current.readStream(...args) });
+          const feeds = new FingerprintCache(log, folder);
           await feeds.warm(7);
           current = after;
           const expected = pricesIn(await foldedFrom(after));
@@ -111,7 +111,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
         const writer = async (prints: Fingerprints): Promise<FeedWriter> => {
           const { signal } = new AbortController();
           const writing = new FeedWriter(after, 7, prints, '2026-05-01T12:00:00Z', signal);
-          await writing.add({ kind: 'delisted', product: { sourceProductId: 'a' } });
+          await writing.add({ kind: 'delist', product: { sourceProductId: 'a' } });
           await writing.settle();
           return writing;
         };
@@ -150,7 +150,7 @@ test('a stream in which a revision is missing is reported as damaged, and nothin
         ] as const
       ).map(eventOf),
     );
-    const gappy = logBut(log, {
+    const gappy = overrideLog(log, {
       async *readStream(stream, options) {
         for await (const events of log.readStream(stream, options))
           yield events.filter(({ revision }) => revision !== 1);

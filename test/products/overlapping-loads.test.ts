@@ -6,10 +6,10 @@ import { changesSince } from '../../src/products/download/changes';
 import { BEHIND } from '../../src/products/download/since';
 import { FEED, type FeedClosing } from '../../src/products/feed';
 import { FeedVersions } from '../../src/products/feed-version';
-import { contentOf } from '../../src/products/load/changes';
-import { catchUp } from '../../src/products/load/catch-up';
-import { FeedWriter } from '../../src/products/load/feed-writer';
-import { Fingerprints } from '../../src/products/load/fingerprints';
+import { encodeContent } from '../../src/products/feed-codec';
+import { catchUp } from '../../src/products/load/fingerprints/catch-up';
+import { FeedWriter } from '../../src/products/load/append/feed-writer';
+import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 import { withLog } from '../support/temporary-log';
 
 const FEED_ID = 22;
@@ -56,11 +56,17 @@ async function* steps(log: EventLog, all: readonly Load[], now: () => number, na
     const began = new Date(now()).toISOString();
     const writer = new FeedWriter(log, FEED_ID, prints, began, new AbortController().signal);
     for (let batch = 0; batch < batches; batch += 1) {
-      const { json, digest } = contentOf(PRODUCT);
+      const { json, digest } = encodeContent(PRODUCT);
       const text = Buffer.from(json);
       const sourceProductId = `${name}-${at}-${batch}`;
-      const product = { sourceProductId, price: 100, content: digest, posted: undefined };
-      await writer.add({ kind: 'posted', product, textBytes: text.length, text: () => text });
+      const product = { sourceProductId, price: 100, content: digest };
+      await writer.add({
+        kind: 'post',
+        product,
+        posted: undefined,
+        textBytes: text.length,
+        text: () => text,
+      });
       await writer.settle();
       yield;
     }

@@ -5,7 +5,7 @@ import { NO_STREAM } from '../../src/kernel/event';
 import { execute, toNewEvent } from '../../src/kernel/decider';
 import { Fault } from '../../src/kernel/fault';
 import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../src/products/quota';
-import { logBut, withLog } from '../support/temporary-log';
+import { overrideLog, withLog } from '../support/temporary-log';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -162,7 +162,7 @@ describe('a long stream of downloads', () => {
         await log.append(stream, at === 0 ? NO_STREAM : at - 1, [toNewEvent(of(at, [at]))]);
       }
       let read = 0;
-      const counted = logBut(log, {
+      const counted = overrideLog(log, {
         async *readStream(...args) {
           for await (const events of log.readStream(...args)) {
             read += events.length;

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digestOf } from '../../src/products/load/fingerprints';
-import { type Held } from '../../src/products/load/held';
-import { Spool } from '../../src/products/load/spool';
+import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
+import { type SpooledProduct } from '../../src/products/load/ingest/spool-records';
+import { Spool } from '../../src/products/load/ingest/spool';
 import { openFilesIn } from '../support/open-files';
 
 async function folder(): Promise<string> {
@@ -12,7 +12,7 @@ async function folder(): Promise<string> {
 
 /** A product as it is put. */
 interface Put {
-  readonly head: Held['head'];
+  readonly head: SpooledProduct['head'];
   readonly number: number;
   readonly text: Buffer;
 }
@@ -24,16 +24,16 @@ function product(at: number, bytes: number): Put {
   const posted = digestOf(`posted ${at}`);
   const known = { sequence: at + 1, sourceProductId };
   const number = at * 7;
-  if (at % 5 === 0) return { head: { kind: 'known', ...known, posted }, number, text };
+  if (at % 5 === 0) return { head: { kind: 'repeated', ...known, posted }, number, text };
   return {
-    head: { kind: 'checked', ...known, price: at, content, posted: at % 2 === 0 ? posted : undefined },
+    head: { kind: 'valid', ...known, price: at, content, posted: at % 2 === 0 ? posted : undefined },
     number,
     text,
   };
 }
 
-async function all(spool: Spool): Promise<Held[]> {
-  const found: Held[] = [];
+async function all(spool: Spool): Promise<SpooledProduct[]> {
+  const found: SpooledProduct[] = [];
   for await (const some of spool.read()) found.push(...some);
   return found;
 }

@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { tmpdir } from 'node:os';
-import { asFault } from '../../src/products/load/body';
-import { ProductXml } from '../../src/products/load/product-xml';
-import { Receiver } from '../../src/products/load/receiver';
-import { Spool } from '../../src/products/load/spool';
-import { XmlBody } from '../../src/products/load/xml-body';
+import { ProductXml } from '../../src/products/load/ingest/product-xml';
+import { ProductIntake } from '../../src/products/load/ingest/product-intake';
+import { Spool } from '../../src/products/load/ingest/spool';
+import { XmlBody } from '../../src/products/load/ingest/xml-body';
 
 const PARTS = [
   '<?xml version="1.0"?>',
@@ -34,18 +33,18 @@ const PARTS = [
 
 const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] as const;
 
-/** What comes of a body: the products that are held, and what is wrong with others, or the code it is refused with. */
-async function received(read: (receiver: Receiver) => Promise<void>): Promise<unknown> {
+/** What comes of a body: the products that are spooled, and what is wrong with others, or the code it is refused with. */
+async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
   const spool = new Spool(tmpdir());
   const knowsCategory = (): boolean => true;
-  const receiver = new Receiver({ format: 'xml', spool, prints: undefined, knowsCategory });
+  const intake = new ProductIntake({ format: 'xml', spool, prints: undefined, knowsCategory });
   try {
-    await read(receiver);
-    await receiver.complete();
-    const held: string[] = [];
+    await read(intake);
+    await intake.complete();
+    const spooled: string[] = [];
     for await (const some of spool.read())
-      for (const { head, text } of some) held.push(`${head.sequence} ${text().toString()}`);
-    return { held, faults: receiver.faults };
+      for (const { head, text } of some) spooled.push(`${head.sequence} ${text().toString()}`);
+    return { spooled, faults: intake.faults.listed };
   } catch (error) {
     return (error as { code: string }).code;
   } finally {
@@ -54,27 +53,27 @@ async function received(read: (receiver: Receiver) => Promise<void>): Promise<un
 }
 
 async function inProducts(text: string, chunk: number): Promise<unknown> {
-  return received(async (receiver) => {
-    const body = new XmlBody(receiver);
+  return received(async (intake) => {
+    const body = new XmlBody(intake);
     const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; at += chunk)
-      await body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+    for (let at = 0; at < bytes.length; at += chunk) {
+      body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+      await intake.ready();
+    }
     body.end();
   });
 }
 
 async function inOnePiece(text: string): Promise<unknown> {
-  return received(async (receiver) => {
+  return received(async (intake) => {
     const products: Readonly<Record<string, unknown>>[] = [];
-    const oversized = (): never => {
+    const onOversized = (): never => {
       throw new Error('no product is that large');
     };
-    const reader = new ProductXml({ take: (product) => products.push(product), oversized });
-    asFault(() => {
-      reader.write(Buffer.from(text));
-      reader.end();
-    });
-    for (const [at, product] of products.entries()) await receiver.take(product, at + 1);
+    const reader = new ProductXml({ onProduct: (product) => products.push(product), onOversized });
+    reader.write(Buffer.from(text));
+    reader.end();
+    for (const [at, product] of products.entries()) intake.addParsed(product, at + 1);
   });
 }
 

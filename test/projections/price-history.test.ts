@@ -1,6 +1,6 @@
 import { type OfferEvent } from '../../projections/offer-events';
 import { priceHistory } from '../../projections/price-history';
-import { delisted, listed, project, repriced, revised } from '../projector/telling';
+import { delisted, listed, project, repriced, revised } from '../projector/sample-events';
 
 const day = (number: number) => `2026-04-${String(number).padStart(2, '0')}T00:00:00.000Z`;
 

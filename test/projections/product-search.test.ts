@@ -11,7 +11,7 @@ import {
   searchWindow,
 } from '../../projections/product-search';
 import { rebuild } from '../../src/projector/rebuild';
-import { defined, listed } from '../projector/telling';
+import { defined, listed } from '../projector/sample-events';
 import { PROJECTIONS, World } from '../projector/world';
 
 const FEEDS = [7, 22] as const;

@@ -18,7 +18,7 @@ import {
   repriced,
   revised,
   unmapped,
-} from '../projector/telling';
+} from '../projector/sample-events';
 
 const fieldsOf = (over: Partial<Product>, ...directory: readonly DirectoryEvent[]) =>
   project(products, [listed('a', 1000, over)] as OfferEvent[], directoryOf(...directory))?.fields;
@@ -201,8 +201,8 @@ describe('a posted category is mapped (decisions P13)', () => {
       { posted: 'name', feedId: FEED_ID, value: 'Audio' },
       { posted: 'name', feedId: 7, value: 'Audio' },
     ] as const;
-    const concerned = products.fanOut?.concerned([...changes, ...changes]);
-    expect(concerned).toEqual(products.fanOut?.concerned(changes));
-    expect(concerned).toHaveProperty('any.length', 3);
+    const filter = products.fanOut?.affectedBy([...changes, ...changes]);
+    expect(filter).toEqual(products.fanOut?.affectedBy(changes));
+    expect(filter).toHaveProperty('any.length', 3);
   });
 });

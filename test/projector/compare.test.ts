@@ -1,16 +1,16 @@
 import { compareWithLive } from '../../src/projector/compare';
-import { fill } from '../../src/projector/fill';
-import { type GenerationFold } from '../../src/projector/generation-fold';
+import { buildGenerations } from '../../src/projector/build-generations';
+import { type GenerationProjector } from '../../src/projector/generation-projector';
 import { targetOf } from '../../src/projector/generations';
 import { products } from '../../projections/products';
 import { type Found } from '../../src/kernel/query';
 import { type Generation, type ReadStore, type Target } from '../../src/kernel/read-store';
-import { listed } from './telling';
+import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
 let world: World;
 let live: Generation;
-let rebuilt: GenerationFold;
+let rebuilt: GenerationProjector;
 
 beforeEach(async () => {
   world = await World.open();
@@ -21,8 +21,8 @@ beforeEach(async () => {
   await runner.stop();
   [live] = (await world.store.generations('products')) as [Generation];
   const until = await world.log.head();
-  const onFolded = async (): Promise<void> => undefined;
-  const folds = await fill(world.log, world.store, [products], { code: 'test', until, onFolded });
+  const onBatch = async (): Promise<void> => undefined;
+  const folds = await buildGenerations(world.log, world.store, [products], { code: 'test', until, onBatch });
   rebuilt = folds[0]!;
   await world.store.finish(rebuilt.generation);
 });

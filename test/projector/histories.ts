@@ -13,7 +13,7 @@ import {
   revised,
   streamFor,
   unmapped,
-} from './telling';
+} from './sample-events';
 import { type Documents, type FeedHappening } from './world';
 
 type History = readonly (FeedHappening | DirectoryEvent)[];

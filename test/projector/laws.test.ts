@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type Generation } from '../../src/kernel/read-store';
-import { GenerationFold } from '../../src/projector/generation-fold';
-import { LogPass } from '../../src/projector/log-pass';
+import { GenerationProjector } from '../../src/projector/generation-projector';
+import { ProjectionGroup } from '../../src/projector/projection-group';
 import { prepareParked } from '../../src/projector/parked';
 import { type PriceEntry } from '../../projections/price-history';
 import { rebuild } from '../../src/projector/rebuild';
 import { failing } from './failing';
-import { late } from './late';
+import { late } from './slow-writes';
 import { expectedAfter, histories, interleaved } from './histories';
 import { PROJECTIONS, type Documents, World } from './world';
 
@@ -47,23 +47,28 @@ async function openPass(
   { log, store }: World,
   generations: readonly Generation[],
   through = store,
-): Promise<LogPass> {
-  const folds: GenerationFold[] = [];
+): Promise<ProjectionGroup> {
+  const folds: GenerationProjector[] = [];
   for (const [at, projection] of PROJECTIONS.entries()) {
-    folds.push(await GenerationFold.open(log, through, projection, generations[at]!, 'test'));
+    folds.push(await GenerationProjector.open(log, through, projection, generations[at]!, 'test'));
   }
-  return await LogPass.open(log, folds);
+  return await ProjectionGroup.open(log, folds);
 }
 
 /** Reads on, to the end or some batches. */
-async function readOn({ log }: World, pass: LogPass, batchSize: number, batches = Infinity): Promise<void> {
+async function readOn(
+  { log }: World,
+  pass: ProjectionGroup,
+  batchSize: number,
+  batches = Infinity,
+): Promise<void> {
   let left = batches;
   for await (const batch of log.readAll({ after: pass.position, prefixes: pass.prefixes, batchSize })) {
     if (left === 0) break;
-    await pass.take(batch);
+    await pass.apply(batch);
     left -= 1;
   }
-  await pass.written();
+  await pass.flush();
 }
 
 async function documentsOf(world: World, generations: readonly Generation[]): Promise<readonly Documents[]> {

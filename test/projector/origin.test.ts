@@ -7,8 +7,8 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
-import { logBut, withLog } from '../support/temporary-log';
-import { FEED_ID, listed } from './telling';
+import { overrideLog, withLog } from '../support/temporary-log';
+import { FEED_ID, listed } from './sample-events';
 import { World } from './world';
 
 const REFUSED = { name: 'OtherLog', message: expect.stringContaining('affilog rebuild all --force') };
@@ -107,7 +107,7 @@ describe('Read models of another log (decisions X31)', () => {
   /** The one's log, with an event of somebody else as its last that is gone later. */
   async function sharedLog(): Promise<EventLog> {
     await one.append('somebody-1', toNewEvent(listed('x')));
-    return logBut(one.log, {
+    return overrideLog(one.log, {
       readStream: (stream, options) => one.log.readStream(stream.replace('somebody', 'nobody'), options),
     });
   }

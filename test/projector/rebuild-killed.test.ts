@@ -9,7 +9,7 @@ import { START } from '../../src/kernel/event';
 import { type Generation } from '../../src/kernel/read-store';
 import { DIST } from '../support/built';
 import { targetOf } from '../../src/projector/generations';
-import { FEED_ID, listed } from './telling';
+import { FEED_ID, listed } from './sample-events';
 import { type Documents, World } from './world';
 
 const PRODUCTS = 3000;
@@ -77,8 +77,8 @@ const MOMENTS: readonly [string, (killed: Killed) => Promise<unknown>][] = [
   ['has just begun', begun],
   ['has half folded', hasFolded],
   ['builds indexes', said('building indexes')],
-  ['compares', said('comparing with the live one')],
-  ['swaps', said('swapping it in')],
+  ['compares', said('comparing with the live generation')],
+  ['swaps', said('swapping in the new generation')],
 ];
 
 test.each(MOMENTS)(

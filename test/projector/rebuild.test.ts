@@ -8,7 +8,7 @@ import {
   type RebuildProgress,
   RebuildRefused,
 } from '../../src/projector/rebuild';
-import { FEED_ID, listed, repriced } from './telling';
+import { FEED_ID, listed, repriced } from './sample-events';
 import { PROJECTIONS, type Documents, World } from './world';
 
 let world: World;
@@ -71,8 +71,8 @@ describe('a rebuild', () => {
   test('tells how far it is', async () => {
     const told: RebuildProgress[] = [];
     await again(PROJECTIONS, { onProgress: (progress) => told.push(progress) });
-    expect(told[0]).toMatchObject({ phase: 'fold', events: 3, total: 3, secondsLeft: 0 });
-    expect([...new Set(told.map(({ phase }) => phase))]).toEqual(['fold', 'index', 'compare', 'swap']);
+    expect(told[0]).toMatchObject({ phase: 'project', events: 3, total: 3, secondsLeft: 0 });
+    expect([...new Set(told.map(({ phase }) => phase))]).toEqual(['project', 'index', 'compare', 'swap']);
   });
 
   test('refuses what is not as the live generation, and says what differs', async () => {

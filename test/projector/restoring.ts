@@ -19,7 +19,7 @@ import { type ReadStore } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
-import { FEED_ID, listed } from './telling';
+import { FEED_ID, listed } from './sample-events';
 
 /** A log whose backup is put in its place. */
 export interface RestorableLog {

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { offerId } from '../../src/products/offer-id';
-import { GenerationFold } from '../../src/projector/generation-fold';
-import { LogPass } from '../../src/projector/log-pass';
-import { listParked, prepareParked, retryParked } from '../../src/projector/parked';
+import { GenerationProjector } from '../../src/projector/generation-projector';
+import { ProjectionGroup } from '../../src/projector/projection-group';
+import { listParked, prepareParked, requestRetry } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { type Projection } from '../../src/projector/projection';
@@ -10,9 +10,9 @@ import { rebuild } from '../../src/projector/rebuild';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './telling';
+import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
 import { failing } from './failing';
-import { late } from './late';
+import { late } from './slow-writes';
 import { World } from './world';
 
 let world: World;
@@ -179,7 +179,7 @@ describe('an event that cannot be folded', () => {
     await world.happen(mapped(FEED_ID, 'Audio', '11'));
     await world.settled([picky]);
     isMended = true;
-    await retryParked(world.store, await listParked(world.store));
+    await requestRetry(world.store, await listParked(world.store));
     await emptied();
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 3, mapped: ['11'] } });
   });
@@ -232,13 +232,13 @@ describe('an event that cannot be folded', () => {
     await prepareParked(world.store);
     const generation = await world.store.create(wrong.collection);
     await world.store.finish(generation);
-    const fold = await GenerationFold.open(world.log, late(world.store, 20), wrong, generation, 'test');
-    const pass = await LogPass.open(world.log, [fold]);
+    const fold = await GenerationProjector.open(world.log, late(world.store, 20), wrong, generation, 'test');
+    const pass = await ProjectionGroup.open(world.log, [fold]);
     const first = await world.happen(listed('a', 1));
     const head = await world.happen(listed('b', 2), repriced('a', 13), repriced('b', 3));
     for await (const batch of world.log.readAll({ after: START, prefixes: pass.prefixes, batchSize: 1 }))
-      await pass.take(batch);
-    await pass.written();
+      await pass.apply(batch);
+    await pass.flush();
     expect(await world.documents('products', generation.number)).toMatchObject({ [b]: { price: 3 } });
     expect(await listParked(world.store)).toMatchObject([{ document: a, position: first }]);
     expect(await world.store.checkpoint({ collection: 'products', generation: generation.number })).toBe(

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { listParked, retryParked, TooManyParked } from '../../src/projector/parked';
+import { listParked, requestRetry, TooManyParked } from '../../src/projector/parked';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
@@ -10,8 +10,8 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
-import { logBut } from '../support/temporary-log';
-import { FEED_ID, listed, mapped } from './telling';
+import { overrideLog } from '../support/temporary-log';
+import { FEED_ID, listed, mapped } from './sample-events';
 import { World } from './world';
 
 const MOST = 1000;
@@ -79,7 +79,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
   test('resumes when what is parked is retried by mended code', async () => {
     const runner = await stoppedRunner();
     isMended = true;
-    await retryParked(world.store, await listParked(world.store));
+    await requestRetry(world.store, await listParked(world.store));
     await world.settled(BOTH);
     expect([await count('products'), (await listParked(world.store)).length]).toEqual([1200, 0]);
     while (runner.trouble() !== undefined) await turn();
@@ -87,7 +87,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
 
   test('stops again when it is retried in vain', async () => {
     await stoppedRunner();
-    await retryParked(world.store, await listParked(world.store));
+    await requestRetry(world.store, await listParked(world.store));
     while (world.reports.filter((report) => report instanceof TooManyParked).length < 2) await turn();
     await world.happen(listed('later', 5));
     await world.settled(OTHERS);
@@ -134,7 +134,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
     /** Where passes have begun. */
     let begun: Position[];
     const counting = (): EventLog =>
-      logBut(world.log, {
+      overrideLog(world.log, {
         async *subscribe(options) {
           begun.push(options.after);
           for await (const batch of world.log.subscribe({ ...options, batchSize: 10 })) {

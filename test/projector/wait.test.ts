@@ -2,7 +2,7 @@ import { PositionWait } from '../../src/projector/wait';
 import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { failing } from './failing';
-import { listed } from './telling';
+import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
 const LONG = 30_000;

@@ -15,7 +15,7 @@ import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { Runner, type RunnerOptions } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
-import { FEED_ID, streamFor } from './telling';
+import { FEED_ID, streamFor } from './sample-events';
 
 /** The read models of feeds, which is what happens in these tests. */
 export const PROJECTIONS: readonly Projection[] = [products, priceHistory];

@@ -1,4 +1,4 @@
 import { readStoreContract } from '../contracts/read-store';
-import { triedStore } from './server';
+import { storeFixture } from './server';
 
-readStoreContract('Elasticsearch', triedStore);
+readStoreContract('Elasticsearch', storeFixture);

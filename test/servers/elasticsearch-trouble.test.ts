@@ -10,7 +10,7 @@ import { listParked } from '../../src/projector/parked';
 import { waitForPosition } from '../../src/projector/wait';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
-import { listed } from '../projector/telling';
+import { listed } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { ownStore, serverUrl } from './server';
@@ -93,7 +93,7 @@ test('the checkpoint is written when all documents are, never before', async () 
     true,
   ]);
 
-  const hasty = openElasticsearch(url, { patience: { write: 100 } });
+  const hasty = openElasticsearch(url, { retryMs: { write: 100 } });
   proxy.fault = ({ path }) => (path.includes('_bulk') ? { busy: (place) => place === 0 } : undefined);
   await expect(hasty.write(target, puts(2), at(2))).rejects.toThrow(EngineUnavailable);
   await hasty.close();
@@ -111,7 +111,7 @@ test('a document that the server refuses fails loudly, and the checkpoint stays 
 
 test('a server that is gone is named without its address, and work goes on when it is back', async () => {
   const secret = openElasticsearch(url.replace('//', '//somebody:secret@'), {
-    patience: { read: 0, write: 200 },
+    retryMs: { read: 0, write: 200 },
   });
   await live(store, OFFERS);
   await secret.write(target, puts(1), at(1));
@@ -152,7 +152,7 @@ test.each([
 ] as const)('searches in a server that is %s end soon, and say why', async (_, fault, why) => {
   await live(store, OFFERS);
   await put(store, target, documents);
-  const hasty = openElasticsearch(url, { patience: { read: 100 }, silence: 200 });
+  const hasty = openElasticsearch(url, { retryMs: { read: 100 }, timeoutMs: 200 });
   await hasty.count(target, EVERYTHING);
   proxy.fault = () => fault;
   const page = { filter: EVERYTHING, order: [], offset: 0, size: 10 };
@@ -178,7 +178,7 @@ test('a disk nearly full blocks writes and not searches; writes go on when it ha
   const block = async (value: boolean | null) => {
     await server.indices.putSettings({ index, settings: { 'blocks.read_only_allow_delete': value } });
   };
-  const hasty = openElasticsearch(url, { patience: { write: 100 } });
+  const hasty = openElasticsearch(url, { retryMs: { write: 100 } });
   await block(true);
   await expect(hasty.write(target, puts(2), at(2))).rejects.toMatchObject({
     name: 'EngineUnavailable',
@@ -210,7 +210,7 @@ test('what the server forgets of deletions does not let an older write undo a re
 
 test('the runner goes on after a server that was busy, silent, full and gone: nothing is lost, nothing parked', async () => {
   const world = await World.open();
-  const hasty = openElasticsearch(url, { patience: { read: 50, write: 50 }, silence: 3_000 });
+  const hasty = openElasticsearch(url, { retryMs: { read: 50, write: 50 }, timeoutMs: 3_000 });
   const failures = new EventEmitter();
   try {
     const report = (failure: unknown) => failures.emit('failure', failure);
@@ -242,7 +242,7 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
 });
 
 test('what fills a generation waits twice as long as a minute of 429, which live writes do not (a second for a minute)', async () => {
-  const scaled = openElasticsearch(url, { patience: { write: 4_000 / 60, fill: 120_000 / 60 } });
+  const scaled = openElasticsearch(url, { retryMs: { write: 4_000 / 60, fill: 120_000 / 60 } });
   const first = await scaled.create(OFFERS);
   let until = Infinity;
   proxy.fault = ({ path }) => {
@@ -273,7 +273,7 @@ test('a page beyond the end of a random order is known to be empty without sorti
 
 test('closing ends a write that waits', async () => {
   await live(store, OFFERS);
-  const other = openElasticsearch(url, { patience: { write: 600_000 } });
+  const other = openElasticsearch(url, { retryMs: { write: 600_000 } });
   const waits = new Promise<void>((resolve) => {
     proxy.fault = ({ path }) => {
       if (!path.includes('_bulk')) return undefined;
@@ -295,4 +295,23 @@ test('checkpoints that are asked for at the same time are one request', async ()
   const before = proxy.asked.length;
   await Promise.all([1, 2, 3].map(() => store.checkpoint(target)));
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
+});
+
+test('an index that cannot be read fails its own checkpoint, not those requested with it', async () => {
+  const { number } = await live(store, OFFERS);
+  const others = { ...OFFERS, name: 'others' };
+  await live(store, others);
+  await store.write({ collection: others.name }, [], at(7));
+  const hasty = openElasticsearch(url, { retryMs: { read: 100 } });
+  const checkpoints = () =>
+    Promise.allSettled(
+      [OFFERS.name, others.name, 'missing'].map((collection) => hasty.checkpoint({ collection })),
+    );
+  await checkpoints();
+  await server.indices.close({ index: `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}` });
+  const [closed, other, missing] = await checkpoints();
+  expect(closed).toMatchObject({ status: 'rejected', reason: { name: 'EngineUnavailable' } });
+  expect(other).toEqual({ status: 'fulfilled', value: at(7) });
+  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
+  await hasty.close();
 });

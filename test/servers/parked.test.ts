@@ -5,7 +5,7 @@ import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { runCli } from '../../src/ops/cli/run-cli';
 import { offerId } from '../../src/products/offer-id';
-import { FEED_ID, listed, repriced } from '../projector/telling';
+import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { ownStore } from './server';
 

@@ -83,7 +83,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
   it('offer their log to analysts as the server itself would, but for writes (decisions P23)', async () => {
     const urls = [
       esdb.url,
-      /^the log can be read at (esdb:\S+)$/m.exec(apis[0]?.said.join('\n') ?? '')?.[1] ?? '',
+      /^the log can be read at (esdb:\S+)$/m.exec(apis[0]?.stdoutLines.join('\n') ?? '')?.[1] ?? '',
     ];
     const clients = urls.map((url) => EventStoreDBClient.connectionString(url));
     const [own = [], offered = []] = await Promise.all(
@@ -98,8 +98,8 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
 
   it('load one feed at the same time without loss and without an event twice', async () => {
     const positions = await Promise.all([post(0, PRODUCTS.slice(0, 1800)), post(1, PRODUCTS.slice(1200))]);
-    const { prices, doubled } = await readFeed(dirname(esdb.file));
-    expect(doubled).toEqual([]);
+    const { prices, duplicates } = await readFeed(dirname(esdb.file));
+    expect(duplicates).toEqual([]);
     expect([...prices.keys()].sort()).toEqual(PRODUCTS.map(({ sourceProductId }) => sourceProductId).sort());
     expect(await found(0, positions.sort().at(-1) ?? '')).toBe(PRODUCTS.length);
   });
@@ -107,8 +107,8 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
   it('replace one feed at the same time one after the other: it is what one of them posted', async () => {
     const [some, others] = [priced(PRODUCTS.slice(0, 1000), 1), priced(PRODUCTS.slice(500, 1200), 2)];
     await Promise.all([post(0, some, ';mode=replace'), post(1, others, ';mode=replace')]);
-    const { prices, doubled } = await readFeed(dirname(esdb.file));
-    expect(doubled).toEqual([]);
+    const { prices, duplicates } = await readFeed(dirname(esdb.file));
+    expect(duplicates).toEqual([]);
     const listed = JSON.stringify([...prices].sort());
     const wanted = [some, others].map((posted) =>
       JSON.stringify(posted.map(({ sourceProductId, price }) => [sourceProductId, price * 100]).sort()),

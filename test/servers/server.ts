@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@elastic/elasticsearch';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
-import { type TriedStore } from '../contracts/read-store';
+import { type StoreFixture } from '../contracts/read-store';
 
 /** The server that TEST_READ_STORE names: what runs over a server fails without one. */
 export function serverUrl(): string {
@@ -29,7 +29,7 @@ export function ownStore(server = serverUrl()): {
 }
 
 /** A store on the server for the contract. */
-export async function triedStore(): Promise<TriedStore> {
+export async function storeFixture(): Promise<StoreFixture> {
   const { url, remove } = ownStore();
   let store = openElasticsearch(url);
   return {

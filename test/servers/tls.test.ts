@@ -62,7 +62,7 @@ describe('Servers that are reached by TLS with users in their URLs (operations, 
 
   it('are refused at once when they are not, without a word of the password or the port', async () => {
     const { EVENT_LOG: untrusted = '', READ_STORE: readStore = '' } = environment;
-    const store = openElasticsearch(readStore, { patience: { read: 0 } });
+    const store = openElasticsearch(readStore, { retryMs: { read: 0 } });
     for (const [tried, { port }] of [
       [() => openEventStoreDb(untrusted.replace(/\?.*/, ''), PATIENT), fronts[0]],
       [() => store.generations('products'), fronts[1]],

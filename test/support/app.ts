@@ -16,7 +16,7 @@ import { openApi } from '../../src/host/api';
 import { baseOver } from '../../src/host/open-base';
 import { Exporter } from '../../src/products/download/exporter';
 import { type RenderedFeeds } from '../../src/products/download/rendered-feeds';
-import { ownEngines, type TestedEngines } from './engines';
+import { isolatedEngines, type TestedEngines } from './engines';
 
 /** A response as `inject` gives it. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
@@ -59,7 +59,7 @@ export class TestApp {
   static async start(options: TestAppOptions): Promise<TestApp> {
     const { network, now = () => new Date(), settings = {}, paused = false } = options;
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
-    const own = await ownEngines(dataDir, options.engines);
+    const own = await isolatedEngines(dataDir, options.engines);
     const config = readConfig({
       DATA_DIR: dataDir,
       BASE_URL: 'https://api.example',

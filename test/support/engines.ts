@@ -16,13 +16,8 @@ function tested(): TestedEngines {
 /** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
 export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
 
-/** How many of so many random cases are tried: a third over servers, whose three pairs try others, each time. */
-export function randomCases(all: number): number {
-  return OVER_SERVERS ? Math.ceil(all / 3) : all;
-}
-
 /** A log and a store of one test's own: what names them, and what removes them once they are closed. */
-export interface OwnEngines {
+export interface IsolatedEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;
   readonly remove: () => Promise<void>;
 }
@@ -31,10 +26,10 @@ export interface OwnEngines {
  * Engines for an application whose data folder is this one. The EventStoreDB is the real client against our own
  * endpoint, over a log in the folder.
  */
-export async function ownEngines(
+export async function isolatedEngines(
   dataDir: string,
   { log, store }: TestedEngines = tested(),
-): Promise<OwnEngines> {
+): Promise<IsolatedEngines> {
   const server = log === 'sqlite' ? undefined : await servedLog(join(dataDir, 'served.sqlite'));
   const search = store === 'sqlite' ? undefined : await servedStore();
   return {

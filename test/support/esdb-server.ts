@@ -51,7 +51,7 @@ interface Served {
 }
 
 async function serve(file: string, port: number, mode: EsdbMode): Promise<Served> {
-  const script = join(__dirname, 'serving-esdb.cjs');
+  const script = join(__dirname, 'serve-esdb.cjs');
   const child = spawn(process.execPath, [script, DIST, file, String(port), mode], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -7,24 +7,24 @@ import {
   heavyProduct,
   OTHER_PUBLISHER,
   report,
+  type ReadSummary,
+  readToEnd,
   search,
-  take,
-  type Taken,
   vouchers,
-  watched,
+  whileHealthChecked,
 } from './heavy-reads';
 import { PUBLISHER, type Server } from './server';
 
-/** What health checks took at most beside an attack (ms), and the answers that were waited for. */
+/** The slowest health checks during an attack (ms), and the answers that were waited for. */
 interface Outcome {
   readonly live: number;
   readonly ready: number;
-  readonly answers: readonly Taken[];
+  readonly answers: readonly ReadSummary[];
 }
 
 const PAGE = `/1.0/products;fid=22;pageSize=1000?token=${PUBLISHER}`;
 
-/** Asks for pages of large products and does not wait; then somebody else searches. */
+/** Requests pages of large products and abandons them; then another client searches. */
 export async function abandonSearches(
   server: Server,
   { products, characters, requests }: Readonly<Record<'products' | 'characters' | 'requests', number>>,
@@ -35,7 +35,7 @@ export async function abandonSearches(
     Array.from({ length: products }, (_, n) => heavyProduct(n, { description })),
     100,
   );
-  const { result, live, ready } = await watched(server, async () => {
+  const { result, live, ready } = await whileHealthChecked(server, async () => {
     await abandon(server, PAGE, requests);
     return await search(server, ';fid=22;spId=p0', OTHER_PUBLISHER);
   });
@@ -46,10 +46,10 @@ export async function abandonSearches(
   return { live, ready, answers: [result] };
 }
 
-/** Asks for the same pages and waits for all of them. */
+/** Requests the same page many times at once and reads every answer. */
 export async function readTogether(server: Server, readers: number): Promise<Outcome> {
-  const { result, live, ready } = await watched(server, () =>
-    Promise.all(Array.from({ length: readers }, () => take(server, PAGE))),
+  const { result, live, ready } = await whileHealthChecked(server, () =>
+    Promise.all(Array.from({ length: readers }, () => readToEnd(server, PAGE))),
   );
   const longest = Math.max(...result.map(({ ms }) => ms));
   report(
@@ -58,25 +58,25 @@ export async function readTogether(server: Server, readers: number): Promise<Out
   return { live, ready, answers: result };
 }
 
-/** Searches for very many words, some of them abandoned; meanwhile somebody else searches. */
+/** Searches for very many words and abandons some of the searches; meanwhile another client searches. */
 export async function searchManyWords(
   server: Server,
   { products, words, requests }: Readonly<Record<'products' | 'words' | 'requests', number>>,
-): Promise<Outcome & { readonly slow: readonly Taken[] }> {
+): Promise<Outcome & { readonly slow: readonly ReadSummary[] }> {
   const generated = [...generateProducts({ count: products, categories: [{ id: '1' }] })];
-  const known = new Set<string>();
+  const vocabulary = new Set<string>();
   for (const { name, description } of generated) {
-    for (const word of [...wordsOf(name), ...wordsOf(description)]) known.add(word);
-    if (known.size >= words) break;
+    for (const word of [...wordsOf(name), ...wordsOf(description)]) vocabulary.add(word);
+    if (vocabulary.size >= words) break;
   }
   await fill(
     server,
     generated.map((product, n) => ({ ...product, sourceProductId: `p${n}` })),
     5_000,
   );
-  const q = [...known].slice(0, words).map((word) => `;q=${encodeURIComponent(word)}`);
+  const q = [...vocabulary].slice(0, words).map((word) => `;q=${encodeURIComponent(word)}`);
   const path = `;fid=22${q.join('')}`;
-  const { result, live, ready } = await watched(server, async () => {
+  const { result, live, ready } = await whileHealthChecked(server, async () => {
     const slow = Promise.all(Array.from({ length: requests }, () => search(server, path, PUBLISHER)));
     await abandon(server, `/1.0/products${path}?token=${PUBLISHER}`, requests);
     const others = [];
@@ -84,27 +84,27 @@ export async function searchManyWords(
     return { slow: await slow, others };
   });
   report(
-    `${requests} searches for ${words} words in ${products} products, as many abandoned: ${say(result.slow)}; ` +
-      `another token: ${say(result.others)}; live in ${live} ms, ready in ${ready} ms at most`,
+    `${requests} searches for ${words} words in ${products} products, as many abandoned: ${summary(result.slow)}; ` +
+      `another token: ${summary(result.others)}; live in ${live} ms, ready in ${ready} ms at most`,
   );
   return { live, ready, answers: result.others, slow: result.slow };
 }
 
-/** Lists vouchers whose texts have to be escaped in XML, in every format. */
+/** Lists vouchers full of characters that XML must escape, in every format. */
 export async function listLargeVouchers(server: Server, count: number): Promise<Outcome> {
   await fillVouchers(server, count, '&'.repeat(65_535));
-  const { result, live, ready } = await watched(server, async () => [
+  const { result, live, ready } = await whileHealthChecked(server, async () => [
     await vouchers(server, 'xml', '</voucher>'),
     await vouchers(server, 'json', '"voucherTypeId"'),
     await vouchers(server, 'csv', '\r\n'),
   ]);
   report(
-    `${count} vouchers of twice 65,535 "&" in XML, JSON and CSV: ${say(result)}; live in ${live} ms, ready in ${ready} ms at most`,
+    `${count} vouchers of twice 65,535 "&" in XML, JSON and CSV: ${summary(result)}; live in ${live} ms, ready in ${ready} ms at most`,
   );
   return { live, ready, answers: result };
 }
 
-/** Searches for pages of products of 250 KB, in every format. */
+/** Searches for pages of 250 KB products, in every format. */
 export async function searchLargeProducts(server: Server, count: number): Promise<Outcome> {
   const description = '&'.repeat(250_000);
   await fill(
@@ -112,21 +112,21 @@ export async function searchLargeProducts(server: Server, count: number): Promis
     Array.from({ length: count }, (_, n) => heavyProduct(n, { description })),
     20,
   );
-  const page = (extension: string, counted: string): Promise<Taken> =>
+  const page = (extension: string, counted: string): Promise<ReadSummary> =>
     search(server, `.${extension};fid=22;pageSize=1000`, PUBLISHER, counted);
-  const { result, live, ready } = await watched(server, async () => [
+  const { result, live, ready } = await whileHealthChecked(server, async () => [
     await page('xml', '</product>'),
     await page('json', '"groupingId"'),
     await page('csv', '\r\n'),
   ]);
   report(
-    `${count} products of 250,000 "&" in XML, JSON and CSV: ${say(result)}; live in ${live} ms, ready in ${ready} ms at most`,
+    `${count} products of 250,000 "&" in XML, JSON and CSV: ${summary(result)}; live in ${live} ms, ready in ${ready} ms at most`,
   );
   return { live, ready, answers: result };
 }
 
-function say(taken: readonly Taken[]): string {
-  return taken
+function summary(answers: readonly ReadSummary[]): string {
+  return answers
     .map(({ status, bytes, ms }) => `${status} of ${Math.round(bytes / 1e6)} MB in ${ms} ms`)
     .join(', ');
 }

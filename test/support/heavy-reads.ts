@@ -18,10 +18,10 @@ export const HEAVY_NETWORK = {
   ],
 };
 
-/** Milliseconds that no health check may take: far more than a busy machine needs, far less than an attack lasted. */
+/** The limit (ms) for a health check: far more than a busy machine needs, far less than an attack lasts. */
 export const PATIENCE_MS = 10_000;
 
-/** A product that publishers see. */
+/** A product that is visible to publishers. */
 export function heavyProduct(n: number, changes: object = {}): object {
   return {
     sourceProductId: `p${n}`,
@@ -59,7 +59,7 @@ export async function fill(server: Server, products: readonly object[], atOnce: 
   }
 }
 
-/** Posts so many vouchers that have this text in each field that takes a long one. */
+/** Posts vouchers with this text in every field that accepts a long one. */
 export async function fillVouchers(server: Server, count: number, text: string): Promise<void> {
   const voucher = {
     title: 'Free delivery',
@@ -77,18 +77,18 @@ export async function fillVouchers(server: Server, count: number, text: string):
   }
 }
 
-/** What an answer came to; its body is counted, not kept. */
-export interface Taken {
+/** Status, size and time of an answer; its body is counted, not stored. */
+export interface ReadSummary {
   readonly status: number;
   readonly bytes: number;
-  /** How often the text asked for is in the body. */
+  /** How often the body contains the text `counted`. */
   readonly count: number;
   readonly end: string;
   readonly ms: number;
 }
 
-/** Takes an answer to its end, wherever it breaks off. */
-export async function take(server: Server, path: string, counted = '\n'): Promise<Taken> {
+/** Reads an answer to its end, or until it breaks off. */
+export async function readToEnd(server: Server, path: string, counted = '\n'): Promise<ReadSummary> {
   const began = performance.now();
   const request = get(`${server.url}${path}`, { agent: false });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -96,7 +96,7 @@ export async function take(server: Server, path: string, counted = '\n'): Promis
   for await (const chunk of response) {
     const text = (chunk as Buffer).toString('latin1');
     bytes += text.length;
-    // One may be cut in two.
+    // A match may span two chunks.
     const window = end.slice(1 - counted.length) + text;
     count += window.split(counted).length - 1;
     end = window.slice(-100);
@@ -105,13 +105,13 @@ export async function take(server: Server, path: string, counted = '\n'): Promis
   return { status, bytes, count, end, ms: Math.round(performance.now() - began) };
 }
 
-export const search = (server: Server, keys: string, token: string, counted?: string): Promise<Taken> =>
-  take(server, `/1.0/products${keys}?token=${token}`, counted);
+export const search = (server: Server, keys: string, token: string, counted?: string): Promise<ReadSummary> =>
+  readToEnd(server, `/1.0/products${keys}?token=${token}`, counted);
 
-export const vouchers = (server: Server, format: string, counted: string): Promise<Taken> =>
-  take(server, `/1.0/vouchers.${format}?token=${VOUCHERS.publisher}`, counted);
+export const vouchers = (server: Server, format: string, counted: string): Promise<ReadSummary> =>
+  readToEnd(server, `/1.0/vouchers.${format}?token=${VOUCHERS.publisher}`, counted);
 
-/** Sends requests and closes each connection as soon as the request has been handed over. */
+/** Sends requests and closes each connection as soon as the request is written. */
 export async function abandon(server: Server, path: string, count: number): Promise<void> {
   const { port } = new URL(server.url);
   const one = async (): Promise<void> => {
@@ -128,8 +128,8 @@ export async function abandon(server: Server, path: string, count: number): Prom
   await Promise.all(Array.from({ length: count }, one));
 }
 
-/** Health checks, one after the other, while something else happens. */
-export async function watched<Result>(
+/** Polls the health checks while `work` runs; `live` and `ready` are the slowest answers (ms). */
+export async function whileHealthChecked<Result>(
   server: Server,
   work: () => Promise<Result>,
 ): Promise<{ readonly result: Result; readonly live: number; readonly ready: number }> {
@@ -137,7 +137,7 @@ export async function watched<Result>(
   let isOver = false;
   const watch = async (which: 'live' | 'ready'): Promise<void> => {
     while (!isOver) {
-      const { status, ms } = await take(server, `/health/${which}`);
+      const { status, ms } = await readToEnd(server, `/health/${which}`);
       if (status !== 200) throw new Error(`/health/${which}: ${status}`);
       longest[which] = Math.max(longest[which], ms);
     }
@@ -151,7 +151,7 @@ export async function watched<Result>(
   }
 }
 
-/** What was tried and what came of it, beside what jest prints. */
+/** Prints a result beside the output of jest. */
 export function report(line: string): void {
   process.stderr.write(`hostile: ${line}\n`);
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenedLog, type openLog } from '../../src/engines/embedded/log/open-log';
-import { type TriedLog } from '../contracts/event-log';
+import { type LogFixture } from '../contracts/event-log';
 
 /** A folder for one test, and the file in it that its log shall be in. */
 export interface LogFolder {
@@ -17,7 +17,7 @@ export async function logFolder(): Promise<LogFolder> {
 }
 
 /** A log in a temporary folder for the contract, opened by source or by compiled code. */
-export async function triedLog(open: typeof openLog, threads: boolean): Promise<TriedLog> {
+export async function logFixture(open: typeof openLog, threads: boolean): Promise<LogFixture> {
   const { file, remove } = await logFolder();
   let opened: OpenedLog = await open(file, threads);
   return {

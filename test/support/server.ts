@@ -12,14 +12,14 @@ const ROOT = join(DIST, '..');
 const PROGRAM = join(DIST, 'src/main.js');
 const AFFILOG = [process.execPath, PROGRAM];
 
-/** What a run of the program came to. */
-export interface Ended {
+/** The exit code and the output of a run of the program. */
+export interface ProgramResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A folder of its own under the system's temporary one. */
+/** Makes a new folder in the system's temporary folder. */
 export async function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'affilog-test-'));
 }
@@ -28,7 +28,7 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** A command of words, run in the project's folder. */
+/** Starts a command in the project's folder. */
 function launch(
   [program = '', ...args]: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -39,49 +39,49 @@ function launch(
   return spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', output, output] });
 }
 
-/** Runs the built program as users do, until it ends. */
+/** Runs the built program as users do and waits for its end. */
 export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
+): Promise<ProgramResult> {
   return runCommand([...AFFILOG, ...args], environment);
 }
 
-/** Runs a command of a shell, in which `$AFFILOG` is the built program. */
-export async function runShell(command: string): Promise<Ended> {
+/** Runs a shell command in which `$AFFILOG` is the built program. */
+export async function runShell(command: string): Promise<ProgramResult> {
   return runCommand(['/bin/sh', '-c', command], { AFFILOG: AFFILOG.join(' ') });
 }
 
 async function runCommand(
   command: readonly string[],
   environment: Readonly<Record<string, string>>,
-): Promise<Ended> {
+): Promise<ProgramResult> {
   const child = launch(command, environment);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
 }
 
-/** A server of its own process on a free port. */
+/** A server in its own process, on a free port. */
 export class Server {
   private constructor(
     private readonly child: ChildProcess,
-    /** Empty when it does not listen. */
+    /** Empty if it does not listen. */
     readonly url: string,
-    /** What it has said on stdout so far. */
-    readonly said: readonly string[],
+    /** What it has written to stdout so far. */
+    readonly stdoutLines: readonly string[],
     private readonly errors: readonly string[],
   ) {}
 
-  /** Starts the built program; resolves when it says that it listens, or runs; with `output`, when it answers. */
+  /** Starts the built program; resolves when it prints that it listens or runs, or with `output`, when it answers. */
   static async start(
     dataDir: string,
     options: {
       readonly args?: readonly string[];
-      /** Another command that starts it. */
+      /** Another command to start it with. */
       readonly command?: readonly string[];
       readonly environment?: Readonly<Record<string, string>>;
-      /** A file descriptor that takes stdout and stderr: nothing of them is seen here. */
+      /** A file descriptor for stdout and stderr; `stdoutLines` and `stderr` stay empty then. */
       readonly output?: number;
     } = {},
   ): Promise<Server> {
@@ -90,22 +90,22 @@ export class Server {
     const environment = { LOG_LEVEL: 'warn', PORT: `${port}`, DATA_DIR: dataDir, ...options.environment };
     const child = launch([...command, ...args], environment, output);
     const errors = collect(child.stderr);
-    const said: string[] = [];
+    const stdoutLines: string[] = [];
     if (output !== undefined) {
       const url = `http://127.0.0.1:${port}`;
       await untilItAnswers(url, child);
-      return new Server(child, url, said, errors);
+      return new Server(child, url, stdoutLines, errors);
     }
     const lines = createInterface({ input: child.stdout ?? process.stdin });
     const url = await new Promise<string>((resolve, reject) => {
       lines.on('line', (line) => {
-        said.push(line);
+        stdoutLines.push(line);
         const found = /^listening on (http:\S+)$|^running /.exec(line);
         if (found !== null) resolve(found[1] ?? '');
       });
       child.once('exit', (code) => reject(new Error(`the server ended with ${code}: ${errors.join('')}`)));
     });
-    return new Server(child, url, said, errors);
+    return new Server(child, url, stdoutLines, errors);
   }
 
   get pid(): number {
@@ -116,7 +116,7 @@ export class Server {
     return this.errors.join('');
   }
 
-  /** From now on nobody reads what it says: its pipes fill up, or are closed. */
+  /** Stops reading its output: its pipes fill up, or are closed. */
   stopReading(how: 'unread' | 'closed'): void {
     for (const stream of [this.child.stdout, this.child.stderr]) {
       if (how === 'closed') stream?.destroy();
@@ -124,13 +124,13 @@ export class Server {
     }
   }
 
-  /** Sends a signal and waits for the end; gives the exit code. */
+  /** Sends a signal, waits for the end and returns the exit code. */
   async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
     const [exited, closed] = [once(this.child, 'exit'), once(this.child, 'close')];
     this.child.kill(signal);
     const [code] = (await exited) as [number | null];
-    // Pipes that nobody reads are never closed.
+    // An unread pipe is never closed.
     for (const stream of [this.child.stdout, this.child.stderr]) stream?.resume();
     await closed;
     return code;
@@ -180,7 +180,7 @@ export const NETWORK = {
   mappings: [],
 };
 
-/** A data folder that knows a network. */
+/** Makes a data folder with a network imported. */
 export async function folderWithNetwork(
   environment: Readonly<Record<string, string>> = {},
   network: object = NETWORK,
@@ -190,7 +190,7 @@ export async function folderWithNetwork(
   await writeFile(file, JSON.stringify(network));
   const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder, ...environment });
   const { code, stderr } = imported;
-  if (code !== 0) throw new Error(`the network was not imported: ${stderr}`);
+  if (code !== 0) throw new Error(`the network import failed: ${stderr}`);
   return folder;
 }
 

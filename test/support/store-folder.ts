@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
-import { type TriedStore } from '../contracts/read-store';
+import { type StoreFixture } from '../contracts/read-store';
 
 /** A folder for one test, and the one in it that its store shall be in. */
 export async function storeFolder(): Promise<{ directory: string; remove: () => Promise<void> }> {
@@ -11,7 +11,7 @@ export async function storeFolder(): Promise<{ directory: string; remove: () => 
 }
 
 /** A store in a temporary folder for the contract, opened by source or by compiled code. */
-export async function triedStore(open: typeof openEmbeddedStore, threads: boolean): Promise<TriedStore> {
+export async function storeFixture(open: typeof openEmbeddedStore, threads: boolean): Promise<StoreFixture> {
   const { directory, remove } = await storeFolder();
   let store = open({ directory, threads, readers: 2 });
   return {

@@ -22,7 +22,7 @@ export async function eventsOf(log: EventLog): Promise<readonly RecordedEvent[]>
 }
 
 /** The log with some of its methods replaced: how an engine fails is played, everything else is real. */
-export function logBut(log: EventLog, methods: Partial<EventLog>): EventLog {
+export function overrideLog(log: EventLog, methods: Partial<EventLog>): EventLog {
   return new Proxy(log, {
     get(target, name) {
       if (Object.hasOwn(methods, name)) return Reflect.get(methods, name) as unknown;

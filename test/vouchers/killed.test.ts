@@ -68,7 +68,7 @@ describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
     ...death: readonly string[]
   ): Promise<{ readonly said: string; readonly signal: string | null }> {
     const [verb, what] = command;
-    const script = join(__dirname, '../support/posting-voucher.cjs');
+    const script = join(__dirname, '../support/post-voucher.cjs');
     const args = [script, DIST, shared.where, verb, JSON.stringify(what), ...death];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const exit = once(child, 'exit') as Promise<[unknown, string | null]>;

@@ -3,29 +3,29 @@ import { type CollectionSpec, type Generation, NoGeneration, type Target } from 
 import { type Connection, type Request } from './connection';
 import { type Control } from './control';
 import { NoSuchIndex, Refused } from './failure';
-import { FILLED, Layout } from './layout';
+import { NO_REFRESH, Layout } from './layout';
 import { type Names } from './names';
 
-/** How a target lies in the server. */
-interface Known {
+/** The cached state of a target. */
+interface TargetState {
   readonly layout: Layout;
   readonly isFinished: boolean;
 }
 
-/** What is looked at of an index. */
-const SHOWN = ['*.aliases', '*.mappings._meta.spec', '*.settings.index.refresh_interval'];
+/** The parts of an index's description that are read. */
+const FILTER_PATH = ['*.aliases', '*.mappings._meta.spec', '*.settings.index.refresh_interval'];
 
-/** How long (ms) a dropped index is kept for queries that are under way. */
+/** How long (ms) a dropped index is retained for queries in progress. */
 const GRACE_MS = 10 * 60_000;
-/** How long (ms) the live generation's declaration is taken to be the same: what is asked always goes to the live one. */
+/** How long (ms) a live generation's layout is cached. Requests themselves use the alias, so they always reach the live one. */
 const STALE_MS = 1_000;
 
 /**
- * Which generations there are: indices, and the aliases they bear. The state of a collection changes by one request
- * for all its aliases, so that nobody ever sees two live generations, or none.
+ * Manages generations: each is an index, whose aliases record its state. One request changes all aliases of a collection
+ * atomically, so nobody ever sees two live generations, or none.
  */
 export class Catalogue {
-  private readonly known = new Map<string, Known & { readonly until: number }>();
+  private readonly cache = new Map<string, TargetState & { readonly until: number }>();
 
   constructor(
     private readonly connection: Connection,
@@ -44,25 +44,25 @@ export class Catalogue {
         client.indices.create({ index, aliases, ...layout.index() }, options),
       );
     } catch (error) {
-      // The number is ours alone: it was made by a request whose answer was lost.
+      // Nobody else has this number, so an earlier attempt created the index and its answer was lost.
       if (!(error instanceof Refused) || error.type !== 'resource_already_exists_exception') throw error;
     }
     return { collection: spec.name, version: spec.version, number, state: 'building' };
   }
 
-  /** Makes it refresh by itself: from now on it takes live writes. That it does is what it is known as finished by. */
+  /** Turns on automatic refresh, which live writes need. This setting also marks the generation as finished. */
   async finish({ collection, number }: Generation): Promise<void> {
     const index = this.names.generation(collection, number);
     await this.ask((client, options) => client.indices.refresh({ index }, options));
     await this.ask((client, options) =>
       client.indices.putSettings({ index, settings: { refresh_interval: '1s' } }, options),
     );
-    this.known.clear();
+    this.cache.clear();
   }
 
   async swap({ collection, number }: Generation): Promise<void> {
     const { isFinished } = await this.find({ collection, generation: number });
-    if (!isFinished) throw new Error('a generation is made live that is not finished');
+    if (!isFinished) throw new Error('a generation must be finished before it is made live');
     const index = this.names.index(collection, number);
     const live = this.names.live(collection);
     await this.change([
@@ -70,10 +70,10 @@ export class Catalogue {
       { add: { index, alias: live } },
       { add: { index, alias: this.names.swapped(collection) } },
     ]);
-    this.known.clear();
+    this.cache.clear();
   }
 
-  /** Takes all its aliases: it cannot be asked any more. The index goes later, when no query is under way on it. */
+  /** Removes its aliases, so that no new query reaches it. `sweep` deletes the index once no query can be using it. */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);
     const found = (await this.indices(this.names.all(collection)))[index];
@@ -85,7 +85,7 @@ export class Catalogue {
       ...aliases.map((alias) => ({ remove: { index, alias, must_exist: false } })),
       { add: { index, alias: this.names.dropped(collection, this.now()) } },
     ]);
-    this.known.clear();
+    this.cache.clear();
   }
 
   async list(collection: string): Promise<readonly Generation[]> {
@@ -99,31 +99,31 @@ export class Catalogue {
     return found.sort((a, b) => a.number - b.number);
   }
 
-  /** How a target lies; `NoGeneration` when it is not there. */
-  async find(target: Target): Promise<Known> {
+  /** The state of a target. Raises `NoGeneration`. */
+  async find(target: Target): Promise<TargetState> {
     const alias = this.names.of(target);
-    const known = this.known.get(alias);
-    if (known !== undefined && performance.now() < known.until) return known;
+    const cached = this.cache.get(alias);
+    if (cached !== undefined && performance.now() < cached.until) return cached;
     try {
-      const patience = this.connection.patience[known?.isFinished === false ? 'fill' : 'read'];
-      const [state] = Object.values(await this.indices(alias, patience));
-      if (state === undefined) throw new NoSuchIndex('there is no such index');
-      const isFinished = state.settings?.index?.refresh_interval !== FILLED;
+      const retryMs = this.connection.retryMs[cached?.isFinished === false ? 'fill' : 'read'];
+      const [state] = Object.values(await this.indices(alias, retryMs));
+      if (state === undefined) throw new NoSuchIndex('the index does not exist');
+      const isFinished = state.settings?.index?.refresh_interval !== NO_REFRESH;
       const isSettled = isFinished && target.generation !== undefined;
       const until = isSettled ? Infinity : performance.now() + STALE_MS;
       const found = { layout: new Layout(specOf(state)), isFinished, until };
-      this.known.set(alias, found);
+      this.cache.set(alias, found);
       return found;
     } catch (error) {
-      throw this.refusal(target, error);
+      throw this.translate(target, error);
     }
   }
 
-  /** An error of a request to a target as the port raises it. */
-  refusal(target: Target, error: unknown): unknown {
+  /** Translates an error of a request to a target into that of the port. */
+  translate(target: Target, error: unknown): unknown {
     if (!(error instanceof NoSuchIndex)) return error;
     const { collection, generation } = target;
-    this.known.delete(this.names.of(target));
+    this.cache.delete(this.names.of(target));
     return new NoGeneration(
       generation === undefined
         ? `no generation of ${collection} is live`
@@ -131,12 +131,12 @@ export class Catalogue {
     );
   }
 
-  /** Greater than all there are, even if the index that counts them has been lost. */
+  /** Greater than all existing numbers, even if the control index was lost. */
   private async nextNumber(collection: string): Promise<number> {
-    const taken = Object.keys(await this.indices(this.names.all(collection))).map(numberOf);
+    const existing = Object.keys(await this.indices(this.names.all(collection))).map(numberOf);
     for (;;) {
       const number = await this.control.nextNumber(collection);
-      if (taken.every((one) => one < number)) return number;
+      if (existing.every((one) => one < number)) return number;
     }
   }
 
@@ -145,18 +145,18 @@ export class Catalogue {
     return this.names.swapped(collection) in aliases ? 'retired' : 'building';
   }
 
-  /** Those that have this name, or an alias of this name. */
+  /** The indices that have this name or alias. */
   private async indices(
     index: string,
-    patience = this.connection.patience.read,
+    retryMs = this.connection.retryMs.read,
   ): Promise<Record<string, estypes.IndicesIndexState>> {
     return await this.connection.ask(
-      (client, options) => client.indices.get({ index, filter_path: SHOWN }, options),
-      patience,
+      (client, options) => client.indices.get({ index, filter_path: FILTER_PATH }, options),
+      retryMs,
     );
   }
 
-  /** Removes what was dropped long enough ago, or as long after now: by a clock that was wrong. */
+  /** Deletes indices that were dropped long enough ago, or that far in the future, by a wrong clock. */
   async sweep(): Promise<void> {
     const due = Object.entries(await this.indices(this.names.all())).filter(([, { aliases = {} }]) =>
       Object.keys(aliases).some((alias) => {
@@ -174,9 +174,9 @@ export class Catalogue {
     await this.ask((client, options) => client.indices.updateAliases({ actions }, options));
   }
 
-  /** For what changes something. */
+  /** For requests that change something: retried as long as writes. */
   private async ask<Answer>(request: Request<Answer>): Promise<Answer> {
-    return await this.connection.ask(request, this.connection.patience.write);
+    return await this.connection.ask(request, this.connection.retryMs.write);
   }
 }
 

@@ -1,61 +1,64 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { type Position } from '../../kernel/event';
-import { type Connection } from './connection';
+import { type Connection, type IndexContext } from './connection';
 import { failureOf, NoSuchIndex } from './failure';
-import { type Kept } from './layout';
-import { type Place } from './search';
+import { type StoredDocument } from './layout';
 import { CHECKPOINT } from './writer';
 
-/** One request that is made soon: what is asked by it, and what will be answered to each. */
-interface Soon {
+/** A request about to be sent: the aliases to look up, and the answer for each. */
+interface PendingRead {
   readonly aliases: string[];
-  readonly read: Promise<readonly (Position | undefined | NoSuchIndex)[]>;
+  readonly read: Promise<readonly (Position | undefined | Error)[]>;
 }
 
 /**
- * Checkpoints that are asked for at the same time, by one request: whoever waits for a position looks at those of all
- * read models, again and again.
+ * Reads checkpoints. Lookups made in the same round of the event loop share one request, since waiting for a position polls
+ * the checkpoints of all read models.
  */
 export class Checkpoints {
-  /** By the patience (ms) that there is. */
-  private readonly soon = new Map<number, Soon>();
+  /** By `retryMs`. */
+  private readonly pending = new Map<number, PendingRead>();
 
   constructor(private readonly connection: Connection) {}
 
-  /** How far the log has been folded; undefined if not at all. */
-  async of({ alias, patience }: Place): Promise<Position | undefined> {
-    const soon = this.soon.get(patience) ?? this.readSoon(patience);
-    const at = soon.aliases.push(alias) - 1;
-    const position = (await soon.read)[at];
-    if (position instanceof NoSuchIndex) throw position;
+  /** How far the log has been projected; undefined if not at all. */
+  async of({ alias, retryMs }: IndexContext): Promise<Position | undefined> {
+    const pending = this.pending.get(retryMs) ?? this.enqueue(retryMs);
+    const at = pending.aliases.push(alias) - 1;
+    const answer = (await pending.read)[at];
+    if (!(answer instanceof Error)) return answer;
+    if (answer instanceof NoSuchIndex) throw answer;
+    // Retried alone, so that the others need not wait for it.
+    const [position] = await this.read([alias], retryMs);
+    if (position instanceof Error) throw position;
     return position;
   }
 
-  private readSoon(patience: number): Soon {
+  private enqueue(retryMs: number): PendingRead {
     const aliases: string[] = [];
-    const read = turn().then(() => {
-      this.soon.delete(patience);
-      return this.read(aliases, patience);
+    const read = nextRound().then(() => {
+      this.pending.delete(retryMs);
+      return this.read(aliases, retryMs);
     });
-    const soon = { aliases, read };
-    this.soon.set(patience, soon);
-    return soon;
+    const pending = { aliases, read };
+    this.pending.set(retryMs, pending);
+    return pending;
   }
 
-  private async read(aliases: readonly string[], patience: number): Promise<Awaited<Soon['read']>> {
+  private async read(aliases: readonly string[], retryMs: number): Promise<Awaited<PendingRead['read']>> {
     const request = {
       docs: aliases.map((alias) => ({ _index: alias, _id: CHECKPOINT })),
-      // The name too, so that each has a place in the list.
+      // With the id, so that no entry of the list is empty and omitted.
       filter_path: ['docs._id', 'docs._source', 'docs.error'],
     };
     return await this.connection.ask(async (client, options) => {
-      const { docs } = await client.mget<Pick<Kept, 'version'>>(request, options);
+      const { docs } = await client.mget<Pick<StoredDocument, 'version'>>(request, options);
       return docs.map((entry) => {
         if (!('error' in entry)) return entry._source?.version;
         const failure = failureOf({ status: 500, type: entry.error.type, reason: '' });
-        if (failure instanceof NoSuchIndex) return failure;
+        if (failure instanceof NoSuchIndex || aliases.length > 1) return failure;
         throw failure;
       });
-    }, patience);
+    }, retryMs);
   }
 }

@@ -4,54 +4,62 @@ import { Backoff } from '../../kernel/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
 import { toFailure } from './failure';
+import { type Layout } from './layout';
 
-/** How long (ms) trouble is waited out before it is raised. */
-export interface Patience {
-  /** Somebody waits for the answer. */
+/** How long (ms) failing requests are retried. */
+export interface RetryTimes {
+  /** A caller waits for the answer. */
   readonly read: number;
-  /** Whoever writes begins again by himself, a little later. */
+  /** Writers of live generations retry on their own. */
   readonly write: number;
-  /** What fills a generation would have to begin from the start of the log. */
+  /** A rebuild would have to restart from the beginning of the log. */
   readonly fill: number;
 }
 
-/** How soon (ms) a failed request is repeated. */
-const REPEAT_MS = { first: 50, longest: 2_000 } as const;
+/** Delays (ms) between retries. */
+const BACKOFF_MS = { first: 50, longest: 2_000 } as const;
 
-/** One request: may be repeated, so that it must not matter whether it was carried out before. */
+/** One request. Must be idempotent, since it may be retried. */
 export type Request<Answer> = (client: Client, options: TransportRequestOptions) => Promise<Answer>;
 
-/** A server, reached over HTTP. All requests of the store go through it, each until it works or patience ends. */
+/** The index of a target, and how to reach it. */
+export interface IndexContext {
+  readonly connection: Connection;
+  readonly alias: string;
+  readonly layout: Layout;
+  readonly retryMs: number;
+}
+
+/** The connection to the server. Every request of the store goes through `ask`, which retries it. */
 export class Connection {
   private readonly closing = new AbortController();
 
-  /** `lasting`: the connection that this one is a query of. */
+  /** `parent`: for the connection of one query, that of the store. */
   constructor(
     private readonly client: Client,
-    readonly patience: Patience,
-    readonly lasting?: Connection,
+    readonly retryMs: RetryTimes,
+    readonly parent?: Connection,
   ) {
     setMaxListeners(0, this.closing.signal);
   }
 
   /**
-   * Runs a query over a connection of its own, which is closed when the query has taken too long, is cancelled, or the
-   * store is closed. The server stops a search whose connection is closed. Raises `QueryTooLong`, the reason of the
-   * signal.
+   * Runs a query on its own connection, and closes that on time-out, on abort, or when the store closes: the server stops a
+   * search whose connection is closed. Raises `QueryTooLong`, or the reason of the signal.
    */
   async query<Result>(
     { signal, timeLimit }: QueryOptions,
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted();
-    const own = new Connection(this.client, this.patience, this);
+    const own = new Connection(this.client, this.retryMs, this);
     const end = (): void => own.closing.abort();
-    const late = new AbortController();
+    const timeout = new AbortController();
     const timer =
       timeLimit === undefined
         ? undefined
         : setTimeout(() => {
-            late.abort();
+            timeout.abort();
             end();
           }, timeLimit);
     const signals = [this.closing.signal, ...(signal === undefined ? [] : [signal])];
@@ -60,7 +68,7 @@ export class Connection {
       return await work(own);
     } catch (error) {
       signal?.throwIfAborted();
-      if (late.signal.aborted && timeLimit !== undefined) throw new QueryTooLong(timeLimit);
+      if (timeout.signal.aborted && timeLimit !== undefined) throw new QueryTooLong(timeLimit);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -68,23 +76,22 @@ export class Connection {
     }
   }
 
-  /** Raises `EngineUnavailable` when patience ends or the store is closed, `NoSuchIndex`, `Refused`. */
-  async ask<Answer>(request: Request<Answer>, patience = this.patience.read): Promise<Answer> {
-    const deadline = performance.now() + patience;
-    for (const backoff = new Backoff(REPEAT_MS); ;) {
+  /** Sends a request, and retries it for `retryMs` while the server is unavailable. Raises `EngineUnavailable`, `NoSuchIndex`, `Refused`. */
+  async ask<Answer>(request: Request<Answer>, retryMs = this.retryMs.read): Promise<Answer> {
+    const deadline = performance.now() + retryMs;
+    for (const backoff = new Backoff(BACKOFF_MS); ;) {
       try {
         return await this.once(request);
       } catch (error) {
-        const isWorthwhile =
-          error instanceof EngineUnavailable && performance.now() + backoff.nextMs <= deadline;
-        if (!isWorthwhile || this.closing.signal.aborted) throw error;
+        const canRetry = error instanceof EngineUnavailable && performance.now() + backoff.nextMs <= deadline;
+        if (!canRetry || this.closing.signal.aborted) throw error;
       }
-      // Closing cuts it short: the request is then refused.
+      // Closing ends the wait early; the next attempt then fails at once.
       await backoff.wait(this.closing.signal);
     }
   }
 
-  /** Ends what is under way. */
+  /** Cancels the requests in progress. */
   async close(): Promise<void> {
     this.closing.abort();
     await this.client.close();

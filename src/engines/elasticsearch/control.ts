@@ -1,77 +1,78 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { isHeld, type Lease } from '../../kernel/read-store';
+import { isLeaseActive, type Lease } from '../../kernel/read-store';
 import { type Connection, type Request } from './connection';
 import { NoSuchIndex, Refused } from './failure';
 
-/** A lease as it is kept, and what its next change has to name. */
-interface Held {
+/** A lease, and the version that its next change must match. */
+interface StoredLease {
   readonly lease: Lease;
-  readonly seen: { readonly if_seq_no: number; readonly if_primary_term: number };
+  readonly version: { readonly if_seq_no: number; readonly if_primary_term: number };
 }
 
-/** The small index of what has no generations: leases, and the numbers that generations are given. */
+/** The control index, for what has no generations: leases, and the counters of generation numbers. */
 export class Control {
-  private made: Promise<void> | undefined;
+  private created: Promise<void> | undefined;
 
   constructor(
     private readonly connection: Connection,
     private readonly index: string,
   ) {}
 
-  /** A number greater than all before: how often an entry has been written, which is never removed. */
+  /** A number greater than all before: the version of a document that is written for each and never deleted. */
   async nextNumber(collection: string): Promise<number> {
-    await this.make();
-    const { _version: version } = await this.ask((client, options) =>
+    await this.ensureIndex();
+    const { _version: number } = await this.ask((client, options) =>
       client.index({ index: this.index, id: `generations of ${collection}`, document: {} }, options),
     );
-    return version;
+    return number;
   }
 
-  /** Each change names what it has seen: of several at once, one succeeds, and the others look again. */
+  /** Optimistic locking: of several concurrent changes one succeeds, and the others read again. */
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
-    await this.make();
+    await this.ensureIndex();
     for (;;) {
-      const held = await this.read(name);
-      if (held !== undefined && held.lease.owner !== owner && isHeld(held.lease, now, ttl)) return undefined;
+      const current = await this.read(name);
+      if (current !== undefined && current.lease.owner !== owner && isLeaseActive(current.lease, now, ttl))
+        return undefined;
       const lease = { name, owner, expires: now + ttl };
-      if (await this.replace(held, lease)) return lease;
+      if (await this.replace(current, lease)) return lease;
     }
   }
 
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
-    await this.make();
+    await this.ensureIndex();
     const lease = (await this.read(name))?.lease;
-    return lease !== undefined && isHeld(lease, now, ttl) ? lease.owner : undefined;
+    return lease !== undefined && isLeaseActive(lease, now, ttl) ? lease.owner : undefined;
   }
 
   async release(lease: Lease): Promise<void> {
-    await this.make();
-    const held = await this.read(lease.name);
-    if (held?.lease.owner !== lease.owner || held.lease.expires !== lease.expires) return;
-    // Who has changed it meanwhile has taken it, or renewed it and means to keep it.
-    await this.replace(held, { ...lease, expires: 0 });
+    await this.ensureIndex();
+    const current = await this.read(lease.name);
+    if (current?.lease.owner !== lease.owner || current.lease.expires !== lease.expires) return;
+    // On a conflict, the lease was renewed or acquired by another owner meanwhile: leave it.
+    await this.replace(current, { ...lease, expires: 0 });
   }
 
-  private async read(name: string): Promise<Held | undefined> {
+  private async read(name: string): Promise<StoredLease | undefined> {
     try {
       const { _source, _seq_no, _primary_term } = await this.ask((client, options) =>
         client.get<Lease>({ index: this.index, id: idOf(name) }, options),
       );
       if (_source === undefined || _seq_no === undefined || _primary_term === undefined) return undefined;
-      return { lease: _source, seen: { if_seq_no: _seq_no, if_primary_term: _primary_term } };
+      return { lease: _source, version: { if_seq_no: _seq_no, if_primary_term: _primary_term } };
     } catch (error) {
       if (error instanceof Refused && error.status === 404) return undefined;
       throw error;
     }
   }
 
-  /** False when it has been changed since it was read. */
-  private async replace(held: Held | undefined, lease: Lease): Promise<boolean> {
-    const seen: Partial<estypes.IndexRequest> = held?.seen ?? { op_type: 'create' };
+  /** False if the lease has changed since `current` was read. */
+  private async replace(current: StoredLease | undefined, lease: Lease): Promise<boolean> {
+    const version: Partial<estypes.IndexRequest> = current?.version ?? { op_type: 'create' };
     try {
       await this.ask((client, options) =>
-        client.index({ index: this.index, id: idOf(lease.name), document: lease, ...seen }, options),
+        client.index({ index: this.index, id: idOf(lease.name), document: lease, ...version }, options),
       );
       return true;
     } catch (error) {
@@ -80,23 +81,23 @@ export class Control {
     }
   }
 
-  /** Should somebody have removed the index, it is made again next time. */
+  /** If the index was removed, the next call creates it again. */
   private async ask<Answer>(request: Request<Answer>): Promise<Answer> {
     try {
       return await this.connection.ask(request);
     } catch (error) {
       if (!(error instanceof NoSuchIndex)) throw error;
-      this.made = undefined;
+      this.created = undefined;
       throw new EngineUnavailable('the read store is not available: its index of leases has been removed');
     }
   }
 
-  private make(): Promise<void> {
-    this.made ??= this.create().catch((error: unknown) => {
-      this.made = undefined;
+  private ensureIndex(): Promise<void> {
+    this.created ??= this.create().catch((error: unknown) => {
+      this.created = undefined;
       throw error;
     });
-    return this.made;
+    return this.created;
   }
 
   private async create(): Promise<void> {

@@ -1,9 +1,9 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Found, type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../kernel/query';
-import { foundOf, type Kept, type Layout, property } from './layout';
-import { nextPageSize } from './page-size';
+import { type IndexContext } from './connection';
+import { foundOf, type StoredDocument, type Layout, property } from './layout';
 import { queryOf } from './query';
-import { type Place } from './search';
+import { nextPageSize } from './snapshot';
 
 interface Bucket extends estypes.AggregationsCompositeBucket {
   readonly one: estypes.AggregationsTopHitsAggregate;
@@ -16,33 +16,35 @@ interface Grouped {
 type Request = Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'>;
 
 /** Searches an index or a snapshot. */
-type Ask = (request: Request) => Promise<Pick<estypes.SearchResponse<Kept, Grouped>, 'aggregations'>>;
+type Ask = (
+  request: Request,
+) => Promise<Pick<estypes.SearchResponse<StoredDocument, Grouped>, 'aggregations'>>;
 
-/** A group as the server knows it: `key` is where to go on after it. */
+/** A group in the server's answer. `key` is the cursor to continue after it. */
 interface Group {
   readonly key: string;
   readonly count: number;
   readonly one: Found;
 }
 
-/** A page of groups, by their values ascending, each with one of its documents. */
+/** One page of groups in ascending order of their values, each with one of its documents. */
 export async function countGroups(
-  { connection, alias, layout, patience }: Place,
+  { connection, alias, layout, retryMs }: IndexContext,
   wanted: GroupCount,
 ): Promise<GroupCounts> {
   const ask: Ask = (request) =>
     connection.ask(
       (client, options) =>
-        client.search<Kept, Grouped>(
+        client.search<StoredDocument, Grouped>(
           { index: alias, allow_partial_search_results: false, ...request },
           options,
         ),
-      patience,
+      retryMs,
     );
   const groups: GroupCounts['groups'][number][] = [];
   let characters = 0;
   let next = wanted.after;
-  // One more tells whether there is a next page.
+  // One more than requested, to find out whether there is a next page.
   for await (const page of groupPages(ask, wanted, layout, wanted.size + 1))
     for (const { key, count, one } of page) {
       if (groups.length === wanted.size || characters > GROUPS_CHARACTERS)
@@ -54,7 +56,7 @@ export async function countGroups(
   return { groups };
 }
 
-/** Groups by their values ascending, `most` of them, as many at a time as their documents allow. */
+/** Groups in ascending order of their values, at most `most`, in pages sized by their documents. */
 export async function* groupPages(
   ask: Ask,
   { groupBy, filter, after }: Omit<GroupCount, 'size'>,
@@ -65,7 +67,7 @@ export async function* groupPages(
   let left = most;
   let last = after;
   for (let size = nextPageSize([]); left > 0;) {
-    const asked = Math.min(size, left);
+    const requested = Math.min(size, left);
     const { aggregations } = await ask({
       query: queryOf(filter, layout),
       size: 0,
@@ -73,7 +75,7 @@ export async function* groupPages(
       aggs: {
         groups: {
           composite: {
-            size: asked,
+            size: requested,
             sources: [{ value: { terms: { field } } }],
             ...(last === undefined ? {} : { after: { value: last } }),
           },
@@ -82,17 +84,17 @@ export async function* groupPages(
       },
     });
     const buckets = aggregations?.groups.buckets;
-    if (!Array.isArray(buckets)) throw new Error('an aggregation has been answered without its buckets');
+    if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');
     const groups = buckets.flatMap(groupOf);
     if (groups.length > 0) yield groups;
-    if (buckets.length < asked) return;
-    left -= asked;
+    if (buckets.length < requested) return;
+    left -= requested;
     last = groups.at(-1)?.key;
     size = nextPageSize(groups.map(({ one }) => one.body));
   }
 }
 
 function groupOf({ key, doc_count: count, one }: Bucket): readonly Group[] {
-  const kept = one.hits.hits[0]?._source as Kept | undefined;
-  return foundOf(kept).map((found) => ({ key: String(key['value']), count, one: found }));
+  const stored = one.hits.hits[0]?._source as StoredDocument | undefined;
+  return foundOf(stored).map((found) => ({ key: String(key['value']), count, one: found }));
 }

@@ -21,7 +21,7 @@ import {
 } from '../../kernel/read-store';
 import { type Catalogue } from './catalogue';
 import { Checkpoints } from './checkpoints';
-import { type Connection } from './connection';
+import { type Connection, type IndexContext } from './connection';
 import { type Control } from './control';
 import { countGroups } from './count-groups';
 import { get } from './get';
@@ -29,11 +29,11 @@ import { searchGroups } from './groups';
 import { type Names } from './names';
 import { queryOf } from './query';
 import { scan } from './scan';
-import { type Place, search } from './search';
+import { search } from './search';
 import { Snapshot } from './snapshot';
 import { writeBatch } from './writer';
 
-/** The read store in an Elasticsearch, each generation an index. */
+/** A read store in Elasticsearch. Each generation is an index. */
 export class ElasticsearchStore extends ReadStore {
   private readonly checkpoints: Checkpoints;
 
@@ -72,58 +72,58 @@ export class ElasticsearchStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
-    await this.at(target, (place) => writeBatch(place, writes, checkpoint), 'write');
+    await this.at(target, (context) => writeBatch(context, writes, checkpoint), 'write');
   }
 
   async checkpoint(target: Target): Promise<Position> {
-    return await this.at(target, async (place) => (await this.checkpoints.of(place)) ?? START);
+    return await this.at(target, async (context) => (await this.checkpoints.of(context)) ?? START);
   }
 
   async refresh(target: Target): Promise<void> {
-    await this.at(target, ({ alias, patience }) =>
-      this.connection.ask((client, options) => client.indices.refresh({ index: alias }, options), patience),
+    await this.at(target, ({ alias, retryMs }) =>
+      this.connection.ask((client, options) => client.indices.refresh({ index: alias }, options), retryMs),
     );
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return await this.query(target, options, (place) => get(place, ids, options.bodyLimit));
+    return await this.query(target, options, (context) => get(context, ids, options.bodyLimit));
   }
 
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
-    return await this.query(target, options, async (place) => {
+    return await this.query(target, options, async (context) => {
       await this.requireFinished(target);
-      return await search(place, wanted, options.bodyLimit);
+      return await search(context, wanted, options.bodyLimit);
     });
   }
 
   async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
-    return await this.query(target, options, async (place) => {
+    return await this.query(target, options, async (context) => {
       await this.requireFinished(target);
-      return await searchGroups(place, wanted, options.bodyLimit);
+      return await searchGroups(context, wanted, options.bodyLimit);
     });
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return await this.atFinished(target, async ({ alias, layout, patience }) => {
+    return await this.atFinished(target, async ({ alias, layout, retryMs }) => {
       const query = queryOf(filter, layout);
       const { count } = await this.connection.ask(
         (client, options) => client.count({ index: alias, query }, options),
-        patience,
+        retryMs,
       );
       return count;
     });
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return await this.atFinished(target, (place) => countGroups(place, wanted));
+    return await this.atFinished(target, (context) => countGroups(context, wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
-    // In this order, so that the snapshot has what the checkpoint promises.
+    // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
-    const { snapshot, layout } = await this.atFinished(target, async ({ alias, layout, patience }) => ({
-      snapshot: await Snapshot.open(this.connection, alias, patience),
+    const { snapshot, layout } = await this.atFinished(target, async ({ alias, layout, retryMs }) => ({
+      snapshot: await Snapshot.open(this.connection, alias, retryMs),
       layout,
     }));
     try {
@@ -149,44 +149,47 @@ export class ElasticsearchStore extends ReadStore {
     await this.connection.close();
   }
 
-  /** As `at`, within limits. */
+  /** Like `at`, within the limits of a query. */
   private async query<Result>(
     target: Target,
     options: QueryOptions,
-    work: (place: Place) => Promise<Result>,
+    work: (context: IndexContext) => Promise<Result>,
   ): Promise<Result> {
     return await this.connection.query(options, (connection) =>
-      this.at(target, (place) => work({ ...place, connection })),
+      this.at(target, (context) => work({ ...context, connection })),
     );
   }
 
-  /** As `at`, on what is finished. */
-  private async atFinished<Result>(target: Target, work: (place: Place) => Promise<Result>): Promise<Result> {
-    return await this.at(target, async (place) => {
+  /** Like `at`, but requires a finished generation. */
+  private async atFinished<Result>(
+    target: Target,
+    work: (context: IndexContext) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.at(target, async (context) => {
       await this.requireFinished(target);
-      return await work(place);
+      return await work(context);
     });
   }
 
   private async requireFinished(target: Target): Promise<void> {
     const { isFinished } = await this.catalogue.find(target);
-    if (!isFinished) throw new Error('a generation is searched that is not finished');
+    if (!isFinished) throw new Error('a generation must be finished before it is searched');
   }
 
-  /** Works on what is meant. What fills a generation has more patience: it would have to begin anew. */
+  /** Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to restart. */
   private async at<Result>(
     target: Target,
-    work: (place: Place) => Promise<Result>,
+    work: (context: IndexContext) => Promise<Result>,
     kind: 'read' | 'write' = 'read',
   ): Promise<Result> {
     const { layout, isFinished } = await this.catalogue.find(target);
     const { connection } = this;
     const alias = this.names.of(target);
     try {
-      const patience = connection.patience[isFinished ? kind : 'fill'];
-      return await work({ connection, alias, layout, patience });
+      const retryMs = connection.retryMs[isFinished ? kind : 'fill'];
+      return await work({ connection, alias, layout, retryMs });
     } catch (error) {
-      throw this.catalogue.refusal(target, error);
+      throw this.catalogue.translate(target, error);
     }
   }
 }

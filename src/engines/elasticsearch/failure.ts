@@ -1,12 +1,12 @@
 import { errors } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
 
-/** An index or alias that a request names is not there. */
+/** The index or alias of a request does not exist. */
 export class NoSuchIndex extends Error {
   override readonly name = 'NoSuchIndex';
 }
 
-/** The server has understood a request and refused it: a conflict of versions, or a bug of ours. */
+/** The server rejected a request: a version conflict, or a bug of ours. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   constructor(
@@ -14,39 +14,37 @@ export class Refused extends Error {
     readonly type: string,
     reason: string,
   ) {
-    super(`the read store has refused a request (${status} ${type}): ${reason}`);
+    super(`the read store refused a request (${status} ${type}): ${reason}`);
   }
 }
 
-/** What the server says of a request, or of one operation of a bulk, that failed. */
-export interface Complaint {
+/** The server's error for a request, or for one operation of a bulk request. */
+export interface ServerError {
   readonly status: number;
   readonly type: string;
   readonly reason: string;
 }
 
 /**
- * A failed request as the port raises it. What is the server's or the network's trouble is `EngineUnavailable`,
- * with a message for an operator. The client's own errors bear the address and the credentials: neither they nor
- * their messages are handed on.
+ * Translates an error of the client library. Failures of the server or the network become `EngineUnavailable`, with a message
+ * for operators. The library's errors and messages contain the address and credentials, so they are not passed on.
  */
 export function toFailure(error: unknown): unknown {
-  if (error instanceof errors.ResponseError) return failureOf(complaintOf(error));
+  if (error instanceof errors.ResponseError) return failureOf(serverErrorOf(error));
   if (error instanceof errors.TimeoutError) return unavailable('it does not answer in time');
   if (error instanceof errors.RequestAbortedError) return unavailable('it is being closed');
   if (error instanceof errors.ProductNotSupportedError)
-    return unavailable('what answers is no Elasticsearch');
-  if (error instanceof errors.DeserializationError)
-    return unavailable('what answers does not speak its language');
+    return unavailable('the server is not an Elasticsearch');
+  if (error instanceof errors.DeserializationError) return unavailable('the answer is not valid JSON');
   if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError)
-    return unavailable(whyNotReached(error.message));
+    return unavailable(connectionReason(error.message));
   return error;
 }
 
-export function failureOf({ status, type, reason }: Complaint): Error {
-  if (type === 'index_not_found_exception') return new NoSuchIndex('there is no such index');
+export function failureOf({ status, type, reason }: ServerError): Error {
+  if (type === 'index_not_found_exception') return new NoSuchIndex('the index does not exist');
   if (type === 'cluster_block_exception')
-    return unavailable('its indices may not be written: the disk is nearly full, or they are read-only');
+    return unavailable('its indices are read-only, possibly because the disk is nearly full');
   if (status === 401 || status === 403) return unavailable(`access is denied (${status})`);
   if (status === 429) return unavailable('it is overloaded');
   if (status === 408 || status >= 500) return unavailable(`it has failed (${status} ${type})`);
@@ -57,12 +55,12 @@ function unavailable(why: string): EngineUnavailable {
   return new EngineUnavailable(`the read store is not available: ${why}`);
 }
 
-function complaintOf({ statusCode: status = 500, body }: errors.ResponseError): Complaint {
+function serverErrorOf({ statusCode: status = 500, body }: errors.ResponseError): ServerError {
   const error: unknown = isObject(body) ? body['error'] : undefined;
-  if (!isObject(error)) return { status, type: 'unknown', reason: 'no reason is given' };
+  if (!isObject(error)) return { status, type: 'unknown', reason: 'no reason given' };
   const { type, reason, root_cause: causes } = error;
   const cause: unknown = Array.isArray(causes) ? causes[0] : undefined;
-  // A search that failed tells why in what it was caused by.
+  // For a failed search, the reason is in its root cause.
   const first = isObject(cause) ? cause : error;
   return {
     status,
@@ -71,8 +69,8 @@ function complaintOf({ statusCode: status = 500, body }: errors.ResponseError): 
   };
 }
 
-/** Only the system's code of the error, since the message bears the address. */
-function whyNotReached(message: string): string {
+/** Only the system's error code, since the message contains the address. */
+function connectionReason(message: string): string {
   if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
   return `it cannot be reached (${/\bE[A-Z]{4,}\b/.exec(message)?.[0] ?? 'no connection'})`;
 }

@@ -1,43 +1,42 @@
 import { type Found } from '../../kernel/query';
+import { type IndexContext } from './connection';
 import { failureOf } from './failure';
-import { foundOf, type Kept } from './layout';
-import { type Place } from './search';
-import { nameOf } from './tokens';
+import { foundOf, nameOf, type StoredDocument } from './layout';
 
-/** Documents asked for in one request, where they may be large and where they are known not to be. */
-const AT_ONCE = { limited: 100, any: 1_000 } as const;
+/** Documents per request, with and without a body limit. */
+const BATCH_SIZE = { limited: 100, unlimited: 1_000 } as const;
 
-/** The documents of these ids that are there, whether they have been refreshed or not. */
+/** The existing documents with these ids. Sees writes that are not refreshed yet. */
 export async function get(
-  place: Place,
+  context: IndexContext,
   ids: readonly string[],
   bodyLimit?: number,
 ): Promise<readonly Found[]> {
   const names = [...new Set(ids.map(nameOf))];
-  const size = bodyLimit === undefined ? AT_ONCE.any : AT_ONCE.limited;
+  const size = bodyLimit === undefined ? BATCH_SIZE.unlimited : BATCH_SIZE.limited;
   const found: Found[] = [];
   let characters = 0;
   for (let from = 0; from < names.length && characters < (bodyLimit ?? Infinity); from += size) {
-    const kept = await entries(place, names.slice(from, from + size));
-    const some = kept.filter((entry) => 'id' in entry).flatMap(foundOf);
+    const stored = await entries(context, names.slice(from, from + size));
+    const some = stored.filter((entry) => 'id' in entry).flatMap(foundOf);
     found.push(...some);
     for (const { body } of some) characters += body.length;
   }
   return found;
 }
 
-/** What is kept by these names: documents, and of what was removed the version alone. */
+/** The entries with these names: documents, and for removed documents just the version. */
 async function entries(
-  { connection, alias, patience }: Place,
+  { connection, alias, retryMs }: IndexContext,
   names: readonly string[],
-): Promise<readonly (Kept | Pick<Kept, 'version'>)[]> {
+): Promise<readonly (StoredDocument | Pick<StoredDocument, 'version'>)[]> {
   const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
   return await connection.ask(async (client, options) => {
-    const { docs } = await client.mget<Kept>(request, options);
-    // Where nothing is there the list is left out of the answer.
+    const { docs } = await client.mget<StoredDocument>(request, options);
+    // The server omits an empty list.
     return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
       if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
       return entry._source ?? [];
     });
-  }, patience);
+  }, retryMs);
 }

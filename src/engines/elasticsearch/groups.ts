@@ -1,11 +1,12 @@
 import { type GroupOrder, type GroupResults, type GroupSearch } from '../../kernel/query';
+import { type IndexContext } from './connection';
 import { foundOf, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, PageOf, type Rank, type Ranked, Ranks } from './ranks';
-import { isLarge, type Place } from './search';
+import { compareRanks, PageCollector, type Rank, type Ranked, Ranks } from './ranks';
+import { isLarge } from './search';
 import { Snapshot } from './snapshot';
 
-/** What a group is ordered by. */
+/** A group, with what it is ordered by. */
 interface Group {
   readonly name: string;
   readonly best: (number | undefined)[];
@@ -16,11 +17,11 @@ interface Group {
 /**
  * One page of groups in order, each with its first members, and the number of all groups.
  *
- * The server can neither count groups exactly nor order them by the best of several keys: so the sort keys of
- * everything that matches are read, and then the documents of the groups on the page, from the same snapshot.
+ * The server can neither count groups exactly nor order them by the best value of several keys. So we read the sort keys of
+ * all matching documents, then the documents of the groups on the page, from the same snapshot.
  */
 export async function searchGroups(
-  { connection, alias, layout, patience }: Place,
+  { connection, alias, layout, retryMs }: IndexContext,
   wanted: GroupSearch,
   bodyLimit?: number,
 ): Promise<GroupResults> {
@@ -29,22 +30,22 @@ export async function searchGroups(
   const query = queryOf(filter, layout);
   const all = new Ranks([...within, ...order], layout, group);
   const inGroup = compareRanks(within);
-  const snapshot = await Snapshot.open(connection, alias, patience);
+  const snapshot = await Snapshot.open(connection, alias, retryMs);
   try {
     const groups = new Map<string, Group>();
     for await (const ranked of all.keys(snapshot, query)) {
       const keys = ranked.keys.slice(within.length);
-      const known = groups.get(ranked.group);
-      if (known === undefined) {
+      const current = groups.get(ranked.group);
+      if (current === undefined) {
         groups.set(ranked.group, { name: ranked.group, best: keys, first: ranked, size: 1 });
         continue;
       }
-      known.size += 1;
-      for (const [at, key] of order.entries()) known.best[at] = better(key, known.best[at], keys[at]);
-      if (inGroup(ranked, known.first) < 0) known.first = ranked;
+      current.size += 1;
+      for (const [at, key] of order.entries()) current.best[at] = better(key, current.best[at], keys[at]);
+      if (inGroup(ranked, current.first) < 0) current.first = ranked;
     }
     const rankOf = ({ best, first }: Group): Rank => ({ keys: best, id: first.id });
-    const inOrder = new PageOf(wanted, compareRanks(order), rankOf);
+    const inOrder = new PageCollector(wanted, compareRanks(order), rankOf);
     for (const one of groups.values()) inOrder.add(one);
     const { page, next } = inOrder.end();
     const paged = { total: groups.size, ...(next === undefined ? {} : { next }) };
@@ -68,7 +69,7 @@ export async function searchGroups(
   }
 }
 
-/** The least or the greatest of two values, where there are any. */
+/** The least or the greatest of two values; an absent value never wins. */
 function better({ by }: GroupOrder, a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return by === 'least' ? Math.min(a, b) : Math.max(a, b);

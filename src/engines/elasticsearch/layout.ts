@@ -1,23 +1,22 @@
+import { hash } from 'node:crypto';
 import { type estypes } from '@elastic/elasticsearch';
 import { type Found } from '../../kernel/query';
 import { type CollectionSpec, type Document, type FieldType, type FieldValue } from '../../kernel/read-store';
 import { type Position } from '../../kernel/event';
 import { Declaration } from '../declaration';
-import { encode, encodeWords } from './tokens';
 
-/** What is kept of every document, and all that is read back. */
-export interface Kept {
+/** The fields of every document that are read back. */
+export interface StoredDocument {
   readonly id: string;
   readonly version: Position;
   readonly body: string;
 }
 
-/** A document as it was kept. */
-export function foundOf(kept: Kept | undefined): Found[] {
-  return kept === undefined ? [] : [{ id: kept.id, version: kept.version, body: kept.body }];
+export function foundOf(stored: StoredDocument | undefined): Found[] {
+  return stored === undefined ? [] : [{ id: stored.id, version: stored.version, body: stored.body }];
 }
 
-/** Nothing but what a server without any plug-in has. Values are counted by searching: a copy of them in columns is for sorting. */
+/** Uses only what a server without plug-ins supports. Only fields to sort or group by have `doc_values`. */
 const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
   number: { type: 'long' },
   keyword: { type: 'keyword', doc_values: false },
@@ -25,26 +24,26 @@ const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
   words: { type: 'text', analyzer: 'whitespace', index_options: 'docs', norms: false },
 };
 
-/** Present in documents only, not in what is kept of removed ones. */
+/** The field that documents have, and the entries of removed documents do not. */
 export const ID = 'id';
 
-/** How often what is being filled is refreshed: never. */
-export const FILLED = '-1';
+/** The refresh interval of a generation that is being built: never. */
+export const NO_REFRESH = '-1';
 
-/** A collection's declaration, read as an index. */
+/** Maps a collection's declaration to an index. */
 export class Layout extends Declaration {
   constructor(readonly spec: CollectionSpec) {
     super(spec);
   }
 
-  /** The index of an empty generation. It is filled without being refreshed. */
+  /** Settings and mappings of a new generation. */
   index(): Pick<estypes.IndicesCreateRequest, 'settings' | 'mappings'> {
     const fields = [...this.fields.values()].map(({ name, type }) => [property(name), MAPPINGS[type]]);
     return {
       settings: {
         number_of_shards: 1,
         auto_expand_replicas: '0-1',
-        refresh_interval: FILLED,
+        refresh_interval: NO_REFRESH,
       },
       mappings: {
         dynamic: 'strict',
@@ -59,7 +58,7 @@ export class Layout extends Declaration {
     };
   }
 
-  /** The text of a document as it is indexed; put together piece by piece, since much of a write's time goes here. */
+  /** A document as the JSON text to index. Concatenated by hand, since writes spend much of their time here. */
   source({ id, fields, body }: Document, version: Position): string {
     let text = `{"id":${JSON.stringify(id.toWellFormed())},"version":"${version}","body":${JSON.stringify(body)}`;
     for (const { name, type } of this.fields.values()) {
@@ -70,14 +69,39 @@ export class Layout extends Declaration {
   }
 }
 
-/** A value as JSON. */
 function valueOf(type: FieldType, value: FieldValue): string {
   if (typeof value === 'number') return String(value);
   if (typeof value === 'string') return JSON.stringify(encode(value));
   return type === 'words' ? JSON.stringify(encodeWords(value)) : JSON.stringify(value.map(encode));
 }
 
-/** What a field is called in the index: set apart from what every collection has. */
+/** A field's name in the index, with a prefix to avoid clashes with the fields of every document. */
 export function property(field: string): string {
   return `f_${field}`;
+}
+
+/** Longer values are hashed: an index refuses very long ones, and splits words of more than 255 characters. */
+const MAX_LENGTH = 200;
+const HASH_MARK = '\u0001';
+
+/** A value or word as it is indexed and searched for. Different values have different encodings. */
+export function encode(value: string): string {
+  const text = value.toWellFormed();
+  return text.length > MAX_LENGTH || text.startsWith(HASH_MARK)
+    ? `${HASH_MARK}${hash('sha256', text)}`
+    : text;
+}
+
+/** Words as one text, which the server splits at blanks. */
+function encodeWords(words: readonly string[]): string {
+  const text = words.join(' ');
+  return words.some((word) => word.length > MAX_LENGTH) ? words.map(encode).join(' ') : text.toWellFormed();
+}
+
+/** The server allows 512 bytes. */
+const MAX_NAME_BYTES = 500;
+
+/** A document's `_id` in the server; long ids are hashed. The prefix sets documents apart from other entries. */
+export function nameOf(id: string): string {
+  return Buffer.byteLength(id) > MAX_NAME_BYTES ? `#${hash('sha256', id)}` : `=${id}`;
 }

@@ -1,15 +1,14 @@
 import { type Target } from '../../kernel/read-store';
 
 /**
- * What indices and aliases are called: `<prefix>.<collection>.…`. The names of collections have no dots.
+ * Names of indices and aliases: `<prefix>.<collection>.…`. Names of collections have no dots.
  *
- * A generation is one index, and the aliases that it bears are all that is recorded of its state: they change
- * together and at once.
+ * A generation is one index. Its state is recorded only in its aliases, which change together, atomically.
  */
 export class Names {
   constructor(private readonly prefix: string) {}
 
-  /** The index of what has no generations. */
+  /** The index for what has no generations. */
   get control(): string {
     return `${this.prefix}.control`;
   }
@@ -18,27 +17,27 @@ export class Names {
     return `${this.prefix}.${collection}.${number}`;
   }
 
-  /** Borne from the beginning until it is dropped: all that is written goes by it. */
+  /** The alias of a generation from its creation until it is dropped; writes use it. */
   generation(collection: string, number: number): string {
     return `${this.prefix}.${collection}.g${number}`;
   }
 
-  /** Borne by the live one. */
+  /** The alias of the live generation. */
   live(collection: string): string {
     return `${this.prefix}.${collection}.live`;
   }
 
-  /** Borne by those that are, or have been, live. */
+  /** The alias of generations that are or were live. */
   swapped(collection: string): string {
     return `${this.prefix}.${collection}.swapped`;
   }
 
-  /** The only one borne by an index that was dropped then (epoch ms), until it is removed. */
+  /** The only alias of an index that was dropped at this time (epoch ms). */
   dropped(collection: string, at: number): string {
     return `${this.prefix}.${collection}.dropped-${at}`;
   }
 
-  /** When an index was dropped that bears this alias. */
+  /** The time in a `dropped` alias. */
   droppedAt(alias: string): number | undefined {
     const at = /\.dropped-(\d+)$/.exec(alias)?.[1];
     return at === undefined ? undefined : Number(at);
@@ -48,7 +47,7 @@ export class Names {
     return generation === undefined ? this.live(collection) : this.generation(collection, generation);
   }
 
-  /** Matches all of a collection, or of all collections. */
+  /** A pattern for all indices of a collection, or of every collection. */
   all(collection = '*'): string {
     return `${this.prefix}.${collection}.*`;
   }

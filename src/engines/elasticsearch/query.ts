@@ -1,27 +1,26 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Filter } from '../../kernel/query';
-import { ID, type Layout, property } from './layout';
-import { encode } from './tokens';
+import { encode, ID, type Layout, property } from './layout';
 
 export type Query = estypes.QueryDslQueryContainer;
 
-/** Values that one condition may list. */
-const MOST_VALUES = 50_000;
+/** Values per `terms` query: the server allows 65,536. */
+const MAX_VALUES = 50_000;
 
 const NOTHING: Query = { match_none: {} };
 const ANYTHING: Query = { match_all: {} };
 
-/** The documents that match a filter, none of them scored. Raises `UndeclaredField`. */
+/** A query for the documents that match a filter, without scores. Raises `UndeclaredField`. */
 export function queryOf(filter: Filter, layout: Layout): { readonly bool: { readonly filter: Query[] } } {
   return { bool: { filter: [{ exists: { field: ID } }, ...conditionsOf(filter, layout)] } };
 }
 
-/** A word in a field, or a value of a field. */
+/** Matches a value of a field, or a word in it. */
 export function having(field: string, value: string | number): Query {
   return { term: { [property(field)]: typeof value === 'string' ? encode(value) : value } };
 }
 
-/** All of them have to be met. */
+/** The conditions of a filter, all of which must match. */
 function conditionsOf(filter: Filter, layout: Layout): Query[] {
   if ('all' in filter) return filter.all.flatMap((part) => conditionsOf(part, layout));
   if ('any' in filter) return [anyOf(filter.any.map((part) => allOf(conditionsOf(part, layout))))];
@@ -37,7 +36,7 @@ function conditionsOf(filter: Filter, layout: Layout): Query[] {
   return [withinBounds(name, filter.min, filter.max)];
 }
 
-/** Of the values given those that a field can have, each once. */
+/** The distinct values that the field can have at all. */
 function valuesOf(isNumber: boolean, given: readonly (string | number)[]): (string | number)[] {
   const possible = given.filter((value) =>
     isNumber ? Number.isSafeInteger(value) : typeof value === 'string',
@@ -47,8 +46,8 @@ function valuesOf(isNumber: boolean, given: readonly (string | number)[]): (stri
 
 function amongValues(field: string, values: readonly (string | number)[]): Query {
   const lists: Query[] = [];
-  for (let from = 0; from < values.length; from += MOST_VALUES) {
-    const some = values.slice(from, from + MOST_VALUES);
+  for (let from = 0; from < values.length; from += MAX_VALUES) {
+    const some = values.slice(from, from + MAX_VALUES);
     lists.push({
       terms: { [property(field)]: some.map((value) => (typeof value === 'string' ? encode(value) : value)) },
     });

@@ -1,35 +1,35 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Standing } from '../../kernel/query';
+import { type Cursor, type Order, type Page } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
-import { ID, type Kept, type Layout, property } from './layout';
+import { ID, type Layout, property, type StoredDocument } from './layout';
 import { type Query, type queryOf } from './query';
 import { Score } from './score';
-import { type Paged, type Snapshot } from './snapshot';
+import { type Snapshot, type SnapshotPage } from './snapshot';
 
-/** What a document is compared by: its values of the sort keys, and its id as bytes. */
+/** What documents are compared by: their sort keys, and their ids as bytes. */
 export interface Rank {
   readonly keys: readonly (number | undefined)[];
   readonly id: Buffer;
 }
 
-/** A document that matches, with its values of some sort keys. */
+/** A matching document with its sort keys. */
 export interface Ranked<Source> extends Rank {
   readonly group: string;
   readonly source: Source;
 }
 
-/** Documents read at once: only their sort keys, or whole ones. */
+/** Documents per request: sort keys only, or whole documents. */
 const PAGE = { keys: 10_000, whole: 500 } as const;
 
 /**
- * Everything that matches, in no order, with the sort keys asked for: for orders that the server does not know.
- * `group` is what the documents are grouped by.
+ * Reads all matching documents, unordered, with their sort keys: for orders that the server does not support. `group` is the
+ * field to group by.
  */
 export class Ranks {
   private readonly score: Score;
   private readonly fields: readonly string[];
-  /** What a document is compared by, given its value of the field. */
-  private readonly places: readonly ((value: number) => number)[];
+  /** Per sort key, maps the value of the field to what is compared. */
+  private readonly transforms: readonly ((value: number) => number)[];
 
   constructor(
     private readonly order: readonly Order[],
@@ -40,7 +40,7 @@ export class Ranks {
       order.filter((key) => 'matches' in key),
       layout,
     );
-    this.places = order.map((key) => ('shuffled' in key ? shuffler(key.seed) : (value: number) => value));
+    this.transforms = order.map((key) => ('shuffled' in key ? shuffler(key.seed) : (value: number) => value));
     const sorted = order.flatMap((key) => {
       const name = fieldOf(key);
       return name === undefined ? [] : layout.field(name, 'number').name;
@@ -48,19 +48,19 @@ export class Ranks {
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
 
-  /** Without the documents themselves. */
+  /** Sort keys only. */
   keys(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<undefined>> {
     return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
 
-  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<Kept>> {
-    return this.all<Kept>(snapshot, query, { size: PAGE.whole });
+  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<StoredDocument>> {
+    return this.all<StoredDocument>(snapshot, query, { size: PAGE.whole });
   }
 
-  private async *all<Source extends Kept | undefined>(
+  private async *all<Source extends StoredDocument | undefined>(
     snapshot: Snapshot,
     query: ReturnType<typeof queryOf>,
-    options: Pick<Paged, '_source' | 'stored_fields' | 'size'>,
+    options: Pick<SnapshotPage, '_source' | 'stored_fields' | 'size'>,
   ): AsyncGenerator<Ranked<Source>> {
     const pages = snapshot.pages<Source>({
       ...options,
@@ -79,7 +79,7 @@ export class Ranks {
       keys: this.order.map((key, at) => {
         const name = fieldOf(key);
         const of = name === undefined ? counts.shift() : value(property(name));
-        return typeof of === 'number' ? this.places[at]?.(of) : undefined;
+        return typeof of === 'number' ? this.transforms[at]?.(of) : undefined;
       }),
       id: Buffer.from(String(value(ID))),
       group: this.group === undefined ? '' : String(value(property(this.group))),
@@ -88,21 +88,21 @@ export class Ranks {
   }
 }
 
-/** The field that a sort key looks at, but for counts of words. */
+/** The field of a sort key; undefined for counts of words. */
 function fieldOf(key: Order): string | undefined {
   if ('matches' in key) return undefined;
   return 'field' in key ? key.field : key.shuffled;
 }
 
-/** Items that are held beyond those of a page before the last ones are let go: to sort for each would cost more. */
+/** Items to collect beyond a page before the excess is discarded, as sorting for each item would cost more. */
 const SLACK = 10_000;
 
-/** What is on a page of all that there are, told in any order, and where the next one begins if that is asked for. */
-export class PageOf<Item> {
-  private held: Item[] = [];
+/** Selects one page from items added in any order, and the cursor of the next page. */
+export class PageCollector<Item> {
+  private items: Item[] = [];
   private readonly after: Rank | undefined;
-  /** How many of the first ones matter. */
-  private readonly most: number;
+  /** Items up to the end of the page. */
+  private readonly limit: number;
 
   constructor(
     private readonly wanted: Page,
@@ -110,34 +110,34 @@ export class PageOf<Item> {
     private readonly rankOf: (item: Item) => Rank,
   ) {
     const { offset, size, after } = wanted;
-    this.most = after === undefined ? offset + size : size + 1;
+    this.limit = after === undefined ? offset + size : size + 1;
     if (after !== undefined && after !== null)
       this.after = { keys: after.keys.map((key) => key ?? undefined), id: Buffer.from(after.id) };
   }
 
   add(item: Item): void {
     if (this.after !== undefined && this.compare(this.rankOf(item), this.after) <= 0) return;
-    this.held.push(item);
-    if (this.held.length > 2 * this.most + SLACK) this.held = this.foremost();
+    this.items.push(item);
+    if (this.items.length > 2 * this.limit + SLACK) this.items = this.firstItems();
   }
 
-  end(): { readonly page: readonly Item[]; readonly next: Standing | undefined } {
+  end(): { readonly page: readonly Item[]; readonly next: Cursor | undefined } {
     const { offset, size, after } = this.wanted;
-    const foremost = this.foremost();
-    if (after === undefined) return { page: foremost.slice(offset), next: undefined };
-    const page = foremost.slice(0, size);
-    const last = foremost.length > size ? page.at(-1) : undefined;
+    const firstItems = this.firstItems();
+    if (after === undefined) return { page: firstItems.slice(offset), next: undefined };
+    const page = firstItems.slice(0, size);
+    const last = firstItems.length > size ? page.at(-1) : undefined;
     if (last === undefined) return { page, next: undefined };
     const { keys, id } = this.rankOf(last);
     return { page, next: { keys: keys.map((key) => key ?? null), id: id.toString() } };
   }
 
-  private foremost(): Item[] {
-    return this.held.sort((a, b) => this.compare(this.rankOf(a), this.rankOf(b))).slice(0, this.most);
+  private firstItems(): Item[] {
+    return this.items.sort((a, b) => this.compare(this.rankOf(a), this.rankOf(b))).slice(0, this.limit);
   }
 }
 
-/** Compares in an order: no value comes last either way, ties go by id, byte by byte. */
+/** Compares in an order: a missing value comes last in either direction; ties are ordered by the bytes of the id. */
 export function compareRanks(order: readonly Order[]): (a: Rank, b: Rank) => number {
   return (a, b) => compareKeys(order, a.keys, b.keys) || a.id.compare(b.id);
 }

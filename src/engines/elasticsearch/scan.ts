@@ -2,12 +2,11 @@ import { type Position } from '../../kernel/event';
 import { type Filter } from '../../kernel/query';
 import { type SnapshotBatch } from '../../kernel/read-store';
 import { groupPages } from './count-groups';
-import { foundOf, ID, type Kept, type Layout } from './layout';
-import { nextPageSize } from './page-size';
+import { foundOf, ID, type StoredDocument, type Layout } from './layout';
 import { queryOf } from './query';
-import { type Paged, type Snapshot } from './snapshot';
+import { nextPageSize, type SnapshotPage, type Snapshot } from './snapshot';
 
-/** All that match, by id, as of the snapshot, after an empty batch; before that, samples of each value of a field. */
+/** All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the documents. */
 export async function* scan(
   snapshot: Snapshot,
   filter: Filter,
@@ -25,8 +24,8 @@ export async function* scan(
     ))
       yield { found: [], samples: groups.map(({ one }) => one), total, checkpoint };
   yield { found: [], total, checkpoint };
-  const request: Paged = { query, sort: { [ID]: 'asc' }, size: nextPageSize([]) };
-  const pages = snapshot.pages<Kept>(request, (hits) =>
+  const request: SnapshotPage = { query, sort: { [ID]: 'asc' }, size: nextPageSize([]) };
+  const pages = snapshot.pages<StoredDocument>(request, (hits) =>
     nextPageSize(hits.map(({ _source }) => _source?.body ?? '')),
   );
   for await (const hits of pages)

@@ -2,19 +2,19 @@ import { type Order } from '../../kernel/query';
 import { type Layout } from './layout';
 import { having, type Query } from './query';
 
-/** An order by how many of the distinct words a field has. */
+/** A sort key that counts matching words. */
 export type Matches = Extract<Order, { readonly matches: readonly string[] }>;
 
-/** The server adds scores up as 32-bit floating point numbers, which hold integers up to here. */
-const MOST = 2 ** 24;
+/** Scores are 32-bit floating-point numbers, which are exact for integers up to this. */
+const MAX_SCORE = 2 ** 24;
 
 /**
- * Counts of words as the one score that the server gives each document: an integer, the counts its digits, so that
- * a greater score is a greater first count, then a greater second one, and so on.
+ * Encodes counts of words as the one score that the server computes per document. The counts are the digits of an integer, so
+ * a greater score means a greater first count, then a greater second one, and so on.
  */
 export class Score {
   private readonly weights: readonly number[];
-  /** What adds up to the score. */
+  /** Queries whose boosts add up to the score. */
   readonly parts: readonly Query[];
 
   constructor(counts: readonly Matches[], layout: Layout) {
@@ -25,7 +25,7 @@ export class Score {
       weights.unshift(weight);
       weight *= list.length + 1;
     }
-    if (weight > MOST) throw new Error(`${words.flat().length} words are too many to be ordered by`);
+    if (weight > MAX_SCORE) throw new Error(`${words.flat().length} words: too many to order by`);
     this.weights = weights;
     this.parts = counts.flatMap(({ within }, at) => {
       const field = layout.field(within, 'words').name;
@@ -36,19 +36,19 @@ export class Score {
     });
   }
 
-  /** Documents that match the query, scored. */
+  /** Adds the score to a query. */
   of({ bool }: { readonly bool: { readonly filter: Query[] } }): Query {
     return this.parts.length === 0
       ? { bool }
       : { bool: { ...bool, should: [...this.parts], minimum_should_match: 0 } };
   }
 
-  /** The score that counts make. */
+  /** Encodes counts as a score. */
   scoreOf(counts: readonly number[]): number {
     return this.weights.reduce((sum, weight, at) => sum + weight * (counts[at] ?? 0), 0);
   }
 
-  /** The counts that a score is made of. */
+  /** Decodes a score. */
   counts(score: number): number[] {
     let rest = score;
     return this.weights.map((weight) => {

@@ -1,27 +1,17 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Order, type Page, type Results, type Search, type Standing } from '../../kernel/query';
-import { type Connection } from './connection';
-import { foundOf, ID, type Kept, type Layout, property } from './layout';
+import { type Cursor, type Order, type Page, type Results, type Search } from '../../kernel/query';
+import { type IndexContext } from './connection';
+import { foundOf, ID, type Layout, nameOf, property, type StoredDocument } from './layout';
 import { queryOf } from './query';
-import { compareRanks, PageOf, type Ranked, Ranks } from './ranks';
+import { compareRanks, PageCollector, type Ranked, Ranks } from './ranks';
 import { type Matches, Score } from './score';
 import { Snapshot } from './snapshot';
-import { nameOf } from './tokens';
 
-/** Where a query goes, and how long it may take to get there. */
-export interface Place {
-  readonly connection: Connection;
-  readonly alias: string;
-  readonly layout: Layout;
-  /** Ms. */
-  readonly patience: number;
-}
-
-/** One page in order, and the number of all that match. */
-export async function search(place: Place, wanted: Search, bodyLimit?: number): Promise<Results> {
+/** One page in order, and the number of all matching documents. */
+export async function search(context: IndexContext, wanted: Search, bodyLimit?: number): Promise<Results> {
   const { order, filter, offset, after } = wanted;
-  const { layout, connection, alias, patience } = place;
-  if (!isSortable(order)) return await searchAll(place, wanted, bodyLimit);
+  const { layout, connection, alias, retryMs } = context;
+  if (!isSortable(order)) return await searchAll(context, wanted, bodyLimit);
   const score = new Score(order.filter(isMatches), layout);
   const size = sizeOf(wanted);
   const request: estypes.SearchRequest = {
@@ -36,36 +26,39 @@ export async function search(place: Place, wanted: Search, bodyLimit?: number): 
     allow_partial_search_results: false,
     filter_path: ['hits.total', 'hits.hits._source', ...(after === undefined ? [] : ['hits.hits.sort'])],
   };
-  const { hits } = await connection.ask((client, options) => client.search<Kept>(request, options), patience);
-  // Without a hit the list is left out of the answer.
+  const { hits } = await connection.ask(
+    (client, options) => client.search<StoredDocument>(request, options),
+    retryMs,
+  );
+  // The server omits an empty list.
   const rows = (hits.hits as typeof hits.hits | undefined) ?? [];
-  const kept = rows.slice(0, wanted.size).flatMap(({ _source }) => _source ?? []);
-  const shown = isLarge(wanted, bodyLimit)
-    ? { found: [], rest: kept.map(({ id }) => id) }
-    : { found: kept.flatMap(foundOf) };
+  const stored = rows.slice(0, wanted.size).flatMap(({ _source }) => _source ?? []);
+  const documents = isLarge(wanted, bodyLimit)
+    ? { found: [], rest: stored.map(({ id }) => id) }
+    : { found: stored.flatMap(foundOf) };
   const last = rows[wanted.size - 1]?.sort;
   const hasNext = after !== undefined && rows.length === size && last !== undefined;
-  return { total: totalOf(hits), ...shown, ...(hasNext ? { next: standingOf(last, order, score) } : {}) };
+  return { total: totalOf(hits), ...documents, ...(hasNext ? { next: cursorOf(last, order, score) } : {}) };
 }
 
-/** Documents of a page that are read at once, however large they are. */
-const FEW = 100;
+/** A body limit does not apply to pages up to this size. */
+const SMALL_PAGE = 100;
 
-/** Whether a page may have more than it may bring along: how large documents are is not known before they are read. */
+/** Whether a page might exceed the body limit. The size of documents is not known before they are read. */
 export function isLarge({ size }: { readonly size: number }, bodyLimit: number | undefined): boolean {
-  return bodyLimit !== undefined && size > FEW;
+  return bodyLimit !== undefined && size > SMALL_PAGE;
 }
 
-/** One more than is wanted tells whether there is a next page. */
+/** With a cursor one more than requested, to find out whether there is a next page. */
 function sizeOf({ size, after }: Page): number {
   return after === undefined ? size : size + 1;
 }
 
-/** What a document without a value is sorted as: beyond all that are safe integers. */
+/** Sort values of documents without the field: beyond all safe integers. */
 const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
 
-/** A standing as the server sorts: counts of words that follow one another are one score. */
-function sortValues({ keys, id }: Standing, order: readonly Order[], score: Score): (string | number)[] {
+/** A cursor as sort values of the server, where adjacent counts of words are one score. */
+function sortValues({ keys, id }: Cursor, order: readonly Order[], score: Score): (string | number)[] {
   const values = order.flatMap((key, at): (string | number)[] => {
     if (!isMatches(key)) return [keys[at] ?? (key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
     if (isMatches(order[at - 1])) return [];
@@ -74,8 +67,8 @@ function sortValues({ keys, id }: Standing, order: readonly Order[], score: Scor
   return [...values, id];
 }
 
-/** The other way round. */
-function standingOf(sort: readonly unknown[], order: readonly Order[], score: Score): Standing {
+/** The inverse of `sortValues`. */
+function cursorOf(sort: readonly unknown[], order: readonly Order[], score: Score): Cursor {
   const values = [...sort];
   const counts: number[] = [];
   const keys = order.map((key, at) => {
@@ -89,23 +82,22 @@ function standingOf(sort: readonly unknown[], order: readonly Order[], score: Sc
   return { keys, id: String(values.shift()) };
 }
 
-/** The number of all hits, which was asked for. */
 function totalOf({ total }: estypes.SearchHitsMetadata): number {
   return typeof total === 'object' ? total.value : (total ?? 0);
 }
 
-/** What the server can sort by: fields, and counts of words that follow one another, so that one score can hold them. */
+/** Whether the server can sort this way: by fields, and by counts of words if they are adjacent, so that one score holds them. */
 function isSortable(order: readonly Order[]): order is readonly Sortable[] {
-  if (!order.every(isServers)) return false;
+  if (!order.every(isSortableKey)) return false;
   const first = order.findIndex(isMatches);
   const last = order.findLastIndex(isMatches);
   return order.slice(first === -1 ? 0 : first, last + 1).every(isMatches);
 }
 
-/** Orders of which the server knows. */
+/** Sort keys that the server supports. */
 type Sortable = Exclude<Order, { readonly shuffled: string }>;
 
-function isServers(key: Order): key is Sortable {
+function isSortableKey(key: Order): key is Sortable {
   return !('shuffled' in key);
 }
 
@@ -124,23 +116,23 @@ function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombina
   return [...keys, { [ID]: 'asc' }];
 }
 
-/** The same where the server cannot sort: by the keys of everything that matches. */
+/** Searches in an order that the server does not support, by reading the sort keys of all matching documents. */
 async function searchAll(
-  { connection, alias, layout, patience }: Place,
+  { connection, alias, layout, retryMs }: IndexContext,
   wanted: Search,
   bodyLimit: number | undefined,
 ): Promise<Results> {
   const { filter, order, offset } = wanted;
-  const snapshot = await Snapshot.open(connection, alias, patience);
+  const snapshot = await Snapshot.open(connection, alias, retryMs);
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);
     if (wanted.after === undefined && offset > 0) {
-      // Beyond the end there is nothing to be sorted.
+      // A page beyond the end needs no sorting.
       const total = await snapshot.count(query);
       if (offset >= total) return { total, found: [] };
     }
-    const inOrder = new PageOf<Ranked<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
+    const inOrder = new PageCollector<Ranked<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
     let total = 0;
     for await (const ranked of ranks.keys(snapshot, query)) {
       inOrder.add(ranked);
@@ -152,7 +144,7 @@ async function searchAll(
       return { total, found: [], rest: page.map(({ id }) => id.toString()), ...after };
     const asked = queryOf({ all: [] }, layout);
     asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
-    const found: Ranked<Kept>[] = [];
+    const found: Ranked<StoredDocument>[] = [];
     for await (const ranked of ranks.whole(snapshot, asked)) found.push(ranked);
     return {
       total,

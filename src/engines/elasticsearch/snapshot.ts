@@ -3,31 +3,43 @@ import { EngineUnavailable } from '../../kernel/event-log';
 import { type Connection } from './connection';
 import { Refused } from './failure';
 
-/** How long the server keeps a snapshot between two pages. */
-const KEEP = '2m';
+/** How long the server retains a snapshot between two requests. */
+const KEEP_ALIVE = '2m';
 
-/** A page of a search in a snapshot, in an order that has no ties. */
-export type Paged = Omit<estypes.SearchRequest, 'index' | 'pit' | 'search_after'> & { readonly size: number };
+/** Documents on the first page, maximum documents on a page, and characters to aim at. */
+const PAGE = { first: 200, most: 2_000, characters: 4_000_000 } as const;
 
-/** An index as of one moment; to be closed. */
+/** The size of the page after one with these bodies, so that answers stay bounded. */
+export function nextPageSize(bodies: readonly string[]): number {
+  if (bodies.length === 0) return PAGE.first;
+  const characters = bodies.reduce((sum, { length }) => sum + length, 0);
+  return Math.min(PAGE.most, Math.max(1, Math.floor((PAGE.characters * bodies.length) / (characters + 1))));
+}
+
+/** A page of a search in a snapshot, in an order without ties. */
+export type SnapshotPage = Omit<estypes.SearchRequest, 'index' | 'pit' | 'search_after'> & {
+  readonly size: number;
+};
+
+/** An index as of one moment (a point in time). Callers must close it. */
 export class Snapshot {
   private constructor(
     private readonly connection: Connection,
     private id: string,
-    private readonly patience: number,
+    private readonly retryMs: number,
   ) {}
 
-  static async open(connection: Connection, alias: string, patience: number): Promise<Snapshot> {
+  static async open(connection: Connection, alias: string, retryMs: number): Promise<Snapshot> {
     const { id } = await connection.ask(
-      (client, options) => client.openPointInTime({ index: alias, keep_alive: KEEP }, options),
-      patience,
+      (client, options) => client.openPointInTime({ index: alias, keep_alive: KEEP_ALIVE }, options),
+      retryMs,
     );
-    return new Snapshot(connection, id, patience);
+    return new Snapshot(connection, id, retryMs);
   }
 
-  /** All that match, page by page; the next one's size is what `sizeAfter` says of the last one. */
+  /** All matching documents, page by page. `sizeAfter` computes the size of the next page. */
   async *pages<Source>(
-    request: Paged,
+    request: SnapshotPage,
     sizeAfter: (hits: readonly estypes.SearchHit<Source>[]) => number = () => request.size,
   ): AsyncGenerator<readonly estypes.SearchHit<Source>[]> {
     let after: estypes.SortResults | undefined;
@@ -40,21 +52,20 @@ export class Snapshot {
     }
   }
 
-  /** How many match. */
   async count(query: estypes.QueryDslQueryContainer): Promise<number> {
     const { hits } = await this.search({ query, size: 0, track_total_hits: true });
     return typeof hits.total === 'object' ? hits.total.value : (hits.total ?? 0);
   }
 
   async close(): Promise<void> {
-    // The server forgets it by itself when this fails. A query that was ended early cannot close it any more.
-    await (this.connection.lasting ?? this.connection)
+    // If this fails, the snapshot expires by itself. The connection of a cancelled query is closed, so use that of the store.
+    await (this.connection.parent ?? this.connection)
       .ask((client, options) => client.closePointInTime({ id: this.id }, options), 0)
       .catch(() => undefined);
   }
 
   private async page<Source>(
-    request: Paged,
+    request: SnapshotPage,
     after: estypes.SortResults | undefined,
   ): Promise<estypes.SearchHit<Source>[]> {
     const paging = after === undefined ? {} : { search_after: after };
@@ -62,7 +73,6 @@ export class Snapshot {
     return hits.hits;
   }
 
-  /** One search of it. */
   async search<Source, Aggregations = unknown>(
     request: Omit<estypes.SearchRequest, 'index' | 'pit'>,
   ): Promise<estypes.SearchResponse<Source, Aggregations>> {
@@ -70,16 +80,16 @@ export class Snapshot {
       const answer = await this.connection.ask(
         (client, options) =>
           client.search<Source, Aggregations>(
-            { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP } },
+            { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP_ALIVE } },
             options,
           ),
-        this.patience,
+        this.retryMs,
       );
       this.id = answer.pit_id ?? this.id;
       return answer;
     } catch (error) {
       if (error instanceof Refused && error.status === 404)
-        throw new EngineUnavailable('the read store is not available: it has lost a snapshot');
+        throw new EngineUnavailable('the read store is not available: it lost a snapshot');
       throw error;
     }
   }

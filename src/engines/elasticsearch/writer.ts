@@ -1,58 +1,59 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Position } from '../../kernel/event';
 import { type Write } from '../../kernel/read-store';
+import { type IndexContext } from './connection';
 import { failureOf } from './failure';
-import { type Place } from './search';
-import { nameOf } from './tokens';
+import { nameOf } from './layout';
 
 /**
- * What one request holds at most. They are sent one after the other: two at once would leave the server twice as many
- * segments to merge, half as much work again. While the server works on one, the next is put together. Each is one wait for its disk: a
- * quarter of these documents cost the server a fifth more.
+ * Limits of one bulk request. Requests are sent one after the other, and the next is prepared while the server works on one.
+ * Measured: two at a time leave the server twice as many segments to merge and cost half as much again; requests of a quarter
+ * of the size cost a fifth more, as each waits for the disk.
  */
 const BULK = { documents: 1_000, characters: 4_000_000 } as const;
 
-/** The name that the checkpoint is kept by: no document has it. */
+/** The name of the checkpoint's entry; `nameOf` never returns it. */
 export const CHECKPOINT = 'checkpoint';
 
-/** One operation: its action and its source, as lines. */
+/** One operation of a bulk request, as its two lines. */
 type Operation = readonly [action: string, source: string];
 
 /**
- * Writes a batch, then its checkpoint. Every operation bears its log position as the version that the server
- * compares: so neither order nor repetition matters, and what is refused as older is as good as written.
+ * Writes a batch, then its checkpoint. Each operation uses its log position as external version, so the order and repetition
+ * of writes do not matter, and a version conflict counts as success.
  *
- * A removal is kept as an entry with nothing to be found by, for as long as the generation lives: the server would
- * forget the version of a deletion after a minute, or at its restart, and an older write would undo it.
+ * A removal writes a tombstone, an entry that no query finds, for the lifetime of the generation. The server itself would
+ * forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion.
  */
 export async function writeBatch(
-  place: Place,
+  context: IndexContext,
   writes: readonly Write[],
   checkpoint: Position | undefined,
 ): Promise<void> {
-  const { layout } = place;
+  const { layout } = context;
   const newest = new Map<string, Write>();
   for (const write of writes) {
     if ('put' in write) layout.check(write.put);
     const id = 'put' in write ? write.put.id : write.remove;
     if (write.version >= (newest.get(id)?.version ?? '')) newest.set(id, write);
   }
-  const bulks = cut(newest, (write) =>
-    'put' in write ? layout.source(write.put, write.version) : removed(write.version),
+  const bulks = split(newest, (write) =>
+    'put' in write ? layout.source(write.put, write.version) : tombstone(write.version),
   );
-  let sent = Promise.resolve();
+  let sending = Promise.resolve();
   for (const bulk of bulks) {
-    await sent;
-    sent = send(place, bulk);
-    // Its failure is told by whoever waits for it; nobody may, when putting the next one together fails.
-    sent.catch(() => undefined);
+    await sending;
+    sending = send(context, bulk);
+    // A failure is raised by the `await` above or below. Neither is reached if preparing the next request fails.
+    sending.catch(() => undefined);
   }
-  await sent;
-  if (checkpoint !== undefined) await send(place, [[action(CHECKPOINT, checkpoint), removed(checkpoint)]]);
+  await sending;
+  if (checkpoint !== undefined)
+    await send(context, [[action(CHECKPOINT, checkpoint), tombstone(checkpoint)]]);
 }
 
-/** Cuts a batch into requests, one by one as they are wanted. */
-function* cut(
+/** Splits a batch into requests, lazily. */
+function* split(
   writes: ReadonlyMap<string, Write>,
   sourceOf: (write: Write) => string,
 ): Generator<Operation[]> {
@@ -70,25 +71,28 @@ function* cut(
   if (bulk.length > 0) yield bulk;
 }
 
-/** Versions are beyond what a JavaScript number holds: they are written as their digits. */
+/** Versions exceed the integers of JavaScript, so their digits are written as text. */
 function action(name: string, version: Position): string {
   const digits = version.replace(/^0+(?=\d)/, '');
   return `{"index":{"_id":${JSON.stringify(name)},"version":${digits},"version_type":"external_gte"}}`;
 }
 
-/** An entry that no query finds. */
-function removed(version: Position): string {
+/** An entry without an id, which no query finds. */
+function tombstone(version: Position): string {
   return JSON.stringify({ version });
 }
 
-/** Sends operations until each is written or outdated: those that the server was too busy for, again. */
-async function send({ connection, alias, patience }: Place, operations: readonly Operation[]): Promise<void> {
+/** Sends operations; retries only those that failed because the server is busy. */
+async function send(
+  { connection, alias, retryMs }: IndexContext,
+  operations: readonly Operation[],
+): Promise<void> {
   let left = operations;
   await connection.ask(async (client, options) => {
     const { errors, items } = await client.bulk(
       {
         index: alias,
-        // What is not an alias any more was dropped: it must not come into being again.
+        // If the alias is gone, the generation was dropped: do not recreate it as an index.
         require_alias: true,
         operations: left.flat(),
         filter_path: ['errors', 'items.*.status', 'items.*.error'],
@@ -98,18 +102,18 @@ async function send({ connection, alias, patience }: Place, operations: readonly
     if (!errors) return;
     const failed = items.map(({ index }) => index).map((item) => (isDone(item) ? undefined : item));
     left = left.filter((_, at) => failed[at] !== undefined);
-    const complaints = failed.filter((item) => item !== undefined).map(complaintOf);
-    const fatal = complaints.find(({ status }) => status < 429);
-    const [worst] = fatal === undefined ? complaints : [fatal];
+    const failures = failed.filter((item) => item !== undefined).map(serverErrorOf);
+    const fatal = failures.find(({ status }) => status < 429);
+    const [worst] = fatal === undefined ? failures : [fatal];
     if (worst !== undefined) throw failureOf(worst);
-  }, patience);
+  }, retryMs);
 }
 
-/** Written, or older than what is there. */
+/** Written, or older than the stored version. */
 function isDone(item: estypes.BulkResponseItem | undefined): boolean {
   return item !== undefined && (item.status < 300 || item.status === 409);
 }
 
-function complaintOf({ status, error }: estypes.BulkResponseItem): Parameters<typeof failureOf>[0] {
-  return { status, type: error?.type ?? 'unknown', reason: error?.reason ?? 'no reason is given' };
+function serverErrorOf({ status, error }: estypes.BulkResponseItem): Parameters<typeof failureOf>[0] {
+  return { status, type: error?.type ?? 'unknown', reason: error?.reason ?? 'no reason given' };
 }

@@ -33,6 +33,9 @@ const MESSAGES: Readonly<Record<string, number>> = {
   'file is not a database': 26,
 };
 
+/** The binding's message for an integer that is never stored: the file is damaged. */
+const TOO_LARGE = /^Value is too large to be represented/;
+
 /** What lies behind an input or output error, where the system says it. */
 const SYSTEM: Readonly<Record<number, string>> = {
   [constants.errno.EACCES]: 'access to its files is denied',
@@ -49,8 +52,9 @@ const SYSTEM: Readonly<Record<number, string>> = {
 export function toUnavailable(subject: string, error: unknown): unknown {
   if (typeof error !== 'object' || error === null || !('message' in error)) return error;
   const system = 'systemErrno' in error ? SYSTEM[Number(error.systemErrno)] : undefined;
-  const number = 'sqliteCode' in error ? Number(error.sqliteCode) & 0xff : MESSAGES[String(error.message)];
-  const code = number === undefined ? undefined : CODES[number];
+  const message = String(error.message);
+  const number = 'sqliteCode' in error ? Number(error.sqliteCode) & 0xff : MESSAGES[message];
+  const code = CODES[TOO_LARGE.test(message) ? 11 : (number ?? NaN)];
   if (code === undefined) return error;
   return new EngineUnavailable(`${subject} is not available: ${system ?? code}`, { cause: error });
 }

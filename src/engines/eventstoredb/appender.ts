@@ -1,6 +1,6 @@
 import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
-import { inTime } from '../../kernel/in-time';
-import { Turns } from '../../kernel/turns';
+import { withTimeout } from '../../kernel/unavailable';
+import { KeyedMutex } from '../../kernel/keyed-mutex';
 import { type Append, AppendCall, type Made } from './append-call';
 import { Connection } from './connection';
 import { Patience } from './patience';
@@ -25,7 +25,7 @@ export class Appender {
   #connection: Connection;
   #call: Promise<AppendCall> | undefined;
   #closed = false;
-  readonly #turns = new Turns<string>();
+  readonly #mutex = new KeyedMutex<string>();
   readonly #waiting: (() => void)[] = [];
   #atWork = 0;
 
@@ -41,7 +41,7 @@ export class Appender {
   async append(append: Append): Promise<Made> {
     // Patience starts here: those that this append waits for started before it, and end before it.
     const since = performance.now();
-    return await this.#turns.take(append.stream, async () => {
+    return await this.#mutex.runExclusive(append.stream, async () => {
       await this.#slot();
       try {
         return await this.#persist(append, since);
@@ -83,7 +83,7 @@ export class Appender {
   }
 
   async #try(call: AppendCall, append: Append, silence: number): Promise<Made> {
-    return await inTime(
+    return await withTimeout(
       call.append(append),
       silence,
       () => new Silence('it did not answer an append in time'),

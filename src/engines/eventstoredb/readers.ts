@@ -1,5 +1,5 @@
 import { type ReadReq } from '@eventstore/db-client/generated/streams_pb';
-import { inTime } from '../../kernel/in-time';
+import { withTimeout } from '../../kernel/unavailable';
 import { Connection } from './connection';
 import { Messages } from './messages';
 import { NoAnswer } from './trouble';
@@ -39,7 +39,7 @@ export class Readers {
 
   /** The server's version, such as `24.6.0`; `unknown` of one that is too old to say. */
   async version(): Promise<string> {
-    return await inTime(
+    return await withTimeout(
       this.#first.connection.version(),
       this.silence,
       () => new NoAnswer('it did not say its version'),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { UnusableUrl } from '../unusable-url';
+import { UnusableUrl } from '../../kernel/unavailable';
 
 /** Up to the hosts, as the client library finds them. */
 const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;

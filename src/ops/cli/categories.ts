@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { isLanguage } from '../../wire/iso-codes';
-import { addSettings, isOfEngines, withEngines } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 interface ImportFlags {
   readonly language: string;
@@ -9,29 +8,29 @@ interface ImportFlags {
 }
 
 /** `affilog categories import`. */
-export function addCategories(affilog: Command, surroundings: Surroundings): void {
-  const { stdout } = surroundings;
-  const categories = affilog.command('categories').description('The tree of platform categories.');
+export function addCategories(affilog: Command, context: CliContext): void {
+  const { stdout } = context;
+  const categories = affilog.command('categories').description('The platform category tree.');
   const importing = categories
     .command('import')
-    .description('Bring the tree to what a published one says. Servers may be running.')
-    .argument('<file>', 'JSON tree, or lines `id > path`; may be packed by gzip')
+    .description('Import a published category tree; appends only what has changed. Works while servers run.')
+    .argument('<file>', 'JSON tree, or lines `id > path`; may be gzip-compressed')
     .option(
       '--language <code>',
-      'Language of its names (ISO 639-1); another one than English comes second.',
+      'Language of the names (ISO 639-1). Import the English file first.',
       toCode,
       'en',
     )
-    .option('--prune', 'Remove what the file does not mention.')
+    .option('--prune', 'Remove everything that the file does not contain.')
     .action(async (file: string, { language, prune = false }: ImportFlags, command: Command) => {
       const { readCategories } = await import('../../categories/category-file.js');
       const { importCategories } = await import('../../categories/import-categories.js');
       const { readTextFile } = await import('./text-file.js');
       const read = readCategories(await readTextFile(file));
-      await withEngines(command, surroundings, async ({ log }) => {
+      await withEngines(command, context, async ({ log }) => {
         const options = { at: new Date().toISOString(), language, prune };
         const done = await importCategories(log, read, options);
-        for (const { place, why } of done.leftOut) stdout.write(`left out: ${place}: ${why}\n`);
+        for (const { location, reason } of done.skipped) stdout.write(`skipped: ${location}: ${reason}\n`);
         const events = done.events === 0 ? 'nothing has changed' : `imported: ${done.events} events`;
         stdout.write(`${events}; ${done.categories} categories in the file\n`);
       });
@@ -41,6 +40,6 @@ export function addCategories(affilog: Command, surroundings: Surroundings): voi
 
 function toCode(value: string): string {
   const code = value.toLowerCase();
-  if (!isLanguage(code)) throw new InvalidArgumentError('It is a code of ISO 639-1 such as de.');
+  if (!isLanguage(code)) throw new InvalidArgumentError('Expected a language code of ISO 639-1 such as de.');
   return code;
 }

@@ -1,7 +1,6 @@
 import { type Command } from 'commander';
 import { SETTINGS } from '../../settings';
-import { addSettings, configOf } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, configOf } from './settings';
 
 interface CopyFlags {
   readonly from: string;
@@ -9,16 +8,16 @@ interface CopyFlags {
 }
 
 /** `affilog log copy`. */
-export function addLog(affilog: Command, surroundings: Surroundings): void {
-  const { stdout, stderr, stopSignal } = surroundings;
+export function addLog(affilog: Command, context: CliContext): void {
+  const { stdout, stderr, stopSignal } = context;
   const log = affilog.command('log').description('The event log.');
   const copying = log
     .command('copy')
-    .description('Copy the log from one engine to another; the same command again goes on where it ended.')
-    .requiredOption('--from <url>', 'Log to be copied: sqlite: (in the data folder) or esdb://...')
-    .requiredOption('--to <url>', 'Where to: an empty log, or one that an earlier copy has begun.')
+    .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
+    .requiredOption('--from <url>', 'Source: sqlite: (in the data folder) or esdb://...')
+    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source.')
     .action(async ({ from, to }: CopyFlags, command: Command) => {
-      const { dataDir } = await configOf(command, surroundings);
+      const { dataDir } = await configOf(command, context);
       const { openLogAt } = await import('../../engines/open.js');
       const { copyLog } = await import('../copy-log.js');
       const { progressOn } = await import('./progress.js');
@@ -31,7 +30,7 @@ export function addLog(affilog: Command, surroundings: Surroundings): void {
         await target.close();
         await source.close();
       });
-      stdout.write(`${events} events in both logs, ${before} of them before; SHA-256 ${digest}\n`);
+      stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
     });
   addSettings(copying, (setting) => setting === SETTINGS.DATA_DIR);
 }

@@ -3,20 +3,19 @@ import { type Directory } from '../../directory/directory';
 import { type EventLog } from '../../kernel/event-log';
 import { type CountedFeeds } from '../../products/feed-counts';
 import { type MappingChange, type MappingLine } from '../../categories/change-mappings';
-import { addSettings, isOfEngines, withEngines } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 class UnknownFeed extends Error {
   override readonly name = 'UnknownFeed';
 }
 
-/** Lines of a change were refused: told already. */
+/** Some lines were refused; the report has been printed. */
 class RefusedMapping extends Error {
   override readonly name = 'RefusedMapping';
 }
 
-/** What the verbs work with. */
-interface Desk {
+/** What the commands need. */
+interface MappingTools {
   readonly log: EventLog;
   readonly directory: Directory;
   readonly counted: CountedFeeds;
@@ -31,21 +30,21 @@ interface Flags {
 }
 
 /** `affilog mappings list|map|unmap|import|suggest`. */
-export function addMappings(affilog: Command, surroundings: Surroundings): void {
-  const { stdout } = surroundings;
+export function addMappings(affilog: Command, context: CliContext): void {
+  const { stdout } = context;
   const mappings = affilog
     .command('mappings')
-    .description('What the category names of feeds mean on the platform. Servers may be running.');
-  const feed = new Option('--feed <id>', 'Id of the feed.').argParser(toNumber);
-  const name = new Option('--name <name>', "The advertiser's name of the category, to the letter.");
-  const say = (...cells: readonly (string | number | undefined)[]): unknown =>
+    .description('Mappings from category names in feeds to platform categories. Works while servers run.');
+  const feed = new Option('--feed <id>', 'Feed id.').argParser(toNumber);
+  const name = new Option('--name <name>', 'Category name in the feed, exactly as posted.');
+  const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
     stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
 
   const change = async (command: Command, lines: readonly MappingLine[]): Promise<void> => {
     const { changeMappings } = await import('../../categories/change-mappings.js');
-    await withDesk(command, surroundings, async ({ log, directory }) => {
+    await withTools(command, context, async ({ log, directory }) => {
       const { report } = await changeMappings(log, directory, lines, new Date().toISOString());
-      for (const { line, outcome, message } of report) say(`line ${line}`, outcome, message);
+      for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
       const refused = report.filter(({ outcome }) => outcome === 'refused').length;
       if (refused > 0) throw new RefusedMapping(`${refused} of ${report.length} lines were refused`);
     });
@@ -55,15 +54,15 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
 
   const listing = mappings
     .command('list')
-    .description('List the categories of a feed, and what each is mapped to.')
+    .description('List the category names of a feed and what each is mapped to.')
     .addOption(required(feed))
-    .addOption(new Option('--state <state>', 'Only these.').choices(['mapped', 'unmapped']))
+    .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
       const { listMappings } = await import('../../categories/list-mappings.js');
-      await withDesk(command, surroundings, async ({ directory, counted }) => {
+      await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         for (const mapping of listMappings(directory, await counted.of([feedId]), state))
-          say(
+          printRow(
             mapping.state,
             mapping.productCount,
             mapping.categoryName,
@@ -77,24 +76,24 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     .description('Map a name to a platform category.')
     .addOption(required(feed))
     .addOption(required(name))
-    .requiredOption('--category <id>', 'Id of the platform category.')
-    .action(({ feed: feedId = NaN, name: of = '', category = '' }: Flags, command: Command) =>
-      changeOne(command, { feedId, name: of, categoryId: category }),
+    .requiredOption('--category <id>', 'Platform category id.')
+    .action(({ feed: feedId = NaN, name: value = '', category = '' }: Flags, command: Command) =>
+      changeOne(command, { feedId, name: value, categoryId: category }),
     );
   const unmapping = mappings
     .command('unmap')
-    .description('Let a name mean nothing again.')
+    .description('Remove the mapping of a name.')
     .addOption(required(feed))
     .addOption(required(name))
-    .action(({ feed: feedId = NaN, name: of = '' }: Flags, command: Command) =>
-      changeOne(command, { feedId, name: of }),
+    .action(({ feed: feedId = NaN, name: value = '' }: Flags, command: Command) =>
+      changeOne(command, { feedId, name: value }),
     );
   const importing = mappings
     .command('import')
     .description(
-      'Map by a CSV file with the columns feedId, name, categoryId; without a category a name is unmapped.',
+      'Import a CSV file with the columns feedId, name and categoryId. An empty categoryId unmaps the name.',
     )
-    .argument('<file>', 'CSV file; may be packed by gzip')
+    .argument('<file>', 'CSV file; may be gzip-compressed')
     .action(async (file: string, _: Flags, command: Command) => {
       const { readTextFile } = await import('./text-file.js');
       const { mappingLines } = await import('../../categories/mappings-csv.js');
@@ -106,33 +105,33 @@ export function addMappings(affilog: Command, surroundings: Surroundings): void 
     .addOption(feed)
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
-    .action(async ({ feed: feedId, name: of, most = 3 }: Flags, command: Command) => {
+    .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
       const { listMappings } = await import('../../categories/list-mappings.js');
       const { suggestMappings } = await import('../../categories/suggest-mappings.js');
-      await withDesk(command, surroundings, async ({ directory, counted }) => {
-        if (of === undefined) requireFeed(directory, feedId ?? NaN);
+      await withTools(command, context, async ({ directory, counted }) => {
+        if (value === undefined) requireFeed(directory, feedId ?? NaN);
         const names =
-          of === undefined
+          value === undefined
             ? listMappings(directory, await counted.of([feedId ?? NaN]), 'unmapped')
-            : [{ categoryName: of }];
+            : [{ categoryName: value }];
         for (const { categoryName, suggestions } of await suggestMappings(directory, names, most))
           for (const { score, categoryId, path } of suggestions)
-            say(categoryName, score.toFixed(3), categoryId, path);
+            printRow(categoryName, score.toFixed(3), categoryId, path);
       });
     });
   for (const verb of [listing, mapping, unmapping, importing, suggesting]) addSettings(verb, isOfEngines);
 }
 
-async function withDesk(
+async function withTools(
   command: Command,
-  surroundings: Surroundings,
-  work: (desk: Desk) => Promise<void>,
+  context: CliContext,
+  work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { directoryAt } = await import('../../directory/fold.js');
+  const { directoryAt } = await import('../../directory/directory.js');
   const { countedFeeds } = await import('../../products/counted.queries.js');
   const { FeedVersions } = await import('../../products/feed-version.js');
   const { feedSource } = await import('../../../projections/product-download.js');
-  await withEngines(command, surroundings, async ({ log, store }) => {
+  await withEngines(command, context, async ({ log, store }) => {
     const directory = await directoryAt(log);
     const versions = new FeedVersions(log, directory, feedSource(store));
     await work({ log, directory, counted: countedFeeds(store, versions, { directory }) });
@@ -141,7 +140,9 @@ async function withDesk(
 
 function requireFeed(directory: Directory, feedId: number): void {
   if (directory.feed(feedId) === undefined)
-    throw new UnknownFeed(`--feed ${feedId}: there is no such feed (or none is named)`);
+    throw new UnknownFeed(
+      Number.isNaN(feedId) ? '--feed or --name is missing' : `--feed ${feedId}: expected the id of a feed`,
+    );
 }
 
 function required(option: Option): Option {
@@ -151,6 +152,6 @@ function required(option: Option): Option {
 }
 
 function toNumber(value: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('It must be an integer of at least 1.');
+  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
   return Number(value);
 }

@@ -1,27 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
-import { addSettings, isOfEngines, withEngines } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 class NotJson extends Error {
   override readonly name = 'NotJson';
 }
 
 /** `affilog network import|schema`. */
-export function addNetwork(affilog: Command, surroundings: Surroundings): void {
-  const { stdout } = surroundings;
+export function addNetwork(affilog: Command, context: CliContext): void {
+  const { stdout } = context;
   const network = affilog
     .command('network')
-    .description('Reference data: organisations, programs, feeds ...');
+    .description('Reference data: organisations, programs, feeds and more.');
   const importing = network
     .command('import')
-    .description('Bring the network to what a file says; what has not changed stays. Servers may be running.')
+    .description('Import a network file; appends only what has changed. Works while servers run.')
     .argument('<file>', 'network file (JSON, see `affilog network schema`)')
-    .option('--prune', 'Remove what the file does not mention.')
+    .option('--prune', 'Remove everything that the file does not contain.')
     .action(async (file: string, { prune = false }: { readonly prune?: boolean }, command: Command) => {
       const json = await readJson(file);
       const { importNetwork } = await import('../import-network.js');
-      await withEngines(command, surroundings, async ({ log }) => {
+      await withEngines(command, context, async ({ log }) => {
         const at = new Date().toISOString();
         const onToken = (token: object): unknown => stdout.write(`new token: ${JSON.stringify(token)}\n`);
         const { events } = await importNetwork(log, json, { at, prune, onToken });
@@ -43,6 +42,6 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotJson(`${file} is not JSON: ${String(error)}`);
+    throw new NotJson(`${file}: expected JSON: ${String(error)}`);
   }
 }

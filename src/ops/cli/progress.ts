@@ -2,12 +2,12 @@ import { type SingleBar } from 'cli-progress';
 import { type RebuildProgress } from '../../projector/rebuild';
 import { type CopyProgress } from '../copy-log';
 
-/** Where a person or a script reads. */
+/** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
 type Progress = RebuildProgress | CopyProgress;
 
-/** Shows how far a rebuild or a copy is: a bar in a terminal, else a line now and then. */
+/** Shows the progress of a rebuild or a copy: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
   show(progress: Progress): void;
   end(): void;
@@ -16,10 +16,10 @@ export interface ProgressDisplay {
 const PHASES: Readonly<Record<Progress['phase'], string>> = {
   copy: 'copying the log',
   verify: 'comparing the copy',
-  fold: 'folding the log',
+  project: 'projecting the log',
   index: 'building indexes',
-  compare: 'comparing with the live one',
-  swap: 'swapping it in',
+  compare: 'comparing with the live generation',
+  swap: 'swapping in the new generation',
 };
 
 export async function progressOn(output: Output, now: () => number = Date.now): Promise<ProgressDisplay> {
@@ -30,7 +30,7 @@ async function barOn(output: Output): Promise<ProgressDisplay> {
   const { SingleBar: Bar, Presets } = await import('cli-progress');
   const format = '{phase} [{bar}] {percentage}% | {value}/{total} events | {rate}/s | {left} s left';
   const bar: SingleBar = new Bar({ format, stream: output, hideCursor: true }, Presets.legacy);
-  bar.start(1, 0, { phase: PHASES.fold, rate: 0, left: '?' });
+  bar.start(1, 0, { phase: PHASES.project, rate: 0, left: '?' });
   return {
     show({ phase, events, total, rate, secondsLeft }) {
       bar.setTotal(total);
@@ -40,7 +40,7 @@ async function barOn(output: Output): Promise<ProgressDisplay> {
   };
 }
 
-/** A line for each phase, and one every few seconds. */
+/** A line is printed when the phase changes, and at this interval. */
 const LINE_MS = 5_000;
 
 function linesOn(output: Output, now: () => number): ProgressDisplay {

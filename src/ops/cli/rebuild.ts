@@ -1,16 +1,15 @@
 import { type Command } from 'commander';
 import { type Engines } from '../../engines/open';
-import { addSettings, isOfEngines, withEngines } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 /** `affilog rebuild`. */
-export function addRebuild(affilog: Command, surroundings: Surroundings): void {
-  const { stdout, stderr, stopSignal, threads } = surroundings;
+export function addRebuild(affilog: Command, context: CliContext): void {
+  const { stdout, stderr, stopSignal, threads } = context;
   const rebuilding = affilog
     .command('rebuild')
-    .description('Build a read model anew from the log, beside the live one, and swap it in.')
-    .argument('<projection>', 'its name, or all')
-    .option('--force', 'Swap in spite of differences.')
+    .description('Rebuild a read model from the log and swap it in.')
+    .argument('<projection>', 'name of the projection, or all')
+    .option('--force', 'Swap in despite differences and parked documents.')
     .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
       const { rebuildProjections } = await import('../rebuild.js');
       const { progressOn } = await import('./progress.js');
@@ -22,7 +21,7 @@ export function addRebuild(affilog: Command, surroundings: Surroundings): void {
         for (const { generation, documents } of rebuilt)
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       };
-      await withEngines(command, surroundings, work, threads);
+      await withEngines(command, context, work, threads);
     });
   addSettings(rebuilding, isOfEngines);
 }

@@ -7,14 +7,13 @@ import { addNetwork } from './network';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addServe } from './serve';
-import { addSettingsVerb } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettingsVerb, type CliContext } from './settings';
 
-/** Done, failed, wrong usage. */
+/** Success, failure, wrong usage. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Each adds a group of verbs; modules are loaded when one of them runs: help comes at once. */
-const VERBS = [
+/** Each adds a group of commands. Their modules are loaded when a command runs, so help appears at once. */
+const COMMANDS = [
   addServe,
   addNetwork,
   addCategories,
@@ -25,8 +24,8 @@ const VERBS = [
   addSettingsVerb,
 ];
 
-/** Errors by name, so that telling them loads none of the modules they come from. */
-const TOLD: Readonly<Record<string, ExitCode>> = {
+/** Exit codes of expected errors: by name, so that none of their modules is loaded. */
+const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
@@ -49,39 +48,39 @@ const TOLD: Readonly<Record<string, ExitCode>> = {
   RebuildUnderWay: 1,
 };
 
-/** Runs `affilog <args>`. What is not a bug of ours is told on stderr, a line each. */
-export async function runCli(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
+/** Runs `affilog <args>`. Prints expected errors without a stack trace. */
+export async function runCli(args: readonly string[], context: CliContext): Promise<ExitCode> {
   try {
-    await commandsOf(surroundings).parseAsync([...args], { from: 'user' });
+    await commandsOf(context).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const { text, code } = told(error);
-    surroundings.stderr.write(`${text.replace(/^/gm, 'affilog: ')}\n`);
+    const { text, code } = describe(error);
+    context.stderr.write(`${text.replace(/^/gm, 'affilog: ')}\n`);
     return code;
   }
 }
 
-function commandsOf(surroundings: Surroundings): Command {
-  const { stdout, stderr } = surroundings;
+function commandsOf(context: CliContext): Command {
+  const { stdout, stderr } = context;
   const affilog = new Command('affilog')
     .description('The back end of an affiliate network.')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .showHelpAfterError('(--help tells what is accepted)');
-  for (const add of VERBS) add(affilog, surroundings);
+    .showHelpAfterError('(--help lists what is expected)');
+  for (const add of COMMANDS) add(affilog, context);
   return affilog;
 }
 
-function told(error: unknown): { readonly text: string; readonly code: ExitCode } {
+function describe(error: unknown): { readonly text: string; readonly code: ExitCode } {
   if (!isError(error)) return { text: String(error), code: 1 };
-  const code = TOLD[error.name];
+  const code = EXPECTED[error.name];
   if (code !== undefined) return { text: error.message, code };
-  // The system's own words name the port, the file or the folder.
+  // System errors name the port, the file or the folder.
   return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
 }
 
-/** Also of another realm; what is raised by an aborted signal is no native one. */
+/** Accepts errors of other realms too; the reason of an aborted signal is not a native error. */
 function isError(error: unknown): error is Error {
   return error instanceof Error || types.isNativeError(error);
 }

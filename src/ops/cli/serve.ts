@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../../host/serve';
-import { addSettings, configOf } from './settings';
-import { type Surroundings } from './surroundings';
+import { addSettings, type CliContext, configOf } from './settings';
 
 interface ServeFlags {
   readonly demo?: boolean;
@@ -9,20 +8,20 @@ interface ServeFlags {
 }
 
 /** `affilog serve`. */
-export function addServe(affilog: Command, surroundings: Surroundings): void {
-  const { stdout, stopSignal, start } = surroundings;
+export function addServe(affilog: Command, context: CliContext): void {
+  const { stdout, stopSignal, start } = context;
   const serving = affilog
     .command('serve')
-    .description('Serve until told to stop (SIGTERM, SIGINT).')
-    .option('--demo', 'Fill an empty data folder with a demonstration network.')
+    .description('Run the server until it is stopped (SIGTERM, SIGINT).')
+    .option('--demo', 'Fill an empty data folder with a demo network.')
     .addOption(
-      new Option('--roles <roles>', 'What this process does.')
+      new Option('--roles <roles>', 'Roles of this process, separated by commas.')
         .default(ROLES, ROLES.join(','))
         .argParser(toRoles),
     )
     .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
       const signal = stopSignal();
-      const config = await configOf(command, surroundings);
+      const config = await configOf(command, context);
       await serve(start, config, { demo, roles }, signal, (line) => stdout.write(`${line}\n`));
     });
   addSettings(serving, () => true);
@@ -30,8 +29,8 @@ export function addServe(affilog: Command, surroundings: Surroundings): void {
 
 function toRoles(value: string): readonly Role[] {
   return value.split(',').map((name) => {
-    const role = ROLES.find((known) => known === name.trim());
-    if (role === undefined) throw new InvalidArgumentError(`Roles are: ${ROLES.join(', ')}.`);
+    const role = ROLES.find((one) => one === name.trim());
+    if (role === undefined) throw new InvalidArgumentError(`Expected roles: ${ROLES.join(', ')}.`);
     return role;
   });
 }

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Remote } from '../../kernel/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { unavailableIfSystem } from '../../kernel/system-error';
+import { unavailableIfSystem } from '../../kernel/unavailable';
 import { type Exporter, type ExportFrame } from './exporter';
 
 /** The exporter, in this thread or another. */

@@ -1,33 +1,31 @@
 import { randomUUID } from 'node:crypto';
-import { type Position } from '../../kernel/event';
 import { type Directory } from '../../directory/directory';
+import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { type FeedImport } from '../feed';
 import { type BodyFormat } from '../../wire/format';
-import { type BodyReader } from './body';
-import { type Tally } from './batch';
-import { CLOSE_BYTES, FeedWriter } from './feed-writer';
-import { type Feeds } from './feeds';
-import { type Fingerprints } from './fingerprints';
-import { JsonBody } from './json-body';
-import { Receiver, type Validate } from './receiver';
-import { type LoadFault } from './validate';
-import { Spool } from './spool';
-import { storeReceived } from './storing';
-import { XmlBody } from './xml-body';
+import { type FeedImport, type FeedState, type Tally } from '../feed';
+import { appendBody } from './append/append-body';
+import { CLOSE_BYTES, FeedWriter } from './append/feed-writer';
+import { type FingerprintCache } from './fingerprints/fingerprint-cache';
+import { type Fingerprints } from './fingerprints/fingerprints';
+import { JsonBody } from './ingest/json-body';
+import { type LoadFault } from './ingest/load-faults';
+import { ProductIntake, type Validate } from './ingest/product-intake';
+import { Spool } from './ingest/spool';
+import { XmlBody } from './ingest/xml-body';
 
 export interface LoadRequest {
   readonly feedId: number;
   readonly mode: FeedImport['mode'];
   readonly format: BodyFormat;
-  /** What the caller knew of the directory is known to the check too. */
+  /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;
 }
 
-/** What became of a load: everything but the products of `faults` is stored. */
-export interface Loaded {
+/** The result of a load: everything but the products of `faults` is stored. */
+export interface LoadResult {
   readonly faults: readonly LoadFault[];
-  /** Faults that are not listed any more. */
+  /** How many more faults there are. */
   readonly moreFaults: number;
   readonly position: Position;
   /** Product events appended. */
@@ -36,14 +34,14 @@ export interface Loaded {
 
 export interface LoaderOptions {
   readonly log: EventLog;
-  readonly feeds: Feeds;
-  /** Where bodies are held that are too large for memory. */
+  readonly fingerprints: FingerprintCache;
+  /** Where bodies are spooled that are too large for memory. */
   readonly spoolFolder: string;
   readonly directory: Directory;
-  /** Waits until the directory has seen a position; raises `EngineUnavailable` when that takes too long. */
+  /** Waits until the directory has reached a position; raises `EngineUnavailable` after a timeout. */
   readonly reached: (position: Position) => Promise<unknown>;
   readonly now: () => Date;
-  /** Reads products in other threads. */
+  /** Validates in other threads. */
   readonly validate?: Validate | undefined;
 }
 
@@ -51,74 +49,79 @@ interface Load {
   readonly request: LoadRequest;
   readonly started: number;
   readonly spool: Spool;
-  readonly receiver: Receiver;
-  readonly reader: BodyReader;
+  readonly intake: ProductIntake;
+  readonly body: JsonBody | XmlBody;
 }
 
-/** Faults that an import's event names; the answer names more. */
-const FAULTS_KEPT = 1000;
-/** Most bytes of what else is in that event. */
+/** Faults in the event of a load; the answer lists more. */
+const MAX_FAULTS_STORED = 1000;
+/** Size limit of everything else in that event. */
 const BESIDE_FAULTS = 2048;
 
 /**
- * Loads bodies of posted products into feeds, and deletes products. A load is opened, given its body in chunks, and
- * finished; nothing is appended before that. Loads of one feed then take turns, those of different feeds go on side
- * by side. Bodies that cannot be read raise `PF_210`, engines that do not answer `EngineUnavailable`.
+ * Loads bodies of posted products into feeds, and deletes products. A load is opened, written to in chunks, and
+ * finished; nothing is appended before that. Loads of one feed are appended one after the other, those of different
+ * feeds at a time. Raises `PF_210` for a malformed body, `EngineUnavailable` for an unavailable engine.
  */
 export class Loader {
-  /** Those that bodies are being received for. */
-  private readonly loads = new Map<string, Load>();
-  /** Those that are being stored. */
-  private readonly storing = new Set<Promise<unknown>>();
+  /** Loads whose bodies are being received. */
+  private readonly receiving = new Map<string, Load>();
+  /** Loads that are being appended. */
+  private readonly appending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: LoaderOptions) {}
 
-  /** Starts a load; its body comes by `write`. */
+  /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
-    const { feeds, spoolFolder, validate } = this.options;
-    await this.options.reached(request.directoryPosition);
-    await feeds.warm(request.feedId);
+    const { directory, fingerprints, now, reached, spoolFolder, validate } = this.options;
+    const { feedId, format } = request;
+    await reached(request.directoryPosition);
+    await fingerprints.warm(feedId);
+    const cached = fingerprints.peek(feedId);
+    // Bytes posted before a category was removed might be refused today.
+    const prints = cached?.removals === directory.categories.removals ? cached : undefined;
+    const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
     const spool = new Spool(spoolFolder);
-    const prints = this.hintsOf(request.feedId);
-    const { knowsCategory } = this;
-    const receiver = new Receiver({ format: request.format, spool, prints, knowsCategory, validate });
-    const reader = request.format === 'json' ? new JsonBody(receiver) : new XmlBody(receiver);
+    const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });
+    const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     const id = randomUUID();
-    this.loads.set(id, { request, started: this.options.now().getTime(), spool, receiver, reader });
+    this.receiving.set(id, { request, started: now().getTime(), spool, intake, body });
     return id;
   }
 
   /** Takes the next bytes of the body. */
   async write(id: string, chunk: Uint8Array): Promise<void> {
-    await this.loadOf(id).reader.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    const { body, intake } = this.loadOf(id);
+    body.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    await intake.ready();
   }
 
   /** The body is complete: decides and appends. */
-  async finish(id: string): Promise<Loaded> {
+  async finish(id: string): Promise<LoadResult> {
     const load = this.loadOf(id);
-    this.loads.delete(id);
-    const stored = this.storeWhole(load);
-    this.storing.add(stored);
-    return await stored.finally(() => this.storing.delete(stored));
+    this.receiving.delete(id);
+    const result = this.finishLoad(load);
+    this.appending.add(result);
+    return await result.finally(() => this.appending.delete(result));
   }
 
-  /** Forgets a load whose body has broken off. */
+  /** Discards a load whose body was broken off. */
   async abort(id: string): Promise<void> {
-    const load = this.loads.get(id);
-    this.loads.delete(id);
+    const load = this.receiving.get(id);
+    this.receiving.delete(id);
     await load?.spool.close();
   }
 
-  /** Deletes products of a feed (Document 1, Delete products); ids that are not there are passed over. */
+  /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
   async remove(
     feedId: number,
     which: readonly string[] | 'all',
   ): Promise<{ position: Position; changes: number }> {
-    return this.options.feeds.use(feedId, async (prints) => {
-      const writer = this.writerFor(feedId, prints);
-      for (const sourceProductId of which === 'all' ? prints.listedIds() : new Set(which)) {
-        await writer.add({ kind: 'delisted', product: { sourceProductId } });
+    return this.options.fingerprints.use(feedId, async (state) => {
+      const writer = this.writerFor(feedId, state);
+      for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
+        await writer.add({ kind: 'delist', product: { sourceProductId } });
       }
       await writer.settle(({ removed }) => {
         if (removed === 0) return undefined;
@@ -129,84 +132,71 @@ export class Loader {
     });
   }
 
-  /** Breaks loads off between two appends, and saves what makes the next start fast. */
+  /** Breaks off loads between two appends, and saves fingerprints for the next start. */
   async close(): Promise<void> {
     this.stopping.abort();
-    for (const id of [...this.loads.keys()]) await this.abort(id);
-    await Promise.allSettled(this.storing);
-    await this.options.feeds.close();
+    for (const id of [...this.receiving.keys()]) await this.abort(id);
+    await Promise.allSettled(this.appending);
+    await this.options.fingerprints.close();
   }
 
-  /** Fingerprints whose bytes would be taken today as they were then. */
-  private hintsOf(feedId: number): Fingerprints | undefined {
-    const prints = this.options.feeds.peek(feedId);
-    return prints?.removals === this.options.directory.categories.removals ? prints : undefined;
-  }
-
-  private readonly knowsCategory = (id: string): boolean => this.options.directory.category(id) !== undefined;
-
-  private async storeWhole(load: Load): Promise<Loaded> {
+  private async finishLoad(load: Load): Promise<LoadResult> {
     try {
-      load.reader.end();
-      await load.receiver.complete();
-      return await this.options.feeds.use(load.request.feedId, (prints) => this.store(load, prints));
+      load.body.end();
+      await load.intake.complete();
+      return await this.options.fingerprints.use(load.request.feedId, (prints) => this.append(load, prints));
     } finally {
       await load.spool.close();
     }
   }
 
-  private async store(load: Load, prints: Fingerprints): Promise<Loaded> {
-    const { request, receiver } = load;
+  private async append(load: Load, prints: Fingerprints): Promise<LoadResult> {
+    const { request, intake, spool } = load;
     prints.forgetPostedBefore(this.options.directory.categories.removals);
     const writer = this.writerFor(request.feedId, prints);
-    await storeReceived({ ...load, prints, writer }, request.mode);
+    await appendBody({ spool, intake, writer, state: prints }, request.mode);
     await writer.settle((tally) => ({ type: 'FeedImported', data: this.importOf(load, tally) }));
     const { new: listed, revised, repriced, removed } = writer.tally;
     return {
-      faults: receiver.faults,
-      moreFaults: receiver.moreFaults,
+      faults: intake.faults.listed,
+      moreFaults: intake.faults.more,
       position: writer.position ?? (await this.options.log.head()),
       changes: listed + revised + repriced + removed,
     };
   }
 
-  private importOf(load: Load, tally: Tally): FeedImport {
-    const { receiver, request, started } = load;
+  private importOf({ intake, request, started }: Load, tally: Tally): FeedImport {
     const now = this.options.now();
+    const { listed, more, products } = intake.faults;
     let room = CLOSE_BYTES - BESIDE_FAULTS;
-    const faults = receiver.faults.slice(0, FAULTS_KEPT).map(({ code, message, sourceProductId }) => ({
-      code,
-      ...(sourceProductId === undefined ? {} : { sourceProductId }),
-      message,
-    }));
-    const kept = faults.filter(
-      (fault) => (room -= Buffer.byteLength(JSON.stringify(fault)) + ','.length) > 0,
-    );
-    const moreFaults = receiver.moreFaults + receiver.faults.length - kept.length;
+    const faults = listed
+      .slice(0, MAX_FAULTS_STORED)
+      .map(({ code, message, sourceProductId }) => ({
+        code,
+        ...(sourceProductId === undefined ? {} : { sourceProductId }),
+        message,
+      }))
+      .filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault)) + ','.length) > 0);
+    const moreFaults = more + listed.length - faults.length;
     return {
       importId: randomUUID(),
       mode: request.mode,
       at: now.toISOString(),
       durationMs: now.getTime() - started,
       ...tally,
-      refused: receiver.refused,
-      faults: kept,
+      refused: products,
+      faults,
       ...(moreFaults === 0 ? {} : { moreFaults }),
     };
   }
 
-  private writerFor(feedId: number, prints: Fingerprints): FeedWriter {
-    return new FeedWriter(
-      this.options.log,
-      feedId,
-      prints,
-      this.options.now().toISOString(),
-      this.stopping.signal,
-    );
+  private writerFor(feedId: number, state: FeedState): FeedWriter {
+    const { log, now } = this.options;
+    return new FeedWriter(log, feedId, state, now().toISOString(), this.stopping.signal);
   }
 
   private loadOf(id: string): Load {
-    const load = this.loads.get(id);
+    const load = this.receiving.get(id);
     if (load === undefined) throw new EngineUnavailable('the load was aborted');
     return load;
   }

@@ -1,5 +1,5 @@
 import { EVERYTHING, type Filter, type Order } from '../../../src/kernel/query';
-import { type Document, MOST_ID_BYTES } from '../../../src/kernel/read-store';
+import { type Document, MAX_ID_BYTES } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
@@ -74,14 +74,14 @@ export function extremes(subject: Subject): void {
 
   it('ids of as many bytes as they may have, and no longer ones', async () => {
     await live(subject.store(), OFFERS);
-    const ids = ['x'.repeat(MOST_ID_BYTES), '\u6771'.repeat(MOST_ID_BYTES / 4)];
+    const ids = ['x'.repeat(MAX_ID_BYTES), '\u6771'.repeat(MAX_ID_BYTES / 4)];
     await put(
       subject.store(),
       target,
       ids.map((id) => documentOf(id)),
     );
     expect(await searched(EVERYTHING)).toEqual(ids);
-    for (const id of ['x'.repeat(MOST_ID_BYTES + 1), '\u6771'.repeat(MOST_ID_BYTES / 2)]) {
+    for (const id of ['x'.repeat(MAX_ID_BYTES + 1), '\u6771'.repeat(MAX_ID_BYTES / 2)]) {
       const write = subject.store().write(target, [{ put: documentOf(id), version: at(2) }], at(2));
       await expect(write).rejects.toMatchObject({ name: 'UndeclaredField' });
     }

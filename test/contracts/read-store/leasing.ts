@@ -1,4 +1,4 @@
-import { MOST_SKEW_MS } from '../../../src/kernel/read-store';
+import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/read-store';
 import { freshForEach, type Subject } from './subject';
 
 export function leasing(subject: Subject): void {
@@ -53,7 +53,7 @@ export function leasing(subject: Subject): void {
 
   it('that clocks which differ as much as they may do not take from each other', async () => {
     const store = subject.store();
-    await store.lease('projector', 'ahead', 1_000_000 + MOST_SKEW_MS, 500);
+    await store.lease('projector', 'ahead', 1_000_000 + MAX_CLOCK_SKEW_MS, 500);
     expect(await store.lease('projector', 'behind', 1_000_000, 500)).toBeUndefined();
     expect(await store.holder('projector', 1_000_000, 500)).toBe('ahead');
   });

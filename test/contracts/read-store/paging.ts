@@ -4,7 +4,7 @@ import {
   type GroupSearch,
   type Order,
   type Search,
-  type Standing,
+  type Cursor,
 } from '../../../src/kernel/query';
 import { type ReadStore } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
@@ -26,10 +26,10 @@ const ORDERS = (
 ).map((order) => ({ order }));
 
 /** Pages until there is no next one. */
-async function pages<Page>(read: (after: Standing | null) => Promise<{ page: Page; next?: Standing }>) {
+async function pages<Page>(read: (after: Cursor | null) => Promise<{ page: Page; next?: Cursor }>) {
   const all: Page[] = [];
-  for (let after: Standing | null | undefined = null; after !== undefined;) {
-    const { page, next }: { page: Page; next?: Standing } = await read(after);
+  for (let after: Cursor | null | undefined = null; after !== undefined;) {
+    const { page, next }: { page: Page; next?: Cursor } = await read(after);
     all.push(page);
     after = next;
   }
@@ -99,7 +99,7 @@ export function paging(subject: Subject): void {
       const whole = oracle.search({ ...search, size: Infinity });
       const ids: string[] = [];
       let size = 0;
-      for (let after: Standing | null | undefined = null; after !== undefined;) {
+      for (let after: Cursor | null | undefined = null; after !== undefined;) {
         size = Math.ceil(documents.length / 20) + (size % 7);
         const { found, next }: Awaited<ReturnType<ReadStore['search']>> = await store.search(target, {
           ...search,
@@ -125,7 +125,7 @@ export function paging(subject: Subject): void {
       const changed = new Set(documents.slice(150).map(({ id }) => id));
       const ids: string[] = [];
       let version = 1;
-      for (let after: Standing | null | undefined = null; after !== undefined;) {
+      for (let after: Cursor | null | undefined = null; after !== undefined;) {
         const { found, next }: Awaited<ReturnType<ReadStore['search']>> = await store.search(target, {
           ...search,
           after,

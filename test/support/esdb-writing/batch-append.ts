@@ -8,7 +8,7 @@ import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
 import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
 import { readUuid } from '../../../src/engines/esdb-endpoint/uuid';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { inTime } from '../../../src/kernel/in-time';
+import { withTimeout } from '../../../src/kernel/unavailable';
 import { expectationOf, Proposal } from './proposal';
 import { type Expectation, timedOut, toStatus } from './refused-write';
 import { type Writer, type Written } from './writer';
@@ -85,7 +85,7 @@ export class BatchAppend {
       this.#incoming.delete(id);
       const append = this.writer.append(stream, incoming.expected, incoming.proposal.events);
       const left = Math.min(incoming.deadline - Date.now(), LONGEST);
-      this.#make(correlation, stream, inTime(append, left, timedOut));
+      this.#make(correlation, stream, withTimeout(append, left, timedOut));
     } catch (error) {
       this.#incoming.delete(id);
       void this.#refuse(correlation, stream, error);

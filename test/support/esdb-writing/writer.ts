@@ -4,7 +4,7 @@ import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoin
 import { DELETED, lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
-import { Turns } from '../../../src/kernel/turns';
+import { KeyedMutex } from '../../../src/kernel/keyed-mutex';
 import { RecentIds } from './recent-ids';
 import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
 import { inAppends, toStored } from './to-stored';
@@ -23,7 +23,7 @@ export interface Written {
  */
 export class Writer {
   readonly #recent = new RecentIds();
-  readonly #turns = new Turns<string>();
+  readonly #mutex = new KeyedMutex<string>();
 
   constructor(
     private readonly log: EventLog,
@@ -154,7 +154,7 @@ export class Writer {
   async #inTurn<T>(stream: string, write: () => Promise<T>): Promise<T> {
     let key = stream;
     for (let original = originalOf(key); original !== undefined; original = originalOf(key)) key = original;
-    return await this.#turns.take(key, write);
+    return await this.#mutex.runExclusive(key, write);
   }
 }
 

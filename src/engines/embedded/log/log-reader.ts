@@ -26,6 +26,8 @@ export interface StreamStretch {
 type Row = readonly [number, string, number, string, string, string, string];
 
 const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
+/** The plus keeps SQLite from joining by a condition on it: each append would read all events from that bound. */
+const POSITION = '+e.position';
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
@@ -63,7 +65,7 @@ export class LogReader {
           ? []
           : (prepared(
               `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
-               WHERE a.position > ?1 AND a.position <= ?2 AND e.position > ?1 AND ${wanted}
+               WHERE a.position > ?1 AND a.position <= ?2 AND ${POSITION} > ?1 AND ${wanted}
                ORDER BY a.position, e.position LIMIT ?3`,
             ).all(after, upTo, count, ...streams) as Row[]);
       refuseMissing(rows, planned, count, 1);
@@ -82,7 +84,7 @@ export class LogReader {
       ).all(before, most) as Planned[];
       const { count, whole } = cut(planned, most);
       const rows = prepared(
-        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND e.position < ?1
+        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND ${POSITION} < ?1
          ORDER BY a.position DESC, e.position DESC LIMIT ?2`,
       ).all(before, count) as Row[];
       refuseMissing(rows, planned, count, -1);

@@ -1,4 +1,4 @@
-import { type Order, type Search, type Standing } from '../../../kernel/query';
+import { type Order, type Search, type Cursor } from '../../../kernel/query';
 import { and, type Hits } from './hits';
 import { column, type Layout, sortIndex } from './layout';
 import { comingAfter, type SortKey } from './ordering';
@@ -66,7 +66,7 @@ function firstOf(list: Sql, keys: readonly SortKey[], wanted: number): Sql {
  * The first rows that come after a standing: of the same value those that come after by what else they are ordered by,
  * then those of a value beyond, then those without one. The index leads to where each list begins.
  */
-function firstAfter(after: Standing, list: Sql, keys: readonly SortKey[], wanted: number): Sql {
+function firstAfter(after: Cursor, list: Sql, keys: readonly SortKey[], wanted: number): Sql {
   const [first, ...others] = keys;
   const [value = null, ...values] = after.keys;
   if (first === undefined) return firstOf(list, keys, wanted);

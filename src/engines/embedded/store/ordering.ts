@@ -1,4 +1,4 @@
-import { type Order, type Standing } from '../../../kernel/query';
+import { type Order, type Cursor } from '../../../kernel/query';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
@@ -94,7 +94,7 @@ export function asSelected(keys: readonly SortKey[], prefix: string): readonly S
 
 /** What stands level with the keys of a standing, and what they stand before. */
 export function comparedTo(
-  { keys: values }: Standing,
+  { keys: values }: Cursor,
   keys: readonly SortKey[],
 ): { readonly level: Sql; readonly beyond: Sql } {
   const level: Sql[] = [];
@@ -115,7 +115,7 @@ export function comparedTo(
 }
 
 /** What comes after a standing: beyond its keys, or level with them and of a greater id. */
-export function comingAfter(standing: Standing, keys: readonly SortKey[], id: Sql): Sql {
+export function comingAfter(standing: Cursor, keys: readonly SortKey[], id: Sql): Sql {
   const { level, beyond } = comparedTo(standing, keys);
   return sql`(${beyond} OR (${level} AND ${id} > ${standing.id}))`;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import {
   type CollectionSpec,
   type Generation,
-  isHeld,
+  isLeaseActive,
   type Lease,
   NoGeneration,
 } from '../../../kernel/read-store';
@@ -129,7 +129,7 @@ export class Registry {
     const expires = now + ttl;
     return this.file.writing(() => {
       const held = this.leaseOf(name);
-      if (held !== undefined && held.owner !== owner && isHeld(held, now, ttl)) return undefined;
+      if (held !== undefined && held.owner !== owner && isLeaseActive(held, now, ttl)) return undefined;
       this.file.run('INSERT OR REPLACE INTO lease_holders VALUES (?, ?, ?)', name, owner, expires);
       return { name, owner, expires };
     });
@@ -137,7 +137,7 @@ export class Registry {
 
   holder(name: string, now: number, ttl: number): string | undefined {
     const held = this.leaseOf(name);
-    return held !== undefined && isHeld(held, now, ttl) ? held.owner : undefined;
+    return held !== undefined && isLeaseActive(held, now, ttl) ? held.owner : undefined;
   }
 
   release({ name, owner, expires }: Lease): void {

@@ -1,4 +1,4 @@
-import { type Results, type Search, type Standing } from '../../../kernel/query';
+import { type Results, type Search, type Cursor } from '../../../kernel/query';
 import { bodiesOf, foundOf, VERSION } from './bodies';
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
@@ -18,7 +18,7 @@ import { raw, type Sql, sql } from './sql';
 import { type SqlRow, type SqlValue } from './store-file';
 
 /** Where a result stands, from its sort keys and its id. */
-export function standingOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Standing {
+export function standingOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Cursor {
   return { keys: keys.map((key) => (key === null ? null : Number(key))), id: String(id) };
 }
 

@@ -1,0 +1,60 @@
+import { type Lease, type ReadStore } from './read-store';
+
+/** The process that holds it updates the live read models. */
+export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
+
+/**
+ * The process that holds it builds generations. It outlasts most steps that block a thread, such as building one index of
+ * a large generation; longer steps are survived too (`Sweeper`).
+ */
+export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
+
+/** Acquires, renews and releases a lease for one owner. */
+export class LeaseHolder {
+  private lease: Lease | undefined;
+  private renewal: Promise<boolean> | undefined;
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly name: string,
+    private readonly owner: string,
+    private readonly ttlMs: number,
+    private readonly now: () => number,
+  ) {}
+
+  /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
+  async acquire(): Promise<boolean> {
+    const left = (this.lease?.expires ?? 0) - this.now();
+    // More than the TTL is left after the clock was stepped back: renew then too.
+    if (left > (this.ttlMs * 2) / 3 && left <= this.ttlMs) return true;
+    this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
+    return await this.renewal;
+  }
+
+  /**
+   * Renews the lease on a timer while `work` runs, however long its steps block. To find out whether the lease was lost,
+   * call `acquire`.
+   */
+  async renewDuring<Result>(work: () => Promise<Result>): Promise<Result> {
+    // The timer retries a failed renewal; the next `acquire` of the caller raises the error.
+    const timer = setInterval(() => void this.acquire().catch(() => undefined), this.ttlMs / 3);
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** Releases the lease. Waits for a pending renewal first, which would acquire it again. */
+  async release(): Promise<void> {
+    await this.renewal?.catch(() => undefined);
+    const { lease } = this;
+    this.lease = undefined;
+    if (lease !== undefined) await this.store.release(lease);
+  }
+
+  private async renew(): Promise<boolean> {
+    this.lease = await this.store.lease(this.name, this.owner, this.now(), this.ttlMs);
+    return this.lease !== undefined;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The JSON of a feed's events. A load writes or parses millions of them: where JSON has the usual form it is composed
+ * and matched as text. Any other JSON of the same meaning is parsed as such.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { type NewEvent, type RecordedEvent } from '../kernel/event';
+import { plainJson } from '../wire/plain-json';
+import { type Product, type ProductChange, type ProductMeta } from './feed';
+import { type Digest, digestOf } from './load/fingerprints/fingerprints';
+
+/** What all events of a load have in common: its time, ISO 8601, and its first revision (`ProductMeta`). */
+export interface LoadStamp extends Pick<ProductMeta, 'first'> {
+  readonly at: string;
+}
+
+let scratch = Buffer.allocUnsafeSlow(16 * 1024);
+
+/**
+ * The JSON of a product's content and its digest, which changes whenever the content does. The bytes are valid until
+ * the next call. `isPlain`: the product was posted as JSON without a backslash.
+ */
+export function encodeContent(
+  product: Product,
+  isPlain = false,
+): { readonly json: Buffer; readonly digest: Digest } {
+  const text = isPlain ? plainJson(product) : JSON.stringify(product);
+  // A UTF-16 unit takes three bytes at most.
+  if (text.length * 3 > scratch.length) scratch = Buffer.allocUnsafeSlow(text.length * 6);
+  const json = scratch.subarray(0, scratch.write(text));
+  return { json, digest: digestOf(json) };
+}
+
+/** The event of a change; `contentJson` is needed for those that hold the content. */
+export function encodeChange(change: ProductChange, stamp: LoadStamp, contentJson: string): NewEvent {
+  const { type } = change;
+  const price = 'price' in change ? `,"price":${change.price}` : '';
+  const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${stamp.at}"`;
+  const first = `"first":${stamp.first}}`;
+  return 'content' in change
+    ? {
+        id: randomUUID(),
+        type,
+        data: `${head}${CONTENT}${contentJson}}`,
+        meta: `{"content":"${change.content}",${first}`,
+      }
+    : { id: randomUUID(), type, data: `${head}}`, meta: `{${first}` };
+}
+
+/** Precedes the content, which comes last. Inside a JSON string its quotes would be escaped. */
+const CONTENT = ',"product":';
+
+/** What precedes the content, or is the entire event, as `encodeChange` writes it when nothing is escaped. */
+const HEAD = /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),)?"at":"[^"\\]*"/;
+const META = /^\{"content":"([^"\\]*)"[,}]/;
+
+/** The change that an event of a feed records; undefined for events about no product. */
+export function parseChange({ type, data, meta }: RecordedEvent): ProductChange | undefined {
+  switch (type) {
+    case 'ProductListed':
+    case 'ProductRevised': {
+      const end = data.indexOf(CONTENT);
+      const { sourceProductId, price } = parseHead(data, end);
+      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as Partial<ProductMeta>).content;
+      return {
+        type,
+        sourceProductId,
+        price,
+        content: content ?? digestOf(data.slice(end + CONTENT.length, -1)),
+      };
+    }
+    case 'ProductRepriced': {
+      const { sourceProductId, price } = parseHead(data, data.length - 1);
+      return { type, sourceProductId, price };
+    }
+    case 'ProductDelisted':
+      return { type, sourceProductId: parseHead(data, data.length - 1).sourceProductId };
+    default:
+      return undefined;
+  }
+}
+
+/** Parses the first `length` characters of an event. */
+function parseHead(
+  data: string,
+  length: number,
+): { readonly sourceProductId: string; readonly price: number } {
+  const [head, sourceProductId, price] = HEAD.exec(data) ?? [];
+  if (sourceProductId !== undefined && head?.length === length)
+    return { sourceProductId, price: Number(price) };
+  return JSON.parse(`${data.slice(0, length)}}`) as { sourceProductId: string; price: number };
+}

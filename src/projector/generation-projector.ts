@@ -1,0 +1,216 @@
+import { type CategoryChange } from '../directory/categories';
+import { type Directory } from '../directory/directory';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { type Generation, type ReadStore, type Target } from '../kernel/read-store';
+import { DocumentWriter, type FoldedDocument } from './document-writer';
+import { nameOf, targetOf } from './generations';
+import { ParkedDocuments } from './parked';
+import { type IncomingEvent, type Projection } from './projection';
+import { skippedEvents } from './skipped-events';
+
+/** Directory changes per query for the documents that they affect. */
+const CHANGES_PER_QUERY = 100;
+
+/** Documents written per batch by a fan-out, while the next ones are read. */
+const FAN_OUT_BATCH = 2000;
+
+/**
+ * Applies events to one generation of one projection. A batch is written while the next one is folded; a failed
+ * write is raised by the next call, at the latest by `flush` (`DocumentWriter`).
+ */
+export class GenerationProjector {
+  private readonly target: Target;
+  private readonly types: ReadonlySet<string>;
+  private readonly replacing: ReadonlySet<string>;
+  private readonly writer: DocumentWriter;
+
+  private constructor(
+    private readonly store: ReadStore,
+    readonly projection: Projection,
+    readonly generation: Generation,
+    readonly parked: ParkedDocuments,
+    /** Ids of the events that operators have excluded. */
+    private readonly skipped: ReadonlySet<string>,
+    private position: Position,
+  ) {
+    this.target = targetOf(generation);
+    this.writer = new DocumentWriter(store, this.target, projection, parked);
+    this.types = new Set(projection.handles);
+    this.replacing = new Set(projection.replaces);
+  }
+
+  /** `code` identifies the running code, which does not retry what it has failed at itself. */
+  static async open(
+    log: EventLog,
+    store: ReadStore,
+    projection: Projection,
+    generation: Generation,
+    code: string,
+  ): Promise<GenerationProjector> {
+    const { collection } = generation;
+    const parked = await ParkedDocuments.open(store, { collection, generation: nameOf(generation) }, code);
+    return new GenerationProjector(
+      store,
+      projection,
+      generation,
+      parked,
+      await skippedEvents(log, projection.collection.name),
+      await store.checkpoint(targetOf(generation)),
+    );
+  }
+
+  /** The position up to which events have been applied; after `flush` it equals the checkpoint in the store. */
+  get checkpoint(): Position {
+    return this.position;
+  }
+
+  handles({ type, stream, id }: RecordedEvent): boolean {
+    const isOurs =
+      this.types.has(type) && this.projection.streams.some((prefix) => stream.startsWith(prefix));
+    return isOurs && !this.skipped.has(id);
+  }
+
+  /**
+   * Applies events in log order, reading and writing each document once, and sets the checkpoint to `upTo` in the
+   * same write.
+   */
+  async apply(incoming: readonly IncomingEvent[], directory: Directory, upTo: Position): Promise<void> {
+    const byDocument = new Map<string, IncomingEvent[]>();
+    for (const one of incoming) {
+      const { event } = one;
+      if (event.position <= this.position || !this.handles(event)) continue;
+      const id = this.documentIdOf(one);
+      if (id === undefined || this.parked.isParked(id, event.position)) continue;
+      const others = byDocument.get(id);
+      if (others === undefined) byDocument.set(id, [one]);
+      else others.push(one);
+    }
+    await this.writer.write(await this.fold(byDocument), directory, upTo);
+    this.position = upTo;
+  }
+
+  /** Moves the checkpoint when there are no events to apply. */
+  async advance(upTo: Position): Promise<void> {
+    if (upTo <= this.position) return;
+    await this.writer.writeCheckpoint(upTo);
+    this.position = upTo;
+  }
+
+  /** Waits until everything has been written. */
+  async flush(): Promise<void> {
+    await this.writer.flush();
+  }
+
+  /**
+   * Describes again, page by page, the documents that directory changes affect. After an interruption it runs again,
+   * since the checkpoint has not moved.
+   */
+  async fanOut(
+    changes: readonly CategoryChange[],
+    directory: Directory,
+    version: Position,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { fanOut } = this.projection;
+    if (fanOut === undefined || changes.length === 0 || version <= this.position) return;
+    await this.flush();
+    await this.store.refresh(this.target);
+    for (let at = 0; at < changes.length; at += CHANGES_PER_QUERY) {
+      const filter = fanOut.affectedBy(changes.slice(at, at + CHANGES_PER_QUERY));
+      let affected: FoldedDocument[] = [];
+      for await (const page of this.store.scan(this.target, filter)) {
+        signal?.throwIfAborted();
+        for (const { id, body, version: current } of page) {
+          if (current >= version || this.parked.isParked(id, version)) continue;
+          const document = JSON.parse(body) as object;
+          const stream = fanOut.streamOf(document);
+          affected.push({ id, document, version, stream, cause: { position: version } });
+        }
+        if (affected.length < FAN_OUT_BATCH) continue;
+        await this.writer.write(affected, directory);
+        affected = [];
+      }
+      await this.writer.write(affected, directory);
+    }
+    await this.flush();
+  }
+
+  /** Id of the document that an event belongs to; an event that does not name one is parked by itself. */
+  documentIdOf(incoming: IncomingEvent): string | undefined {
+    try {
+      return incoming.documentIdFor(this.projection);
+    } catch (error) {
+      const { stream, position, id: event } = incoming.event;
+      this.parked.add({ stream, position, event }, error);
+      return undefined;
+    }
+  }
+
+  /** Folds whole documents from their first events and stores them as of the checkpoint. */
+  async reproject(
+    byDocument: ReadonlyMap<string, readonly IncomingEvent[]>,
+    directory: Directory,
+  ): Promise<void> {
+    const folded = [...byDocument].flatMap(([id, incoming]) => {
+      const whole = this.foldInto(undefined, START, id, incoming);
+      return whole === undefined || this.parked.isParked(id, this.position)
+        ? []
+        : { ...whole, version: this.position };
+    });
+    await this.writer.write(folded, directory);
+    await this.flush();
+  }
+
+  private async fold(
+    byDocument: ReadonlyMap<string, readonly IncomingEvent[]>,
+  ): Promise<readonly FoldedDocument[]> {
+    if (byDocument.size === 0) return [];
+    const { inFlight } = this.writer;
+    const toRead: string[] = [];
+    for (const [id, [first]] of byDocument)
+      if (!inFlight.has(id) && !this.replacing.has(first?.event.type ?? '')) toRead.push(id);
+    const found = toRead.length === 0 ? [] : await this.store.get(this.target, toRead);
+    const stored = new Map(found.map((document) => [document.id, document]));
+    return [...byDocument].flatMap(([id, incoming]) => {
+      const latest = inFlight.get(id);
+      if (latest !== undefined) return this.foldInto(latest.document, latest.version, id, incoming) ?? [];
+      const before = stored.get(id);
+      const document = before && (JSON.parse(before.body) as object);
+      return this.foldInto(document, before?.version ?? START, id, incoming) ?? [];
+    });
+  }
+
+  /** Undefined when nothing changes. A document whose event cannot be folded is parked as it was before the event. */
+  private foldInto(
+    before: object | undefined,
+    version: Position,
+    id: string,
+    incoming: readonly IncomingEvent[],
+  ): FoldedDocument | undefined {
+    const { projection } = this;
+    let folded: FoldedDocument | undefined;
+    let document = before;
+    for (const one of incoming) {
+      const { stream, position, id: event } = one.event;
+      if (position <= version) continue;
+      try {
+        const after = projection.fold(document, one.parse());
+        if (after === document && after !== undefined) continue;
+        document = after;
+        const cause = folded?.cause ?? { position, event };
+        folded = { id, document, version: position, stream, cause };
+      } catch (error) {
+        this.parked.add({ document: id, stream, position, event }, error);
+        break;
+      }
+    }
+    return folded;
+  }
+}
+
+/** Waits until all of them have finished writing, then raises the first failure. */
+export async function flushAll(projectors: readonly GenerationProjector[]): Promise<void> {
+  const results = await Promise.allSettled(projectors.map((projector) => projector.flush()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}

@@ -1,0 +1,122 @@
+import { type Directory, directoryAt } from '../directory/directory';
+import { DIRECTORY_PREFIXES } from '../directory/events';
+import { type Position, type RecordedEvent } from '../kernel/event';
+import { type EventBatch, type EventLog } from '../kernel/event-log';
+import { type GenerationProjector } from './generation-projector';
+import { TooManyParked } from './parked';
+import { IncomingEvent } from './projection';
+
+/** Called when a projection leaves the group: it stays at its checkpoint, the others continue. */
+export type OnLeave = (projector: GenerationProjector, error: TooManyParked) => void;
+
+/**
+ * Several projections that read the log together, each with its own checkpoint: an event is read and parsed once.
+ * The group also maintains the directory as of exactly the position it has reached.
+ */
+export class ProjectionGroup {
+  private hasLost = false;
+
+  private constructor(
+    /** Those that have not left. */
+    private projectors: readonly GenerationProjector[],
+    readonly directory: Directory,
+    private reached: Position,
+    private readonly onLeave: OnLeave,
+  ) {}
+
+  /** Starts at the lowest checkpoint. Without `onLeave`, the first projection that leaves ends the pass. */
+  static async open(
+    log: EventLog,
+    projectors: readonly GenerationProjector[],
+    onLeave: OnLeave = (_, error) => {
+      throw error;
+    },
+  ): Promise<ProjectionGroup> {
+    const checkpoints = projectors.map(({ checkpoint }) => checkpoint);
+    const lowest = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
+    return new ProjectionGroup(projectors, await directoryAt(log, lowest), lowest, onLeave);
+  }
+
+  /** The position to continue reading after. */
+  get position(): Position {
+    return this.reached;
+  }
+
+  /**
+   * A projection has left, and all others are ahead of it. They continue faster in a new group, which starts at their
+   * checkpoints.
+   */
+  get isFinished(): boolean {
+    return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
+  }
+
+  /** Prefixes of the streams to read. */
+  get prefixes(): readonly string[] {
+    return [
+      ...new Set([...DIRECTORY_PREFIXES, ...this.projectors.flatMap(({ projection }) => projection.streams)]),
+    ];
+  }
+
+  /**
+   * Applies a batch and advances all checkpoints; its documents may still be being written when this returns.
+   * Everything before a directory change is written before the change is applied. An aborted batch is applied again
+   * from the checkpoints.
+   */
+  async apply(batch: EventBatch, signal?: AbortSignal): Promise<void> {
+    const { events } = batch;
+    for (let from = 0, to = 0; from < events.length; from = to) {
+      const isChange = changesDirectory(events[from]);
+      while (to < events.length && changesDirectory(events[to]) === isChange) to += 1;
+      const run = events.slice(from, to);
+      const upTo = to === events.length ? batch.position : (run.at(-1)?.position ?? this.reached);
+      if (isChange) await this.applyChanges(run, upTo, signal);
+      else await this.applyEvents(run, upTo);
+      this.reached = upTo;
+    }
+    await this.forEach((projector) => projector.advance(batch.position));
+    this.reached = batch.position;
+  }
+
+  /** Runs `work` for one projection after the other; one with too many parked documents leaves the group. */
+  async forEach(work: (projector: GenerationProjector) => Promise<void>): Promise<void> {
+    for (const projector of this.projectors) await this.orLeave(projector, work(projector));
+  }
+
+  /** Waits until all projections have finished writing, then raises the first failure. */
+  async flush(): Promise<void> {
+    const flushes = this.projectors.map((projector) => this.orLeave(projector, projector.flush()));
+    for (const result of await Promise.allSettled(flushes))
+      if (result.status === 'rejected') throw result.reason;
+  }
+
+  private async orLeave(projector: GenerationProjector, work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (!(error instanceof TooManyParked)) throw error;
+      this.projectors = this.projectors.filter((other) => other !== projector);
+      this.hasLost = true;
+      this.onLeave(projector, error);
+    }
+  }
+
+  private async applyChanges(
+    run: readonly RecordedEvent[],
+    upTo: Position,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const changes = run.flatMap((event) => this.directory.apply(event));
+    await this.forEach((projector) => projector.fanOut(changes, this.directory, upTo, signal));
+  }
+
+  private async applyEvents(run: readonly RecordedEvent[], upTo: Position): Promise<void> {
+    const incoming = run.map((event) => new IncomingEvent(event));
+    await this.forEach(async (projector) => {
+      if (projector.checkpoint < upTo) await projector.apply(incoming, this.directory, upTo);
+    });
+  }
+}
+
+function changesDirectory(event: RecordedEvent | undefined): boolean {
+  return event !== undefined && DIRECTORY_PREFIXES.some((prefix) => event.stream.startsWith(prefix));
+}

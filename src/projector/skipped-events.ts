@@ -1,0 +1,46 @@
+import { type Decider } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+
+/**
+ * An operator excluded an event from a projection. It is an event in the stream `projection-<name>`, so a rebuild
+ * and a copy of the log honour it too (`docs/decisions.md#x47`).
+ *
+ * Its name and shape are the storage format: add, never rename.
+ */
+export interface EventSkipped {
+  readonly type: 'EventSkipped';
+  readonly data: Skip;
+}
+
+/** `at` is an ISO 8601 instant. */
+export interface Skip {
+  /** Id of the event. */
+  readonly event: string;
+  /** Its stream. */
+  readonly stream: string;
+  /** The document that it belongs to, if the event names one. */
+  readonly document?: string;
+  readonly reason: string;
+  /** The operator. */
+  readonly by: string;
+  readonly at: string;
+}
+
+const CATEGORY = 'projection';
+
+/** The state is the set of skipped events; skipping one of them again appends nothing. */
+export const skipDecider: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
+  category: CATEGORY,
+  initial: new Set(),
+  decide: (skip, skipped) => (skipped.has(skip.event) ? [] : [{ type: 'EventSkipped', data: skip }]),
+  evolve: (skipped, { data }) => new Set([...skipped, data.event]),
+};
+
+/** Ids of the events that a projection skips. */
+export async function skippedEvents(log: EventLog, projection: string): Promise<ReadonlySet<string>> {
+  const skipped = new Set<string>();
+  for await (const batch of log.readStream(streamOf(CATEGORY, projection)))
+    for (const { data } of batch) skipped.add((JSON.parse(data) as Skip).event);
+  return skipped;
+}

@@ -1,0 +1,21 @@
+import { type Fact } from '../../src/directory/decider';
+import { Directory } from '../../src/directory/directory';
+import { readNetwork } from '../../src/directory/network-check';
+import { networkFacts, networkOf } from '../../src/directory/network-facts';
+import { type NetworkFile } from '../../src/directory/network-file';
+import { smallNetwork } from '../support/small-network';
+
+/** Time of all events. */
+export const AT = '2026-01-05T08:00:00.000Z';
+
+export function factsFor(file: NetworkFile): readonly Fact[] {
+  return networkFacts(readNetwork(file, networkOf(new Directory())), AT);
+}
+
+export function directoryOf(facts: readonly Fact[]): Directory {
+  const directory = new Directory();
+  for (const { event } of facts) directory.evolve(event);
+  return directory;
+}
+
+export const small = (): Directory => directoryOf(factsFor(smallNetwork()));

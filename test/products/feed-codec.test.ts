@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { type NewEvent, type RecordedEvent, START } from '../../src/kernel/event';
+import { type ProductChange } from '../../src/products/feed';
+import { encodeChange, parseChange } from '../../src/products/feed-codec';
+import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
+import { anyCharacters } from '../support/any-characters';
+
+const AT = '2026-01-05T08:00:00.000Z';
+
+/** Ids with and without what JSON escapes, some that look like the parts of an event. */
+const ids = fc.oneof(
+  anyCharacters({ maxLength: 12 }).map((id) => id.toWellFormed()),
+  fc.constantFrom('sku-1', 'a"b', 'a\\', '","price":7,"at":"', ',"product":', '{', 'ü', '😀'),
+);
+const prices = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+const contents = fc.record({ name: fc.string(), description: fc.constantFrom('d', ',"product":{"x":1}') });
+
+function recorded(event: NewEvent): RecordedEvent {
+  return { ...event, stream: 'feed-1', revision: 0, position: START };
+}
+
+describe('the changes that fingerprints are folded from', () => {
+  test('are what was written, whatever ids and contents hold', () => {
+    const changes = fc.oneof(
+      fc.record({
+        type: fc.constantFrom('ProductListed', 'ProductRevised'),
+        sourceProductId: ids,
+        price: prices,
+      }),
+      fc.record({ type: fc.constant('ProductRepriced'), sourceProductId: ids, price: prices }),
+      fc.record({ type: fc.constant('ProductDelisted'), sourceProductId: ids }),
+    );
+    fc.assert(
+      fc.property(changes, contents, (decided, product) => {
+        const json = JSON.stringify(product);
+        const change = {
+          ...decided,
+          ...('price' in decided && isListing(decided) && { content: digestOf(json) }),
+        };
+        expect(
+          parseChange(recorded(encodeChange(change as ProductChange, { at: AT, first: 7 }, json))),
+        ).toEqual(change);
+      }),
+    );
+  });
+
+  test('are read from events of any shape as from any other JSON', () => {
+    const heads = fc
+      .record({
+        sourceProductId: ids,
+        price: fc.oneof(prices, fc.double({ noNaN: true, noDefaultInfinity: true })),
+        at: fc.oneof(fc.constant(AT), fc.string()),
+        more: fc.option(fc.string(), { nil: undefined }),
+      })
+      .chain((head) => fc.shuffledSubarray(Object.entries(head), { minLength: 4 }).map(Object.fromEntries));
+    const spaces = fc.constantFrom('', ' ', '\n');
+    fc.assert(
+      fc.property(heads, contents, spaces, fc.boolean(), (head, product, space, hasDigest) => {
+        const text = JSON.stringify(head).slice(0, -1);
+        const { sourceProductId, price } = JSON.parse(`${text}}`) as Record<string, unknown>;
+        const event = { id: 'x', meta: '{}', data: `${text}${space}}` };
+        expect(parseChange(recorded({ ...event, type: 'ProductRepriced' }))).toEqual({
+          type: 'ProductRepriced',
+          sourceProductId,
+          price,
+        });
+        expect(parseChange(recorded({ ...event, type: 'ProductDelisted' }))).toEqual({
+          type: 'ProductDelisted',
+          sourceProductId,
+        });
+        const json = JSON.stringify(product);
+        const content = hasDigest ? '0f'.repeat(16) : digestOf(json);
+        const listed = {
+          id: 'x',
+          type: 'ProductListed',
+          data: `${text}${space},"product":${json}}`,
+          meta: hasDigest ? `{${space}"content":"${content}"}` : '{}',
+        };
+        expect(parseChange(recorded(listed))).toEqual({
+          type: 'ProductListed',
+          sourceProductId,
+          price,
+          content,
+        });
+      }),
+    );
+  });
+});
+
+function isListing({ type }: { readonly type: string }): boolean {
+  return type === 'ProductListed' || type === 'ProductRevised';
+}

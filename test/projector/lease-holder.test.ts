@@ -1,0 +1,98 @@
+import { LeaseHolder } from '../../src/kernel/lease-holder';
+import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
+import { type ReadStore } from '../../src/kernel/read-store';
+import { storeFolder } from '../support/store-folder';
+
+const TTL_MS = 900;
+
+let store: ReadStore;
+let remove: () => Promise<void>;
+let now = 0;
+beforeEach(async () => {
+  const folder = await storeFolder();
+  store = openEmbeddedStore({ directory: folder.directory, threads: false, readers: 0 });
+  remove = folder.remove;
+  jest.useFakeTimers({ advanceTimers: false });
+});
+afterEach(async () => {
+  jest.useRealTimers();
+  await store.close();
+  await remove();
+});
+
+const holder = (owner: string): LeaseHolder => new LeaseHolder(store, 'work', owner, TTL_MS, () => now);
+
+/** Lets a time go by in steps, timers with it. */
+async function pass(milliseconds: number): Promise<void> {
+  for (let at = 0; at < milliseconds; at += 100) {
+    now += 100;
+    await jest.advanceTimersByTimeAsync(100);
+  }
+}
+
+test('a lease is held for as long as the work takes, even without a step that asks for it', async () => {
+  const mine = holder('a');
+  const other = holder('b');
+  expect(await mine.acquire()).toBe(true);
+  let end = (): void => undefined;
+  const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));
+  await pass(10 * TTL_MS);
+  expect(await other.acquire()).toBe(false);
+  end();
+  await work;
+  await pass(2 * TTL_MS);
+  expect(await other.acquire()).toBe(true);
+  expect(await mine.acquire()).toBe(false);
+});
+
+test('a renewal that is under way when the lease is released does not outlive it', async () => {
+  let isSlow = false;
+  let arrive = (): void => undefined;
+  const slow = new Proxy(store, {
+    get: (target, name) =>
+      name === 'lease' && isSlow
+        ? async (...args: Parameters<ReadStore['lease']>) => {
+            await new Promise<void>((resolve) => (arrive = resolve));
+            return await target.lease(...args);
+          }
+        : (Reflect.get(target, name) as unknown),
+  });
+  const mine = new LeaseHolder(slow, 'work', 'a', TTL_MS, () => now);
+  await mine.acquire();
+  let end = (): void => undefined;
+  const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));
+  isSlow = true;
+  await pass(TTL_MS / 3 + 100);
+  end();
+  await work;
+  const released = mine.release();
+  arrive();
+  await released;
+  await pass(0);
+  expect(await holder('b').acquire()).toBe(true);
+});
+
+test('a lease is renewed at once when the clock was stepped back', async () => {
+  now = 3_600_000;
+  const mine = holder('a');
+  expect(await mine.acquire()).toBe(true);
+  now = 1_000;
+  expect(await mine.acquire()).toBe(true);
+  expect(await store.holder('work', now, TTL_MS)).toBe('a');
+  expect(await holder('b').acquire()).toBe(false);
+});
+
+test('a lease that was taken when the clock was an hour ahead keeps nobody waiting', async () => {
+  now = 3_600_000;
+  await holder('a').acquire();
+  now = 1_000;
+  expect(await holder('b').acquire()).toBe(true);
+});
+
+test('a lease is renewed no more once the work has failed', async () => {
+  const mine = holder('a');
+  await mine.acquire();
+  await expect(mine.renewDuring(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  await pass(2 * TTL_MS);
+  expect(await holder('b').acquire()).toBe(true);
+});

@@ -1,0 +1,38 @@
+// Posts vouchers, all at once, or withdraws one, by a process of its own, and says the ids, one a line. Told to, it kills
+// itself (SIGKILL) at its first append to a stream of a category, before or after that is made.
+// Usage: node post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
+//   [<category> before|after]
+const { join } = require('node:path');
+
+const [dist, where, command, what, category, when] = process.argv.slice(2);
+const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
+const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
+const { Vouchers } = require(join(dist, 'src/vouchers/vouchers.js'));
+
+const AT = '2026-03-01T12:00:00.000Z';
+
+function die() {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => undefined);
+}
+
+async function main() {
+  const log = where.startsWith('esdb:') ? await openEventStoreDb(where) : (await openLog(where, false)).log;
+  const append = log.append.bind(log);
+  log.append = async (stream, ...rest) => {
+    const isThere = category !== undefined && stream.startsWith(`${category}-`);
+    if (isThere && when === 'before') await die();
+    const appended = await append(stream, ...rest);
+    if (isThere) await die();
+    return appended;
+  };
+  const vouchers = new Vouchers(log);
+  const written =
+    command === 'post'
+      ? await Promise.all(JSON.parse(what).map((post) => vouchers.post(post, AT)))
+      : [await vouchers.withdraw(Number(what), () => true, AT)];
+  process.stdout.write(written.map(({ id }) => `${id}\n`).join(''));
+  await log.close();
+}
+
+void main();
