@@ -2,59 +2,60 @@ import { z } from 'zod';
 import { type System, SYSTEMS } from './directory/events';
 import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS } from './settings';
 
-/** The settings of a process (`settings.ts`), read once and frozen. */
+/** The settings of a process (see `settings.ts`), read once and frozen. */
 export interface Config {
   readonly dataDir: string;
   readonly eventLog: string;
   readonly readStore: string;
   readonly readStoreKey?: string;
-  /** Where to serve the log to clients of EventStoreDB, if at all. */
+  /** Port that serves the log to EventStoreDB clients; absent: not served. */
   readonly esdbPort?: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly host: string;
   readonly port: number;
   readonly vendor: string;
-  /** URLs have no slash at the end. Absent: where the process listens. */
+  /** URLs have no trailing slash. Absent: the address that the process listens on. */
   readonly baseUrl?: string;
   readonly trackerUrl: string;
   readonly clickUrl: string;
   /** Bytes. */
   readonly maxBody: number;
   readonly priceHistory: 'asked' | 'always';
-  /** Milliseconds that a search may run. */
+  /** Time limit of a search in milliseconds. */
   readonly searchTime: number;
-  /** Bytes that rendered downloads may have together. */
+  /** Disk space in bytes for all rendered downloads. */
   readonly downloadSpace: number;
-  /** Bytes a second below which the client of a download is disconnected. */
+  /** Minimum bytes per second that a client must read; slower ones are disconnected. */
   readonly downloadRate: number;
-  /** Requests a minute for each token of a system; absent systems have no limit. */
+  /** Requests per minute for each token of a system; absent: no limit. */
   readonly rateLimits: Readonly<Partial<Record<System, number>>>;
 }
 
-/** A setting has a value that cannot be used; the message is one line that names it. */
+/** An invalid setting; the message is one line that names it. */
 export class InvalidSetting extends Error {
   override readonly name = 'InvalidSetting';
 }
 
 /**
- * Reads the environment and the flags that go before it; an empty value counts as none. Raises `InvalidSetting`.
+ * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting`.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Partial<Record<SettingName, string>>> = {},
 ): Config {
-  const given = SETTING_NAMES.map((name) => {
+  const values = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     return [name, [flags[name], environment[name], setting.default].find((value) => value?.trim())];
   });
-  const { data, error } = SHAPES.safeParse(Object.fromEntries(given));
+  const { data, error } = SHAPES.safeParse(Object.fromEntries(values));
   if (data !== undefined) return Object.freeze(toConfig(data));
   const [issue] = error.issues;
   const name = SETTING_NAMES.find((setting) => setting === issue?.path[0]) ?? 'DATA_DIR';
-  throw new InvalidSetting(`${flags[name] === undefined ? name : flagOf(name)}: ${issue?.message ?? ''}`);
+  const origin = flags[name] === undefined ? name : flagOf(name);
+  throw new InvalidSetting(`${origin}${issue?.message ?? ''}`);
 }
 
-/** The URL by which clients reach a process that listens at `port` (`docs/decisions.md#a9`). */
+/** The URL at which clients reach a process that listens on `port` (`docs/decisions.md#a9`). */
 export function baseUrlAt({ baseUrl, host }: Config, port: number): string {
   return baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -65,30 +66,33 @@ const UNITS: Readonly<Record<string, number>> = { '': 1, KB: 1024, MB: 1024 ** 2
 const text = z.string().trim();
 
 const url = text
-  .refine((value) => /^https?:\/\/[^\s?#]+$/i.test(value) && URL.canParse(value), but('an http or https URL'))
+  .refine(
+    (value) => /^https?:\/\/[^\s?#]+$/i.test(value) && URL.canParse(value),
+    expects('an http or https URL'),
+  )
   .transform((value) => value.replace(/\/+$/, ''));
 
 const size = text
-  .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, but('a size such as 1048576, 500MB or 1GB'))
+  .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, expects('a size such as 1048576, 500MB or 1GB'))
   .transform((value) => Number.parseInt(value, 10) * (UNITS[value.replace(/[\d ]/g, '').toUpperCase()] ?? 1));
 
 const time = text
-  .regex(/^[1-9]\d{0,6} ?m?s$/i, but('a time such as 500ms or 5s'))
+  .regex(/^[1-9]\d{0,6} ?m?s$/i, expects('a time such as 500ms or 5s'))
   .transform((value) => Number.parseInt(value, 10) * (/ms$/i.test(value) ? 1 : 1000));
 
-const limit = whole(1, 1_000_000_000).optional();
+const limit = integer(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
   DATA_DIR: text,
-  // Messages leave out these values: they may contain a password.
-  EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, 'it is not sqlite: or esdb://...'),
-  READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, 'it is not sqlite:, http://... or https://...'),
+  // The messages omit the value, which may contain a password.
+  EVENT_LOG: text.regex(/^(sqlite:$|esdb(\+discover)?:\/\/)/, ': expected sqlite: or esdb://...'),
+  READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, ': expected sqlite:, http://... or https://...'),
   READ_STORE_API_KEY: text.optional(),
-  ESDB_PORT: whole(0, 65_535).optional(),
+  ESDB_PORT: integer(0, 65_535).optional(),
   LOG_LEVEL: oneOf(LOG_LEVELS),
-  HOST: text.regex(/^[\w.:-]+$/, but('a host name or address')),
-  PORT: whole(0, 65_535),
-  VENDOR: text.regex(/^[a-z][a-z\d-]*$/, but('a name of small letters, digits and dashes')),
+  HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),
+  PORT: integer(0, 65_535),
+  VENDOR: text.regex(/^[a-z][a-z\d-]*$/, expects('a name of lower-case letters, digits and dashes')),
   BASE_URL: url.optional(),
   TRACKER_URL: url,
   CLICK_URL: url,
@@ -129,14 +133,14 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
 }
 
 function oneOf<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {
-  return z.enum(values, but(values.join(', ')));
+  return z.enum(values, expects(`one of ${values.join(', ')}`));
 }
 
-function whole(least: number, most: number): z.ZodType<number> {
-  const what = but(`an integer from ${least} to ${most}`);
-  return text.regex(/^\d+$/, what).transform(Number).pipe(z.number().min(least, what).max(most, what));
+function integer(min: number, max: number): z.ZodType<number> {
+  const error = expects(`an integer from ${min} to ${max}`);
+  return text.regex(/^\d+$/, error).transform(Number).pipe(z.number().min(min, error).max(max, error));
 }
 
-function but(accepted: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
-  return { abort: true, error: ({ input }) => `${String(input)} is not ${accepted}` };
+function expects(expected: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
+  return { abort: true, error: ({ input }) => `=${String(input)}: expected ${expected}` };
 }

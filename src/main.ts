@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { runCli } from './ops/cli/run-cli';
 
-/** Threads do not keep the process alive: without this timer it would exit while they are being closed. */
-const ALIVE_MS = 60_000;
+/** A timer that keeps the process alive until its threads, which do not, have been closed. */
+const KEEP_ALIVE_MS = 60_000;
 
 function stopSignal(): AbortSignal {
   const controller = new AbortController();
@@ -10,21 +10,22 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** A server continues without its output; any other verb fails when its output is lost. */
+/** Losing standard output is a failure, except for a server, which continues without it. */
 let isServing = false;
-let lost: NodeJS.ErrnoException | undefined;
-process.stdout.on('error', (error: NodeJS.ErrnoException) => (lost ??= error));
-// There is nowhere to report this. Threads write there through this one.
+let outputError: NodeJS.ErrnoException | undefined;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => (outputError ??= error));
+// This cannot be reported anywhere. Threads write to standard error through this thread.
 process.stderr.on('error', () => undefined);
 
 function exitCode(code: number): number {
-  if (lost === undefined || isServing) return code;
-  // A reader that has closed its pipe knows.
-  if (lost.code !== 'EPIPE') process.stderr.write(`affilog: standard output: ${lost.message}\n`);
+  if (outputError === undefined || isServing) return code;
+  // A closed pipe needs no message.
+  if (outputError.code !== 'EPIPE')
+    process.stderr.write(`affilog: standard output: ${outputError.message}\n`);
   return code === 0 ? 1 : code;
 }
 
-setInterval(() => undefined, ALIVE_MS);
+setInterval(() => undefined, KEEP_ALIVE_MS);
 void runCli(process.argv.slice(2), {
   environment: process.env,
   stdout: process.stdout,

@@ -1,77 +1,77 @@
 /**
- * Every setting there is. Each is an environment variable and a flag (`DATA_DIR`, `--data-dir`); flags win. What
- * its value must look like is in `config.ts`; `docs/settings.md` is made from this table.
+ * All settings. Each is an environment variable and a flag (`DATA_DIR`, `--data-dir`); flags win. `config.ts` validates
+ * the values. `docs/settings.md` is generated from this table.
  */
 export interface Setting {
-  /** As it would be given; absent: not set. */
+  /** The default as text; absent: not set. */
   readonly default?: string;
   readonly description: string;
-  /** Only for processes that serve. */
+  /** Only used by `affilog serve`. */
   readonly serving?: boolean;
 }
 
 export const SETTINGS = {
-  DATA_DIR: { default: './data', description: 'Folder of everything that the embedded engines keep.' },
+  DATA_DIR: { default: './data', description: 'Data folder of the embedded engines.' },
   EVENT_LOG: {
     default: 'sqlite:',
-    description: 'Event log: `sqlite:` is a file in the data folder, `esdb://host:2113` an EventStoreDB.',
+    description: 'Event log: `sqlite:` for a file in the data folder, `esdb://host:2113` for EventStoreDB.',
   },
   READ_STORE: {
     default: 'sqlite:',
     description:
-      'Read store: `sqlite:` is files in the data folder, `https://host:9200/prefix` an Elasticsearch.',
+      'Read store: `sqlite:` for files in the data folder, `https://host:9200/prefix` for Elasticsearch.',
   },
-  READ_STORE_API_KEY: { description: 'API key of the Elasticsearch, in place of a user in its URL.' },
+  READ_STORE_API_KEY: { description: 'API key for Elasticsearch, instead of a user in its URL.' },
   LOG_LEVEL: {
     default: 'info',
-    description: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+    description: 'Lowest level to log: trace, debug, info, warn, error, fatal or silent.',
   },
   ESDB_PORT: {
-    description: 'Port of this machine at which clients of EventStoreDB can read the log; by default none.',
+    description: 'Local port that serves the log to EventStoreDB clients, read-only. Default: none.',
     serving: true,
   },
-  HOST: { default: '127.0.0.1', description: 'Address to listen at.', serving: true },
-  PORT: { default: '3000', description: 'Port to listen at; 0 takes a free one.', serving: true },
-  VENDOR: { default: 'affilog', description: 'Name in the namespaces of XML documents.', serving: true },
+  HOST: { default: '127.0.0.1', description: 'Address to listen on.', serving: true },
+  PORT: { default: '3000', description: 'Port to listen on; 0 picks a free one.', serving: true },
+  VENDOR: { default: 'affilog', description: 'Vendor name in XML namespaces.', serving: true },
   BASE_URL: {
-    description: 'What clients reach this service by; by default `http://HOST:PORT`, never the Host header.',
+    description: 'Public URL of the service. Default: `http://HOST:PORT`, never the Host header.',
     serving: true,
   },
   TRACKER_URL: {
     default: 'https://pdt.affilog.example',
-    description: 'What tracker links of products begin with.',
+    description: 'Base URL of product tracker links.',
     serving: true,
   },
   CLICK_URL: {
     default: 'https://clk.affilog.example',
-    description: 'What tracker links of vouchers begin with.',
+    description: 'Base URL of voucher tracker links.',
     serving: true,
   },
   MAX_BODY: {
     default: '1GB',
-    description: 'Largest request body: bytes, or with KB, MB or GB (of 1024).',
+    description: 'Maximum size of a request body in bytes, or with KB, MB or GB (powers of 1024).',
     serving: true,
   },
   PRICE_HISTORY: {
     default: 'asked',
     description:
-      '`asked`: prices of the past on request; `always`: the current entry without being asked, too.',
+      '`asked`: price history on request only; `always`: every offer also contains the current entry, which many deployed clients need.',
     serving: true,
   },
   SEARCH_TIME: {
     default: '5s',
-    description: 'Time that a search may take in the read store, such as 500ms or 5s; then it is refused.',
+    description: 'Time limit of a search in the read store, such as 500ms or 5s.',
     serving: true,
   },
   DOWNLOAD_SPACE: {
     default: '10GB',
-    description: 'Space on disk that downloads under way may take together.',
+    description: 'Disk space for all running downloads.',
     serving: true,
   },
   DOWNLOAD_RATE: {
     default: '10KB',
     description:
-      'Bytes a second that a client has to take of a download or a list, before compression, or be dropped.',
+      'Minimum rate at which a client must read a download or a list, in bytes per second before compression. Slower clients are disconnected.',
     serving: true,
   },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
@@ -86,7 +86,7 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 function limitOf(system: string): { readonly description: string; readonly serving: true } {
   return {
-    description: `Requests a minute that a token for ${system} may make; by default any number.`,
+    description: `Requests per minute for each ${system} token. Default: no limit.`,
     serving: true,
   };
 }
@@ -114,7 +114,7 @@ export function settingsTable(): string {
   return [
     '# Settings',
     '',
-    'Environment variables; flags of the same meaning win. `affilog settings` prints this table.',
+    'Each setting is an environment variable and a flag; flags win. `affilog settings` prints this table.',
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',

@@ -15,9 +15,9 @@ export interface LoaderThreadData {
 
 interface LoaderParts {
   readonly now?: () => Date;
-  /** Without it, no other process loads feeds. */
+  /** Without it, other processes are not considered. */
   readonly turns?: FeedLock | undefined;
-  /** Without it, this thread validates products. */
+  /** Without it, products are validated in this thread. */
   readonly validate?: Validate;
 }
 

@@ -7,7 +7,7 @@ import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { type LoadResult, Loader, type LoadRequest } from './load/loader';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';

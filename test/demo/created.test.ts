@@ -33,8 +33,8 @@ async function eventsByType(): Promise<Readonly<Record<string, number>>> {
 const total = (lists: readonly (readonly unknown[])[]): number =>
   lists.reduce((sum, { length }) => sum + length, 0);
 
-describe('The demonstration in a log', () => {
-  it('lists every product, makes a price event of each changed price, publishes every voucher, and is not added a second time', async () => {
+describe('The demo in a log', () => {
+  it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
     const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
     expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(10);
     const rounds = demoPriceChanges(new Date());
@@ -49,7 +49,7 @@ describe('The demonstration in a log', () => {
     expect(await log.head()).toBe(head);
   });
 
-  it('is not taken for whole when its creation was ended before its tokens were shown', async () => {
+  it('is refused as incomplete when its creation was interrupted', async () => {
     await writeFile(join(folder, 'demo-under-way'), '');
     await expect(createDemo(log, folder)).rejects.toThrow('remove the data folder and start again');
   });

@@ -12,11 +12,11 @@ function refused(products: Iterable<PostedProduct>): readonly unknown[] {
 }
 
 describe('Generated products', () => {
-  it('are taken as they are', () => {
+  it('are accepted unchanged', () => {
     expect(refused(generateProducts({ count: 500 }))).toEqual([]);
   });
 
-  it('are the same for the same seed, more of them beginning with the same ones', () => {
+  it('are the same for the same seed; a larger count only adds more', () => {
     const some = [...generateProducts({ count: 20, seed: 5 })];
     expect([...generateProducts({ count: 30, seed: 5 })].slice(0, 20)).toEqual(some);
     expect([...generateProducts({ count: 20, seed: 6 })]).not.toEqual(some);
@@ -39,7 +39,7 @@ describe('Generated products', () => {
 });
 
 describe('Arbitrary products', () => {
-  it('are taken, whatever they hold', () => {
+  it('are always accepted', () => {
     fc.assert(fc.property(anyProduct(), (product) => refused([product]).length === 0));
   });
 });

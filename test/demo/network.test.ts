@@ -4,10 +4,10 @@ import { Directory } from '../../src/directory/directory';
 import { demoNetwork } from '../../src/demo/network';
 import { CATEGORIES } from '../../src/demo/categories';
 
-describe('The demonstration network', () => {
+describe('The demo network', () => {
   const network = readNetwork(demoNetwork(), networkOf(new Directory()));
 
-  it('is a network file that holds together, whatever is there already', () => {
+  it('is a consistent network file, whatever exists already', () => {
     expect(network.organisations.map(({ kind }) => kind)).toEqual([
       'advertiser',
       'advertiser',
@@ -25,11 +25,11 @@ describe('The demonstration network', () => {
     expect(new Set(network.feeds.map(({ language }) => language))).toEqual(new Set(['de', 'en']));
   });
 
-  it('bears no token: those made up by the import are nobody else’s', () => {
+  it('contains no token: the import generates unique ones', () => {
     expect(network.tokens.map(({ hash }) => hash)).toEqual(network.tokens.map(() => undefined));
   });
 
-  it('has a category tree of three levels, and no name for two categories (decisions P13)', () => {
+  it('has a category tree of three levels without duplicate names (decisions P13)', () => {
     const ids = Object.keys(CATEGORIES);
     expect(new Set(ids.map((id) => id.length))).toEqual(new Set([1, 2, 3]));
     const borne = Object.values(CATEGORIES).flatMap((names) => [...new Set(names)]);

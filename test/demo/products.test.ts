@@ -19,8 +19,8 @@ for (const { event } of networkFacts(network, NOW.toISOString())) directory.evol
 const feeds = FEEDS.map((feed) => ({ ...feed, products: demoFeed(feed.id) }));
 const products = feeds.flatMap((feed) => feed.products);
 
-describe('The demonstration’s products', () => {
-  it('are about 3,000, each of which is taken as it is', () => {
+describe('The demo products', () => {
+  it('are about 3,000, all of them valid', () => {
     expect(products.length).toBeGreaterThan(2800);
     expect(products.length).toBeLessThan(3200);
     const refused = products.filter(
@@ -34,7 +34,7 @@ describe('The demonstration’s products', () => {
     expect(JSON.stringify(demoPriceChanges(NOW))).toBe(JSON.stringify(demoPriceChanges(NOW)));
   });
 
-  it('have ids of their own within a feed', () => {
+  it('have unique ids within a feed', () => {
     for (const feed of feeds) {
       expect(new Set(feed.products.map(({ sourceProductId }) => sourceProductId)).size).toBe(
         feed.products.length,
@@ -42,13 +42,13 @@ describe('The demonstration’s products', () => {
     }
   });
 
-  it('bear EANs with a right check digit, a different one for each article', () => {
+  it('have unique EANs with a valid check digit', () => {
     const eans = catalogue().map(({ ean }) => ean);
     expect(eans.filter((ean) => ean13(ean.slice(0, 12)) !== ean)).toEqual([]);
     expect(new Set(eans).size).toBe(eans.length);
   });
 
-  it('are sold by several feeds under one GTIN, as EAN and as UPC (decisions P8)', () => {
+  it('are sold by several feeds with the same GTIN, as EAN and as UPC (decisions P8)', () => {
     const sellers = new Map<string, Set<number>>();
     for (const feed of feeds) {
       for (const { ean, upc } of feed.products) {
@@ -60,7 +60,7 @@ describe('The demonstration’s products', () => {
     expect(products.some(({ upc }) => upc !== undefined)).toBe(true);
   });
 
-  it('are mapped in each of the three ways, and a few are not (decisions P13)', () => {
+  it('are mapped in each of the three ways, and a few are unmapped (decisions P13)', () => {
     for (const feed of feeds) {
       const unmapped = feed.products.filter(
         ({ categories }) =>
@@ -72,22 +72,22 @@ describe('The demonstration’s products', () => {
     expect(new Set(FEEDS.map(({ maps }) => maps)).size).toBe(3);
   });
 
-  it('have umlauts where they are German', () => {
+  it('have umlauts in German', () => {
     expect(demoFeed(1001).filter(({ name }) => /[äöüß]/.test(name)).length).toBeGreaterThan(100);
   });
 });
 
-describe('The demonstration’s changed prices', () => {
+describe('The demo price changes', () => {
   const rounds = demoPriceChanges(NOW);
 
-  it('were posted in the year before, in order', () => {
+  it('were posted in the previous year, in order', () => {
     const times = rounds.map(({ at }) => at.getTime());
     expect(times).toEqual([...times].sort((one, other) => one - other));
     expect(NOW.getTime() - (times[0] ?? 0)).toBeLessThan(360 * 86_400_000);
     expect(times.at(-1)).toBeLessThan(NOW.getTime());
   });
 
-  it('change the price of every product posted again, and nothing else of it', () => {
+  it('change only the price of each product posted again', () => {
     const present = new Map(
       feeds.flatMap((feed) => feed.products.map((product) => [keyOf(feed.id, product), product] as const)),
     );

@@ -6,7 +6,7 @@ import { ean13 } from '../../src/demo/ean';
 const NOW = new Date('2026-11-21T12:00:00Z');
 const BASE_URL = 'http://127.0.0.1:3000';
 
-/** The demonstration run on an empty network, or one that has something; and what it has done. */
+/** Runs the demo on an empty system or a filled one, and records its operations. */
 async function run(isEmpty: boolean) {
   const done: { what: string; at: Date; bytes: number }[] = [];
   const operations: DemoOperations = {
@@ -26,8 +26,8 @@ async function run(isEmpty: boolean) {
   return { lines: (await runDemo(operations, NOW))(BASE_URL), done };
 }
 
-describe('Running the demonstration', () => {
-  it('imports the network first, then posts all feeds, the changed prices, and vouchers of all types, in the order of time', async () => {
+describe('Running the demo', () => {
+  it('imports the network, then posts all feeds, price changes and vouchers of all types in chronological order', async () => {
     const { done } = await run(true);
     expect(done.slice(0, 5).map(({ what }) => what)).toEqual([
       'network',
@@ -43,7 +43,7 @@ describe('Running the demonstration', () => {
     expect(times).toEqual([...times].sort((one, other) => one - other));
   });
 
-  it('shows each token with whose it is, and calls that bear them', async () => {
+  it('prints each token with its owner, and example calls with the tokens', async () => {
     const { lines } = await run(true);
     expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
     expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
@@ -52,11 +52,11 @@ describe('Running the demonstration', () => {
     expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
   });
 
-  it('adds nothing where there is something already', async () => {
+  it('adds nothing to a system that is not empty', async () => {
     expect(await run(false)).toEqual({ lines: [], done: [] });
   });
 
-  it('shows calls that a shell takes as they are', () => {
+  it('prints calls that can be pasted into a shell', () => {
     const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p', voucherPublisher: 'v' });
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';

@@ -12,7 +12,7 @@ import {
   temporaryFolder,
 } from '../support/server';
 
-/** How many posts there are, one after the other, while the server and other programs append too. */
+/** Number of posts, one after the other, while the server and other programs append too. */
 const POSTS = 30;
 const PRODUCTS = [...generateProducts({ count: POSTS + 1, categories: [{ id: '1' }] })];
 
@@ -30,7 +30,7 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-test('a server started on an empty EventStoreDB learns of a network that is imported later, and finds each post at once', async () => {
+test('a server started on an empty EventStoreDB applies a later import, and each post is visible at once', async () => {
   const environment = { EVENT_LOG: esdb.url };
   server = await Server.start(folder, { environment });
   expect(await statusOf(search())).toBe(403);

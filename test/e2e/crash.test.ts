@@ -8,14 +8,13 @@ import { growthOf, readFeed } from './feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
 const KILLS = cases(20);
-/** A load is killed when so many events of it are exceeded: while its body comes in, and after some of its batches. */
+/** A load is killed after more than this many of its events: while its body is received, or between batches. */
 const MOMENTS = [-1, 0, 500] as const;
-/** How many at once a search gives. */
 const PAGE = 1000;
 
 type Prices = ReadonlyMap<string, number>;
 
-/** The file, or another edition of it in which every price differs and other products are missing. */
+/** The original products, or an edition with other prices in which other products are missing. */
 function editionOf(number: number): readonly PostedProduct[] {
   return PRODUCTS.filter((_, at) => number === 0 || (at + number) % 10 !== 0).map((product) => ({
     ...product,
@@ -27,7 +26,7 @@ function pricesOf(edition: readonly PostedProduct[]): Prices {
   return new Map(edition.map(({ sourceProductId, price }) => [sourceProductId, Math.round(price * 100)]));
 }
 
-/** Posts an edition, one as JSON, the next as XML. */
+/** Posts an edition, alternately as JSON and as XML. */
 async function post(url: string, number: number): Promise<Response> {
   const edition = editionOf(number);
   const format = number % 2 === 0 ? 'json' : 'xml';
@@ -38,11 +37,11 @@ async function post(url: string, number: number): Promise<Response> {
   });
 }
 
-/** Posts an edition to its end: then the feed is it, and no event is duplicates. Gives the position that it has reached. */
+/** Posts a complete edition; then the feed equals it, without duplicate events. Returns the log position. */
 async function complete(folder: string, url: string, number: number): Promise<string> {
   const answer = await post(url, number);
   expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
-  const { prices, duplicates } = await readFeed(folder, told);
+  const { prices, duplicates } = await readFeed(folder, history);
   expect([prices, duplicates]).toEqual([pricesOf(editionOf(number)), []]);
   return answer.headers.get('x-log-position') ?? '';
 }
@@ -53,10 +52,10 @@ interface Page {
   }[];
 }
 
-/** The price of each product that a publisher finds, once it can be as of a position. */
-async function found(url: string, position: string): Promise<Prices> {
+/** The price of each product that a publisher sees, as of a position. */
+async function visiblePrices(url: string, position: string): Promise<Prices> {
   const prices = new Map<string, number>();
-  // Pages end at the thousandth result: the cheaper ones, then the dearer ones.
+  // Paging ends at 1,000 results: read the cheaper ones, then the more expensive ones.
   for (const orderBy of ['priceAsc', 'priceDesc']) {
     const search = `${url}/1.0/products;fid=22;orderBy=${orderBy};pageSize=${PAGE}?token=${PUBLISHER}`;
     let answer = await fetch(search, { headers: { 'x-min-position': position } });
@@ -67,15 +66,15 @@ async function found(url: string, position: string): Promise<Prices> {
   return prices;
 }
 
-/** As far as the log has been read. */
-const told = new FeedHistory();
+/** The events read so far. */
+const history = new FeedHistory();
 
 describe('a server that is killed while a feed loads', () => {
   let folder: string;
   beforeEach(async () => (folder = await folderWithNetwork()));
   afterEach(() => removeFolder(folder));
 
-  test(`${KILLS} times has kept what was answered, and completes by the same post, no event duplicates`, async () => {
+  test(`${KILLS} times has stored what was acknowledged, and completes with the same post, without duplicate events`, async () => {
     let interrupted = 0;
     let server = await Server.start(folder);
     let position = await complete(folder, server.url, 0);
@@ -83,24 +82,24 @@ describe('a server that is killed while a feed loads', () => {
       const hasGrown = await growthOf(folder);
       const answer = post(server.url, kill).then(
         ({ status }) => status,
-        () => 'broken off',
+        () => 'interrupted',
       );
       await hasGrown(MOMENTS[kill % MOMENTS.length] ?? 0, answer);
       await server.end('SIGKILL');
 
-      const { prices } = await readFeed(folder, told);
+      const { prices } = await readFeed(folder, history);
       const [before, after] = [kill - 1, kill].map((number) => pricesOf(editionOf(number)));
-      if ((await answer) === 'broken off') interrupted += 1;
+      if ((await answer) === 'interrupted') interrupted += 1;
       else expect([await answer, prices]).toEqual([200, after]);
-      const ofNeither = PRODUCTS.map(({ sourceProductId: id }) => id).filter(
+      const inNeither = PRODUCTS.map(({ sourceProductId: id }) => id).filter(
         (id) => prices.get(id) !== before?.get(id) && prices.get(id) !== after?.get(id),
       );
-      expect(ofNeither).toEqual([]);
+      expect(inNeither).toEqual([]);
 
       server = await Server.start(folder);
       position = await complete(folder, server.url, kill);
     }
-    expect(await found(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
+    expect(await visiblePrices(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
     expect(await server.end()).toBe(0);
     expect(interrupted).toBeGreaterThan(KILLS / 2);
   }, 300_000);

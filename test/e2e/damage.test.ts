@@ -25,7 +25,7 @@ async function post(url: string, products: readonly unknown[]): Promise<string> 
 
 const UNAVAILABLE = '500 {"errors":[{"code":"5","message":"Service not responding"}]}';
 
-describe('a log that cannot be used', () => {
+describe('an unusable log', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await temporaryFolder();
@@ -39,15 +39,15 @@ describe('a log that cannot be used', () => {
   };
 
   it.each([
-    ['is no database', (file: string) => writeFile(file, 'hello\n'.repeat(1000))],
+    ['is not a database', (file: string) => writeFile(file, 'hello\n'.repeat(1000))],
     ['is a folder', (file: string) => mkdir(file)],
     ['is another database', withTables('CREATE TABLE events (a TEXT)')],
     [
       'is another database of the same version',
       withTables('CREATE TABLE a (b TEXT); PRAGMA user_version = 1'),
     ],
-  ])('since it %s is named in one line: 1', async (_, spoil) => {
-    await spoil(join(folder, 'log.sqlite'));
+  ])('that %s is reported in one line, exit code 1', async (_, damage) => {
+    await damage(join(folder, 'log.sqlite'));
     for (const verb of [['serve'], ['rebuild', 'all'], ['parked', 'list']])
       expect(await runProgram(verb, { DATA_DIR: folder, PORT: '0' })).toEqual({
         code: 1,
@@ -70,24 +70,24 @@ describe('a log in which events are missing (decisions X91)', () => {
     database.close();
   }
 
-  it('of a feed: the server is not ready, and says at which position', async () => {
+  it('of a feed: the server is not ready and reports the position', async () => {
     const server = await Server.start(folder);
     expect(await post(server.url, PRODUCTS)).toBe('200 {"errors":[]}');
     await server.end();
     await rm(join(folder, 'read'), { recursive: true });
     remove('DELETE FROM events WHERE position = 1000');
     const damaged = await Server.start(folder);
-    const why = 'the event log is damaged: there is no event at position 1000; restore it from a backup';
+    const reason = 'the event log is damaged: there is no event at position 1000; restore it from a backup';
     for (;;) {
       const ready = await fetch(`${damaged.url}/health/ready`);
       expect(ready.status).toBe(503);
       const { projector } = (await ready.json()) as { projector?: string };
-      if (projector === why) break;
+      if (projector === reason) break;
     }
     await damaged.end();
   });
 
-  it('of the reference data: the server does not start, and says at which position, in one line', async () => {
+  it('of the reference data: the server does not start and reports the position in one line', async () => {
     remove('DELETE FROM events WHERE position = 3');
     expect(await runProgram(['serve'], { DATA_DIR: folder, PORT: '0' })).toMatchObject({
       code: 1,
@@ -98,7 +98,7 @@ describe('a log in which events are missing (decisions X91)', () => {
   });
 });
 
-test('a file where the folder spool has to be: what needs it is answered with 5, everything else works (decisions A12)', async () => {
+test('with a file in place of the spool folder, requests that need it are answered with 5, all others work (decisions A12)', async () => {
   const folder = await folderWithNetwork();
   await rm(join(folder, 'spool'), { recursive: true, force: true });
   await writeFile(join(folder, 'spool'), '');

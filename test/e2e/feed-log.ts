@@ -2,19 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { FeedHistory } from '../support/feed-history';
 
-/** What the stream of feed 22 tells, in the log of a data folder; what has been read of it before need not be again. */
-export async function readFeed(folder: string, told = new FeedHistory()): Promise<FeedHistory> {
+/** Reads the new events of feed 22 in the log of a data folder. */
+export async function readFeed(folder: string, history = new FeedHistory()): Promise<FeedHistory> {
   const engines = await open(folder);
   try {
-    return await told.readNew(engines.log, 22);
+    return await history.readNew(engines.log, 22);
   } finally {
     await engines.close();
   }
 }
 
 /**
- * Watches the log from now on: what it gives waits until more events than this have been appended, or until it is told
- * that there will be no more.
+ * Watches the log from now on. The returned function waits until more than `events` have been appended, or until `ended`
+ * resolves.
  */
 export async function growthOf(
   folder: string,
@@ -29,7 +29,7 @@ export async function growthOf(
   };
 }
 
-/** How far the log of a data folder has come. */
+/** The head of the log of a data folder. */
 export async function headOf(folder: string): Promise<string> {
   const engines = await open(folder);
   return engines.log.head().finally(() => engines.close());

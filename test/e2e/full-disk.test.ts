@@ -7,7 +7,7 @@ import { readFeed } from './feed-log';
 
 const [FIRST, SECOND, THIRD] = [...generateProducts({ count: 3, categories: [{ id: '1' }] })];
 
-describe('a server that can write nothing (docs/operations.md, When something fails; decisions A12)', () => {
+describe('a server that cannot write (docs/operations.md, When something fails; decisions A12)', () => {
   let folder: string;
   let server: Server;
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('a server that can write nothing (docs/operations.md, When something fa
     await removeFolder(folder);
   });
 
-  /** How large a file of the server may become: the system refuses to write beyond it. */
+  /** Limits the size of the server's files: writes beyond it fail. */
   function limitFiles(bytes: number | 'unlimited'): void {
     const { status } = spawnSync('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:`]);
     expect(status).toBe(0);
@@ -34,15 +34,15 @@ describe('a server that can write nothing (docs/operations.md, When something fa
     return `${answer.status} ${answer.headers.get('retry-after')} ${await answer.text()}`;
   }
 
-  /** How many products a search, and a download, have. */
+  /** The number of products in a search or a download. */
   async function found(path: 'products' | 'productsUnlimited'): Promise<number> {
     const answer = await fetch(`${server.url}/1.0/${path};fid=22?token=${PUBLISHER}`);
     const { productHeader } = (await answer.json()) as { productHeader?: { totalHits: number } };
     return productHeader?.totalHits ?? -answer.status;
   }
 
-  /** Something happens to the log by another process. */
-  async function happen(): Promise<void> {
+  /** Appends to the log from another process. */
+  async function appendElsewhere(): Promise<void> {
     const engines = await openEngines({
       dataDir: folder,
       eventLog: 'sqlite:',
@@ -54,12 +54,12 @@ describe('a server that can write nothing (docs/operations.md, When something fa
     await engines.close();
   }
 
-  /** What health says of the projector, once it says something of it, or nothing more. */
-  async function projector(isTold: boolean): Promise<unknown> {
+  /** Waits until health reports a failure of the projector, or none any more. */
+  async function projectorFailure(isReported: boolean): Promise<unknown> {
     for (;;) {
       const answer = await fetch(`${server.url}/health/ready`);
       const health = (await answer.json()) as object;
-      if ('projector' in health === isTold) return isTold ? [answer.status, health] : answer.status;
+      if ('projector' in health === isReported) return isReported ? [answer.status, health] : answer.status;
     }
   }
 
@@ -67,21 +67,21 @@ describe('a server that can write nothing (docs/operations.md, When something fa
   const DONE = '200 null {"errors":[]}';
   const REFUSED = '500 5 {"errors":[{"code":"5","message":"Service not responding"}]}';
 
-  it('refuses posts and downloads, goes on finding, and does all again when it can', async () => {
+  it('refuses posts and downloads, still answers searches, and recovers when it can write again', async () => {
     expect(await post(FIRST)).toBe(DONE);
     limitFiles(1);
     expect(await post(SECOND)).toBe(REFUSED);
-    // More than is held in memory.
+    // A body too large for memory.
     expect(await post(...Array.from({ length: 9_000 }, () => SECOND))).toBe(REFUSED);
     expect(await listed()).toEqual([FIRST?.sourceProductId]);
     expect(await found('products')).toBe(1);
     expect(await found('productsUnlimited')).toBe(-500);
-    await happen();
-    const told = { projector: expect.stringMatching(/^the read store is not available: /) as string };
-    expect(await projector(true)).toMatchObject([200, told]);
+    await appendElsewhere();
+    const failure = { projector: expect.stringMatching(/^the read store is not available: /) as string };
+    expect(await projectorFailure(true)).toMatchObject([200, failure]);
 
     limitFiles('unlimited');
-    expect(await projector(false)).toBe(200);
+    expect(await projectorFailure(false)).toBe(200);
     expect(await post(SECOND)).toBe(DONE);
     expect(await post(...Array.from({ length: 9_000 }, () => THIRD))).toBe(DONE);
     expect(await listed()).toEqual([FIRST, SECOND, THIRD].map((product) => product?.sourceProductId));

@@ -23,7 +23,7 @@ const onTime = ({ live, ready }: { readonly live: number; readonly ready: number
   expect(Math.max(live, ready)).toBeLessThan(PATIENCE_MS);
 };
 
-it('abandoned searches are dropped, and others are answered (decisions X70)', async () => {
+it('abandoned searches are cancelled, and others are answered (decisions X70)', async () => {
   const outcome = await abandonSearches(server, { products: 200, characters: 20_000, requests: 100 });
   onTime(outcome);
   expect(outcome.answers.map(({ status }) => status)).toEqual([200]);
@@ -32,14 +32,14 @@ it('abandoned searches are dropped, and others are answered (decisions X70)', as
   expect(new Set(readers.answers.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-it('searches for very many words hold up nobody else (decisions X70, X71)', async () => {
+it('searches for very many words do not block other requests (decisions X70, X71)', async () => {
   const outcome = await searchManyWords(server, { products: 5_000, words: 900, requests: 4 });
   onTime(outcome);
   expect(outcome.answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
   for (const { status } of outcome.slow) expect([200, 400]).toContain(status);
 });
 
-it('large texts are answered as a whole (decisions X72)', async () => {
+it('large texts are answered completely (decisions X72)', async () => {
   const listed = await listLargeVouchers(server, 100);
   const found = await searchLargeProducts(server, 40);
   for (const outcome of [listed, found]) onTime(outcome);

@@ -27,7 +27,7 @@ describe('A server with --esdb-port', () => {
     return types;
   };
 
-  it('lets analysts replay what happened with an official client (decisions P23)', async () => {
+  it('lets analysts replay events with an official client (decisions P23)', async () => {
     const product = {
       sourceProductId: 'a',
       name: 'Chair',
@@ -49,7 +49,7 @@ describe('A server with --esdb-port', () => {
     expect(types).toContain('OrganisationDefined');
   });
 
-  it('listens on the loopback interface alone, wherever it serves HTTP', async () => {
+  it('listens only on the loopback interface, wherever it serves HTTP', async () => {
     const { hostname, port } = new URL(urlOf(server).replace('esdb:', 'http:'));
     expect(hostname).toBe('127.0.0.1');
     // Another address of this machine.
@@ -59,14 +59,14 @@ describe('A server with --esdb-port', () => {
     });
   });
 
-  it('refuses writes as not allowed', async () => {
+  it('refuses writes with access denied', async () => {
     const written = client.appendToStream(FEED, jsonEvent({ type: 'Made', data: {} }), {
       expectedRevision: NO_EVENT,
     });
     await expect(written).rejects.toMatchObject({ type: 'access-denied' });
   });
 
-  it('gives its log to a copy', async () => {
+  it('can be the source of a copy', async () => {
     const copied = await runProgram(['log', 'copy', '--from', urlOf(server), '--to', 'sqlite:'], {
       DATA_DIR: `${folder}/copy`,
     });

@@ -15,8 +15,8 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-it(`${REQUESTS} mutated requests meet no bug, leak nothing and leave no file open (decisions X73; HOSTILE_SEED=${SEED})`, async () => {
-  // Whatever is opened at the first use of it.
+it(`${REQUESTS} mutated requests cause no unexpected failure, leak nothing and leave no file open (decisions X73; HOSTILE_SEED=${SEED})`, async () => {
+  // Opens everything that is opened lazily.
   await attackWithMutations(server, 100, SEED + 1);
   const before = openFiles(server);
   const { statuses, wrong } = await attackWithMutations(server, REQUESTS, SEED);

@@ -22,17 +22,17 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     return answer.status;
   }
 
-  it('says where it listens and serves what is in the data folder', async () => {
+  it('prints its URL and serves the data folder', async () => {
     expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 
-  it('is reached by where it listens, unless a setting says otherwise (decisions A9)', async () => {
+  it('uses its listening address as base URL by default (decisions A9)', async () => {
     const answer = await fetch(`${server.url}/1.0/products.xml`);
     expect(await answer.text()).toContain(`<Response xmlns="${server.url}/1.0/products">`);
   });
 
-  it('knows within a second of a network imported while it runs', async () => {
+  it('applies a network imported while it runs within a second', async () => {
     expect(await statusFor(NEW_TOKEN)).toBe(403);
     const file = join(folder, 'more.json');
     const token = { token: NEW_TOKEN, organisationId: 11, system: 'PRODUCTS' };
@@ -43,14 +43,14 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     while ((await statusFor(NEW_TOKEN)) !== 200) deadline.throwIfAborted();
   });
 
-  it('imports what has changed and nothing else, beside the server too', async () => {
+  it('imports only what has changed, also while the server runs', async () => {
     const file = join(folder, 'same.json');
     await writeFile(file, JSON.stringify(NETWORK));
     const repeated = await runProgram(['network', 'import', file], { DATA_DIR: folder });
     expect(repeated).toEqual({ code: 0, stdout: 'nothing has changed\n', stderr: '' });
   });
 
-  it('rebuilds a read model beside the server', async () => {
+  it('rebuilds a read model while the server runs', async () => {
     const rebuilt = await runProgram(['rebuild', 'products'], { DATA_DIR: folder });
     expect(rebuilt).toMatchObject({
       code: 0,
@@ -59,7 +59,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 
-  it('does not start at a port in use: one line, 1', async () => {
+  it('does not start on a port in use: one line, exit code 1', async () => {
     const other = await folderWithNetwork();
     const { port } = new URL(server.url);
     expect(await runProgram(['serve', '--port', port], { DATA_DIR: other })).toEqual({
@@ -70,7 +70,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     await removeFolder(other);
   });
 
-  it('does not start in a data folder that is a file: one line, 1', async () => {
+  it('does not start with a file as data folder: one line, exit code 1', async () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
     const { code, stdout, stderr } = await runProgram(['serve'], { DATA_DIR: file });
@@ -78,7 +78,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(stderr).toMatch(/^affilog: .*\n$/);
   });
 
-  it('does not start with a setting that cannot be used: one line that names it, 2', async () => {
+  it('does not start with an invalid setting: one line that names it, exit code 2', async () => {
     expect(
       await runProgram(['serve'], { DATA_DIR: folder, EVENT_LOG: 'esdb://me:secret@host:port' }),
     ).toEqual({
@@ -88,7 +88,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     });
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 at %s', async (signal) => {
     const other = await folderWithNetwork();
     const ending = await Server.start(other);
     expect(await ending.end(signal)).toBe(0);
@@ -96,7 +96,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
   });
 });
 
-it('Where the read models are of another log, the program does not start (decisions X31)', async () => {
+it('The program does not start with read models of another log (decisions X31)', async () => {
   const folder = await folderWithNetwork();
   const server = await Server.start(folder);
   await server.end();

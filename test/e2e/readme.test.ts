@@ -12,11 +12,11 @@ const run = promisify(execFile);
 
 interface Example {
   readonly command: string;
-  /** What the text shows after it, if anything. */
+  /** The answer in the README, if it shows one. */
   readonly answer: string | undefined;
 }
 
-/** Each `curl` of the text, in its order. */
+/** All `curl` commands of the README in order. */
 function examples(): Example[] {
   const blocks = README.matchAll(/```sh\n([\s\S]*?)```(?:\s*```(?:json|xml)\n([\s\S]*?)```)?/g);
   return [...blocks].flatMap(([, block = '', answer]) =>
@@ -27,18 +27,18 @@ function examples(): Example[] {
   );
 }
 
-/** The system's curl, which also tells the status, apart from the answer. */
+/** curl, with the status on standard error. */
 const CURL = `curl() { command curl -w '%{stderr}%{http_code}' "$@"; }`;
 
-/** What `npm start` does: it builds, then it serves. */
+/** `npm start` builds, then serves. */
 const { scripts, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: { readonly start: string };
   readonly bin: { readonly affilog: string };
 };
 const [BUILD, START = ''] = scripts.start.split(' && ');
 
-/** Times differ from run to run. */
-function timeless(text: string): string {
+/** Replaces times, which differ from run to run. */
+function withoutTimes(text: string): string {
   return text
     .trim()
     .replaceAll(/\b1[78]\d{11}\b/g, '<ms>')
@@ -59,47 +59,47 @@ describe('the README', () => {
     await removeFolder(folder);
   });
 
-  test('has a line that sets up and starts, and one that sets up and tests', () => {
+  test('has one line to install and start, and one to install and test', () => {
     expect(README).toMatch(/^npm ci && npm start$/m);
     expect(README).toMatch(/^npm ci && npm test$/m);
   });
 
-  test('has a start that builds before it serves', () => expect(BUILD).toBe('npm run --silent build'));
+  test('has a start command that builds first', () => expect(BUILD).toBe('npm run --silent build'));
 
-  test('names a program that runs by itself once it is built', async () => {
+  test('names a program that runs after a build', async () => {
     const { stdout } = await run(join(ROOT, bin.affilog), ['--help']);
     expect(stdout).toMatch(/^Usage: affilog /);
   });
 
-  test('has curls that are all answered, as it shows where it shows an answer', async () => {
+  test('has curl commands that all succeed, with the answers it shows', async () => {
     const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
     expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
-    const shown = examples();
-    expect(shown.map(({ answer }) => answer !== undefined)).toEqual([
+    const commands = examples();
+    expect(commands.map(({ answer }) => answer !== undefined)).toEqual([
       ...[true, true, true, true, true],
       ...[false, false, false, false, false, false, false],
       ...[true, true],
     ]);
-    for (const { command, answer } of shown) {
+    for (const { command, answer } of commands) {
       const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
       const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder });
       expect([command, stderr]).toEqual([command, '200']);
-      const said = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
-      if (answer === undefined) expect(said + command).toMatch(/^[{[\d]|^HTTP| -o /);
-      else expect(timeless(said)).toBe(timeless(answer));
+      const printed = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
+      if (answer === undefined) expect(printed + command).toMatch(/^[{[\d]|^HTTP| -o /);
+      else expect(withoutTimes(printed)).toBe(withoutTimes(answer));
     }
     expect(await readFile(join(folder, 'feed-1001.csv'), 'utf8')).toMatch(/hello-1/);
     expect(await readFile(join(folder, 'changes-1001.json'), 'utf8')).toMatch(/"hello-1"/);
   });
 
-  test('is not all: the start shows calls to try at where it listens', async () => {
+  test('is complemented by example calls that the first start prints', async () => {
     const calls = server.stdoutLines.filter((line) => line.startsWith('curl '));
     expect(calls.length).toBeGreaterThan(0);
     for (const call of calls) expect(call).toContain(server.url);
   });
 
-  test('is true of a second start: it finds the data and adds nothing', async () => {
+  test('also applies to a second start, which adds nothing', async () => {
     const before = await head();
     await server.end();
     server = await Server.start(folder, { command: START.split(' ') });

@@ -11,7 +11,7 @@ import {
   temporaryFolder,
 } from '../support/server';
 
-/** The first batch is in the backup, the second is lost. */
+/** The first part is in the backup, the second is lost. */
 const PRODUCTS = [...generateProducts({ count: 60, categories: [{ id: '1' }] })];
 const BEFORE = PRODUCTS.slice(0, 40);
 const AFTER = PRODUCTS.slice(40);
@@ -51,7 +51,7 @@ async function found(): Promise<number> {
   return ((await answer.json()) as { productHeader: { totalHits: number } }).productHeader.totalHits;
 }
 
-/** Posts the first products, stops, has a copy made, and posts the others. */
+/** Posts the first products, stops, copies, starts and posts the others. */
 async function withCopy(copy: () => Promise<void>): Promise<void> {
   await start();
   await post(BEFORE);
@@ -65,14 +65,14 @@ async function withCopy(copy: () => Promise<void>): Promise<void> {
 
 const logFile = () => join(folder, 'log.sqlite');
 
-/** As docs/operations.md says. */
-async function putLogBack(): Promise<void> {
+/** Restores the log as described in docs/operations.md. */
+async function restoreLog(): Promise<void> {
   for (const suffix of ['-wal', '-shm']) await rm(`${logFile()}${suffix}`, { force: true });
   await copyFile(join(backup, 'log.sqlite'), logFile());
 }
 
 describe('backups (docs/operations.md, Backup)', () => {
-  it('after a stop, log.sqlite alone is all there is: no write-ahead log is left', async () => {
+  it('after a stop, log.sqlite contains everything: no write-ahead log is left', async () => {
     await start();
     await post(PRODUCTS);
     await stop();
@@ -83,9 +83,9 @@ describe('backups (docs/operations.md, Backup)', () => {
     expect(await found()).toBe(60);
   });
 
-  it('of the log alone: the read models are refused until they are rebuilt, and what was lost can be posted again', async () => {
+  it('of the log only: the read models are refused until they are rebuilt, and lost products can be posted again', async () => {
     await withCopy(() => copyFile(logFile(), join(backup, 'log.sqlite')));
-    await putLogBack();
+    await restoreLog();
     expect(await runProgram(['serve'], { DATA_DIR: folder, PORT: '0' })).toEqual({
       code: 1,
       stdout: '',
@@ -98,9 +98,9 @@ describe('backups (docs/operations.md, Backup)', () => {
     expect(await found()).toBe(60);
   });
 
-  it('of the log alone, with read/ removed: the read models are built at the start', async () => {
+  it('of the log only, with read/ removed: the read models are built at the start', async () => {
     await withCopy(() => copyFile(logFile(), join(backup, 'log.sqlite')));
-    await putLogBack();
+    await restoreLog();
     await rm(join(folder, 'read'), { recursive: true });
     await start();
     expect(await found()).toBe(40);
@@ -108,7 +108,7 @@ describe('backups (docs/operations.md, Backup)', () => {
     expect(await found()).toBe(60);
   });
 
-  it('of the read models alone: they catch up with the log', async () => {
+  it('of the read models only: they catch up with the log', async () => {
     await withCopy(() => cp(join(folder, 'read'), join(backup, 'read'), { recursive: true }));
     await rm(join(folder, 'read'), { recursive: true });
     await cp(join(backup, 'read'), join(folder, 'read'), { recursive: true });
@@ -116,7 +116,7 @@ describe('backups (docs/operations.md, Backup)', () => {
     expect(await found()).toBe(60);
   });
 
-  it('of nothing but the log, the read models being lost: they are built at the start', async () => {
+  it('of nothing, with lost read models: they are built at the start', async () => {
     await withCopy(() => mkdir(join(backup, 'nothing')).then(() => undefined));
     await rm(join(folder, 'read'), { recursive: true });
     await start();

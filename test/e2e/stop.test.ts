@@ -20,7 +20,7 @@ const PRODUCTS = [...generateProducts({ count: 10_000, categories: [{ id: '1' }]
 
 const BODY = JSON.stringify({ products: PRODUCTS });
 
-/** Begins a post of `length` bytes; resolves when the server has taken the request and waits for the body. */
+/** Starts a post of `length` bytes; resolves when the server has accepted the request and waits for the body. */
 async function begin(url: string, length: number): Promise<{ sent: ClientRequest; answer: Promise<Answer> }> {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -56,7 +56,7 @@ async function post(url: string, body: string): Promise<Answer> {
 }
 
 const DONE: Answer = { status: 200, retryAfter: undefined, body: '{"errors":[]}' };
-const BROKEN_OFF: Answer = {
+const ABORTED: Answer = {
   status: 500,
   retryAfter: '5',
   body: '{"errors":[{"code":"5","message":"Service not responding"}]}',
@@ -74,11 +74,11 @@ describe('a stop while a feed loads (decisions A12)', () => {
     await removeFolder(folder);
   });
 
-  /** Stops the server, and starts it again: it has ended well within ten seconds. */
+  /** Stops the server, which must take less than ten seconds, and starts it again. */
   async function restart(): Promise<void> {
-    const asked = performance.now();
+    const start = performance.now();
     expect(await server.end()).toBe(0);
-    expect(performance.now() - asked).toBeLessThan(8_000);
+    expect(performance.now() - start).toBeLessThan(8_000);
     server = await Server.start(folder);
   }
 
@@ -91,21 +91,21 @@ describe('a stop while a feed loads (decisions A12)', () => {
     );
   }
 
-  it('breaks it off while its body is coming; the same post completes it', async () => {
+  it('aborts it while its body is received; the same post completes it', async () => {
     const { sent, answer } = await begin(server.url, Buffer.byteLength(BODY));
-    await new Promise((taken) => sent.write(BODY.slice(0, BODY.length / 2), taken));
+    await new Promise((written) => sent.write(BODY.slice(0, BODY.length / 2), written));
     await restart();
-    expect(await answer).toEqual(BROKEN_OFF);
+    expect(await answer).toEqual(ABORTED);
     expect((await readFeed(folder)).prices.size).toBe(0);
     await expectComplete();
   });
 
-  it('breaks it off while it is being stored; the same post completes it', async () => {
+  it('aborts it while it is being stored; the same post completes it', async () => {
     const hasGrown = await growthOf(folder);
     const answer = post(server.url, BODY);
     await hasGrown(0);
     await restart();
-    expect(await answer).toEqual(BROKEN_OFF);
+    expect(await answer).toEqual(ABORTED);
     expect((await readFeed(folder)).prices.size).toBeGreaterThan(0);
     await expectComplete();
   });
@@ -123,7 +123,7 @@ describe('a stop while requests are being answered (ARCHITECTURE, Outside interf
     await removeFolder(folder);
   });
 
-  /** Keeps the projector from writing, until it is called. */
+  /** Blocks the projector's writes until the returned function is called. */
   function blockProjector(): () => void {
     const [file = ''] = readdirSync(join(folder, 'read')).filter((name) => /^products-.*sqlite$/.test(name));
     const database = new DatabaseSync(join(folder, 'read', file));
@@ -131,7 +131,7 @@ describe('a stop while requests are being answered (ARCHITECTURE, Outside interf
     return () => database.close();
   }
 
-  it('lets a small post and a search that were taken before have their whole answers, and ends with 0', async () => {
+  it('completes a small post and a search that were accepted before, and exits with 0', async () => {
     const unblock = blockProjector();
     const hasGrown = await growthOf(folder);
     const posted = post(server.url, JSON.stringify({ products: PRODUCTS.slice(0, 2) }));
@@ -141,7 +141,7 @@ describe('a stop while requests are being answered (ARCHITECTURE, Outside interf
     const searched = fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`, { headers });
     await fetch(`${server.url}/health/live`);
     const ended = server.end();
-    await refusing(server.url);
+    await untilRefusing(server.url);
     unblock();
 
     expect(await posted).toEqual(DONE);
@@ -152,7 +152,7 @@ describe('a stop while requests are being answered (ARCHITECTURE, Outside interf
 });
 
 describe('a stop while a download is being sent', () => {
-  /** More than the system takes for a client that does not read. */
+  /** More than the operating system buffers for a client that does not read. */
   const products = Array.from({ length: 100 }, (_, at) =>
     product(`p${at}`, { description: 'x'.repeat(120_000) }),
   );
@@ -165,7 +165,7 @@ describe('a stop while a download is being sent', () => {
   });
   afterAll(() => app.close());
 
-  /** A client that has begun to take a download, and the server's end while it does. */
+  /** Starts a download and stops the server meanwhile. */
   async function stopped(downloadsEnd: number): Promise<{ download: IncomingMessage; ended: Promise<void> }> {
     const { engines, follower, folder } = app;
     const loader = makeLoader(engines.log, follower, folder);
@@ -174,36 +174,36 @@ describe('a stop while a download is being sent', () => {
     const http = await app.again({ loader, exporter, feeds });
     await http.listen(0, '127.0.0.1');
     const url = await http.getUrl();
-    const asked = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);
-    const [download] = (await once(asked, 'response')) as [IncomingMessage];
+    const started = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);
+    const [download] = (await once(started, 'response')) as [IncomingMessage];
     const ended = stopServing({ app: http, loader, exporter, feeds }, downloadsEnd);
-    await refusing(url);
+    await untilRefusing(url);
     return { download, ended };
   }
 
-  it('lets a client that goes on taking it have all of it', async () => {
+  it('completes it for a client that keeps reading', async () => {
     const { download, ended } = await stopped(60_000);
     expect(JSON.parse(await text(download))).toMatchObject({ productHeader: { totalHits: products.length } });
     await ended;
   });
 
-  it('breaks it off when its time is over', async () => {
+  it('aborts it after the time limit', async () => {
     const { download, ended } = await stopped(20);
     await ended;
     await expect(text(download)).rejects.toThrow('aborted');
   });
 });
 
-/** Resolves when a server takes no more connections. */
-async function refusing(url: string): Promise<void> {
-  const isTaken = async (): Promise<boolean> => {
+/** Resolves when a server accepts no more connections. */
+async function untilRefusing(url: string): Promise<void> {
+  const isAccepted = async (): Promise<boolean> => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    const taken = await once(socket, 'connect').then(
+    const accepted = await once(socket, 'connect').then(
       () => true,
       () => false,
     );
     socket.destroy();
-    return taken;
+    return accepted;
   };
-  while (await isTaken());
+  while (await isAccepted());
 }

@@ -2,13 +2,13 @@ import { closeSync, openSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { ADVERTISER, folderWithNetwork, removeFolder, runShell, Server } from '../support/server';
 
-/** Posts that are refused with a line in the log, each of some hundred bytes: more than a pipe holds. */
+/** Refused posts, each with a log line of some hundred bytes: more than a pipe buffers. */
 const REFUSALS = 200;
 
 const WAYS = [
   ['is on a full disk', 'full'],
   ['was closed by its reader', 'closed'],
-  ['is not read by anybody', 'unread'],
+  ['is not read', 'unread'],
 ] as const;
 
 describe.each(WAYS)('a server whose output %s (docs/operations.md, Starting and stopping)', (_, way) => {
@@ -24,12 +24,12 @@ describe.each(WAYS)('a server whose output %s (docs/operations.md, Starting and 
       server = await Server.start(folder);
       server.stopReading(way);
     }
-    // No file of it may grow: each post is refused, and logged.
+    // Its files may not grow, so each post is refused and logged.
     expect(spawnSync('prlimit', ['--pid', String(server.pid), '--fsize=1:']).status).toBe(0);
   });
   afterAll(() => removeFolder(folder));
 
-  it('serves requests without a log and ends when it is asked to', async () => {
+  it('serves requests without a log and stops on request', async () => {
     for (let at = 0; at < REFUSALS; at += 1) {
       const refused = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
         method: 'POST',
@@ -55,8 +55,8 @@ describe.each(WAYS)('a server whose output %s (docs/operations.md, Starting and 
   });
 });
 
-describe('a verb whose output cannot be written', () => {
-  it('fails, and says why', async () => {
+describe('a command whose output cannot be written', () => {
+  it('fails with the reason', async () => {
     expect(await runShell('$AFFILOG settings >/dev/full')).toEqual({
       code: 1,
       stdout: '',
@@ -64,7 +64,7 @@ describe('a verb whose output cannot be written', () => {
     });
   });
 
-  it('fails without a word when its reader has gone', async () => {
+  it('fails silently when its reader is gone', async () => {
     const { stderr } = await runShell('{ $AFFILOG settings; echo "ended with $?" >&2; } | true');
     expect(stderr).toBe('ended with 1\n');
   });

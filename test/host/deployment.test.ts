@@ -10,7 +10,7 @@ import { ROLES } from '../../src/host/serve';
 const ROOT = join(__dirname, '../..');
 const text = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
-interface Composed {
+interface ComposeFile {
   readonly services: Readonly<
     Record<
       string,
@@ -28,26 +28,26 @@ interface Composed {
   readonly volumes: Readonly<Record<string, null>>;
 }
 
-const composed = parse(text('docker-compose.yml'), { merge: true }) as Composed;
-const ours = Object.entries(composed.services).filter(([, { build }]) => build !== undefined);
+const compose = parse(text('docker-compose.yml'), { merge: true }) as ComposeFile;
+const ours = Object.entries(compose.services).filter(([, { build }]) => build !== undefined);
 const dockerfile = text('Dockerfile');
 
 describe('docker-compose.yml', () => {
   it('runs both servers and two processes of Affilog', () => {
     expect(ours).toHaveLength(2);
-    expect(Object.keys(composed.services)).toEqual(expect.arrayContaining(['eventstoredb', 'elasticsearch']));
+    expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(['eventstoredb', 'elasticsearch']));
   });
 
-  it('gives Affilog settings that it reads, with values that it takes', () => {
+  it('gives Affilog existing settings with valid values', () => {
     for (const [, { environment }] of ours) {
       expect(SETTING_NAMES).toEqual(expect.arrayContaining(Object.keys(environment)));
       const { eventLog, readStore } = readConfig(environment);
-      expect(Object.keys(composed.services)).toContain(new URL(eventLog).hostname);
-      expect(Object.keys(composed.services)).toContain(new URL(readStore).hostname);
+      expect(Object.keys(compose.services)).toContain(new URL(eventLog).hostname);
+      expect(Object.keys(compose.services)).toContain(new URL(readStore).hostname);
     }
   });
 
-  it('gives Affilog roles that there are', () => {
+  it('gives Affilog existing roles', () => {
     for (const [, { command = [] }] of ours) {
       const [verb, flag, roles = ''] = command;
       expect([verb, flag]).toEqual(['serve', '--roles']);
@@ -55,14 +55,14 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('keeps what every service writes in a volume that it declares', () => {
-    for (const { volumes } of Object.values(composed.services))
-      for (const volume of volumes) expect(composed.volumes).toHaveProperty([volume.split(':')[0] ?? '']);
+  it('stores the data of every service in a declared volume', () => {
+    for (const { volumes } of Object.values(compose.services))
+      for (const volume of volumes) expect(compose.volumes).toHaveProperty([volume.split(':')[0] ?? '']);
   });
 
-  it('waits for services that there are, and that can tell when they are healthy', () => {
-    for (const [, { depends_on: needed = {} }] of ours)
-      for (const name of Object.keys(needed)) expect(composed.services[name]?.healthcheck).toBeDefined();
+  it('waits for existing services with health checks', () => {
+    for (const [, { depends_on: dependencies = {} }] of ours)
+      for (const name of Object.keys(dependencies)) expect(compose.services[name]?.healthcheck).toBeDefined();
   });
 });
 
@@ -72,26 +72,26 @@ describe('The Dockerfile', () => {
     names.split(' '),
   );
 
-  it('builds in one stage and serves in another, without being root, with a health check', () => {
+  it('builds in one stage and serves in another, not as root, with a health check', () => {
     expect(stages).toHaveLength(2);
     expect(stages[1]).toMatch(/^USER node$/m);
     expect(stages[1]).toMatch(/^HEALTHCHECK .*\/health\/ready/m);
   });
 
-  it('copies what there is, and what .dockerignore lets through', () => {
-    const letThrough = text('.dockerignore').split('\n');
+  it('copies existing files that .dockerignore includes', () => {
+    const included = text('.dockerignore').split('\n');
     expect(copied.length).toBeGreaterThan(5);
     for (const name of copied) {
       expect(existsSync(join(ROOT, name))).toBe(true);
       expect(
-        letThrough.some(
+        included.some(
           (line) => line === `!${name}` || (line === '!tsconfig*.json' && /^tsconfig/.test(name)),
         ),
       ).toBe(true);
     }
   });
 
-  it('sets settings that the code reads, to values that it takes', () => {
+  it('sets existing settings to valid values', () => {
     const [, line = ''] = /^ENV NODE_ENV=production (.+)$/m.exec(dockerfile) ?? [];
     const settings = Object.fromEntries(line.split(' ').map((pair) => pair.split('='))) as Record<
       string,
@@ -107,7 +107,7 @@ describe('The Dockerfile', () => {
 });
 
 describe('npm run elasticsearch', () => {
-  it('says that there is no Java, and fails: what runs over a server is never left out in silence', () => {
+  it('fails with a message without Java: tests with a server are never silently skipped', () => {
     const script = join(ROOT, 'test/servers/elasticsearch.mjs');
     const run = spawnSync(process.execPath, [script, 'true'], { env: { PATH: '' }, encoding: 'utf8' });
     expect([run.status, run.stdout, run.stderr]).toEqual([
@@ -117,7 +117,7 @@ describe('npm run elasticsearch', () => {
     ]);
   });
 
-  it('says that there is no Maven, and fails', () => {
+  it('fails with a message without Maven', () => {
     const folder = mkdtempSync(join(tmpdir(), 'affilog-java-'));
     const java = '#!/bin/sh\necho "java.home = /java" >&2\necho "java.specification.version = 17" >&2\n';
     writeFileSync(join(folder, 'java'), java, { mode: 0o755 });

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
@@ -16,15 +16,15 @@ import { overrideLog } from '../support/temporary-log';
 import { startEsdbServer } from '../support/esdb-server';
 import { type Fault, FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
-const WELL = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
-const HASTY = { retryMs: { read: 0 }, timeoutMs: 200 };
+const HEALTHY = { status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 };
+const SHORT_TIMEOUTS = { retryMs: { read: 0 }, timeoutMs: 200 };
 
-/** Gives what was begun the time to get as far as it can. */
-async function turns(): Promise<void> {
-  for (let left = 50; left > 0; left -= 1) await turn();
+/** Lets pending work run as far as it can. */
+async function runPending(): Promise<void> {
+  for (let left = 50; left > 0; left -= 1) await nextTick();
 }
 
-/** A store that says who holds a lease only once a promise is settled. */
+/** A store whose `holder` waits for a promise. */
 function withSlowHolder(store: ReadStore, until: Promise<unknown>): ReadStore {
   return new Proxy(store, {
     get(target, name) {
@@ -45,12 +45,12 @@ describe('health (docs/operations.md, Health)', () => {
   });
   afterEach(() => app.close());
 
-  it('is live as long as the process answers', async () => {
+  it('is live while the process responds', async () => {
     const answer = await app.get('/health/live');
     expect([answer.statusCode, answer.json()]).toEqual([200, { status: 'ok' }]);
   });
 
-  it('is not ready, and says why, until the read models have seen what the log held at the start', async () => {
+  it('is not ready, with the reason, until the read models have caught up with the log as of the start', async () => {
     const waiting = await app.get('/health/ready');
     expect([waiting.statusCode, waiting.headers['retry-after']]).toEqual([503, '1']);
     expect(waiting.json()).toEqual({
@@ -61,7 +61,7 @@ describe('health (docs/operations.md, Health)', () => {
     });
     await app.project();
     const ready = await app.get('/health/ready');
-    expect([ready.statusCode, ready.json()]).toEqual([200, WELL]);
+    expect([ready.statusCode, ready.json()]).toEqual([200, HEALTHY]);
   });
 
   it('stays ready while a later load is being projected', async () => {
@@ -70,7 +70,7 @@ describe('health (docs/operations.md, Health)', () => {
     const readiness = await readinessOf(app.engines, app.follower);
     await app.stopProjecting();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
-    expect((await app.get('/health/ready')).json()).toEqual(WELL);
+    expect((await app.get('/health/ready')).json()).toEqual(HEALTHY);
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
   });
 
@@ -80,7 +80,7 @@ describe('health (docs/operations.md, Health)', () => {
     expect(await readiness()).toMatchObject({ waiting: { directory: 'is catching up with the log' } });
   });
 
-  it('tells which engine does not answer', async () => {
+  it('names the engine that is unavailable', async () => {
     const readiness = await readinessOf(app.engines, app.follower);
     await app.engines.close();
     expect(await readiness()).toEqual({
@@ -88,20 +88,20 @@ describe('health (docs/operations.md, Health)', () => {
     });
   });
 
-  it('says for how long the read models have been behind, and why the projector does not get on', async () => {
+  it('reports how long the read models have been behind, and why the projector makes no progress', async () => {
     await app.project();
-    const why = 'the read store is not available: the disk is full';
+    const reason = 'the read store is not available: the disk is full';
     let time = 0;
-    const parts = { projectorTrouble: async () => why, now: () => time };
+    const parts = { projectorTrouble: async () => reason, now: () => time };
     const readiness = await readinessOf(app.engines, app.follower, parts);
     await app.stopProjecting();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
-    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: why });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: reason });
     time = 42_000;
-    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 42, projector: why });
+    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 42, projector: reason });
   });
 
-  it('is not ready when the read models are ahead of a log that was replaced meanwhile (decisions X31)', async () => {
+  it('is not ready when the read models are ahead of a replaced log (decisions X31)', async () => {
     await app.project();
     const before = await app.engines.log.head();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
@@ -113,7 +113,7 @@ describe('health (docs/operations.md, Health)', () => {
     });
   });
 
-  it('is not ready when read models have been behind for a minute and nobody projects them', async () => {
+  it('is not ready when read models have been behind for a minute without a projector', async () => {
     await app.project();
     let time = 0;
     const { store } = app.engines;
@@ -122,7 +122,7 @@ describe('health (docs/operations.md, Health)', () => {
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
     time = 60_000;
-    // Of a process whose clock is an hour ahead, or was before it was stepped back.
+    // A lease of a process whose clock is an hour ahead, or was before it was set back.
     await store.lease('projector', 'gone', Date.now() + 3_600_000, 3_000);
     expect(await readiness()).toMatchObject({
       waiting: {
@@ -134,7 +134,7 @@ describe('health (docs/operations.md, Health)', () => {
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 60 });
   });
 
-  it('stays ready when read models a minute behind have just lost their projector, until nobody takes over', async () => {
+  it('stays ready for a minute after the projector is lost, so that another can take over', async () => {
     await app.project();
     let time = 0;
     const { store } = app.engines;
@@ -154,36 +154,36 @@ describe('health (docs/operations.md, Health)', () => {
     expect(await readiness()).toMatchObject({ waiting: { readModels: expect.stringContaining('stale') } });
   });
 
-  it('is ready when a look at the log that began before that at the read models ends after it', async () => {
+  it('is ready when the head was read before the read models but arrives after them', async () => {
     await app.project();
     const before = await app.engines.log.head();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     await app.settled();
     const gates = new EventEmitter();
     const [modelsRead, headRead] = [once(gates, 'models'), once(gates, 'head')];
-    let looks = 0;
+    let calls = 0;
     const log = overrideLog(app.engines.log, {
       async head() {
-        const look = (looks += 1);
-        if (look === 3) await headRead;
-        // The second and third look saw the log as it was before the import.
-        return look === 2 || look === 3 ? before : await app.engines.log.head();
+        const call = (calls += 1);
+        if (call === 3) await headRead;
+        // The second and third call return the head before the import.
+        return call === 2 || call === 3 ? before : await app.engines.log.head();
       },
     });
     const store = withSlowHolder(app.engines.store, modelsRead);
     const readiness = await readinessOf({ ...app.engines, log, store }, app.follower);
     const first = readiness();
-    await turns();
+    await runPending();
     const second = readiness();
-    await turns();
+    await runPending();
     gates.emit('models');
-    await turns();
+    await runPending();
     gates.emit('head');
     expect([await first, await second].map(({ waiting }) => waiting)).toEqual([{}, {}]);
-    expect(looks).toBeGreaterThan(3);
+    expect(calls).toBeGreaterThan(3);
   });
 
-  it('counts requests that have met a bug (decisions A12)', async () => {
+  it('counts requests that fail because of a bug (decisions A12)', async () => {
     const fails = async () => Promise.reject(new TypeError('a bug'));
     const loader: ProductLoader = {
       open: fails,
@@ -202,7 +202,7 @@ describe('health (docs/operations.md, Health)', () => {
   });
 });
 
-describe('an engine that does not answer', () => {
+describe('an unavailable engine', () => {
   let engines: Engines;
   let follower: FollowedDirectory;
   let end: () => Promise<unknown>;
@@ -220,35 +220,35 @@ describe('an engine that does not answer', () => {
   });
   afterAll(() => end());
 
-  it.each<[why: string, fault: Fault | 'stopped']>([
+  it.each<[reason: string, fault: Fault | 'stopped']>([
     ['it is overloaded', { status: 429 }],
     ['access is denied (403)', { status: 403, error: 'security_exception' }],
     ['it has failed (500 io_exception)', { status: 500, error: 'io_exception' }],
     ['it does not answer in time', 'silence'],
     ['it cannot be reached (ECONNREFUSED)', 'stopped'],
-  ])('is told with the kind of trouble, no more: of a read store %s', async (why, fault) => {
+  ])('is reported with the kind of failure only: a read store of which %s', async (reason, fault) => {
     const server = await FaultyElasticsearch.start();
-    const store = openElasticsearch(server.url.replace('//', '//somebody:secret@'), HASTY);
+    const store = openElasticsearch(server.url.replace('//', '//somebody:secret@'), SHORT_TIMEOUTS);
     const readiness = await readinessOf({ ...engines, store }, follower);
     if (fault === 'stopped') await server.stop();
     else server.fault = () => fault;
     expect(await readiness()).toEqual({
-      waiting: { readModels: `the read store is not available: ${why}` },
+      waiting: { readModels: `the read store is not available: ${reason}` },
     });
     await store.close();
     await server.stop();
   });
 
-  it('is told within seconds, and then why: an EventStoreDB that is down', async () => {
+  it('is reported within seconds, then with the reason: an EventStoreDB that is down', async () => {
     const server = await startEsdbServer();
     const log = await openEventStoreDb(server.url, { silence: 2_500, patience: 2_500 });
     const readiness = await readinessOf({ ...engines, log }, follower);
     await server.kill();
-    const asked = performance.now();
-    const told = async () => (await readiness()).waiting.log;
-    expect(await told()).toBe('the event log is not available: it does not answer in time');
-    expect(performance.now() - asked).toBeLessThan(3_000);
-    expect(await told()).toBe('the event log is not available: it cannot be reached (ECONNREFUSED)');
+    const start = performance.now();
+    const reported = async () => (await readiness()).waiting.log;
+    expect(await reported()).toBe('the event log is not available: it does not answer in time');
+    expect(performance.now() - start).toBeLessThan(3_000);
+    expect(await reported()).toBe('the event log is not available: it cannot be reached (ECONNREFUSED)');
     await log.close();
     await server.stop();
   });

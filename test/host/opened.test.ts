@@ -1,7 +1,7 @@
 import { openAll, Opened } from '../../src/host/opened';
 
-describe('what has been opened', () => {
-  test('is closed in the opposite order, once', async () => {
+describe('opened resources', () => {
+  test('are closed once, in reverse order', async () => {
     const opened = new Opened();
     const closed: string[] = [];
     for (const name of ['engines', 'projector', 'api']) opened.push(async () => void closed.push(name));
@@ -10,7 +10,7 @@ describe('what has been opened', () => {
     expect(closed).toEqual(['api', 'projector', 'engines']);
   });
 
-  test('is closed whatever fails, and every failure is reported', async () => {
+  test('are all closed despite failures, and every failure is reported', async () => {
     const opened = new Opened();
     const closed: string[] = [];
     const failures = [new Error('api'), new TypeError('projector')];
@@ -23,7 +23,7 @@ describe('what has been opened', () => {
     expect(closed).toEqual(['engines']);
   });
 
-  test('is closed when one of several cannot be opened: that failure is raised, those of closing are reported', async () => {
+  test('are closed when a further one cannot be opened: that failure is raised, those of closing are reported', async () => {
     const closed: string[] = [];
     const reported: unknown[] = [];
     const closing = new Error('engines');

@@ -26,7 +26,7 @@ describe('affilog', () => {
     [['serve', '--roles', 'api,cook'], /Expected roles: api, projector, notifier/],
     [['network', 'import'], /missing required argument 'file'/],
     [['rebuild'], /missing required argument 'projection'/],
-    [['serve', '--port', 'x'], /^affilog: --port: x is not an integer from 0 to 65535\n$/],
+    [['serve', '--port', 'x'], /^affilog: --port=x: expected an integer from 0 to 65535\n$/],
   ])('%j is wrong usage: message on stderr, exit code 2', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(expected) });
   });
@@ -35,7 +35,7 @@ describe('affilog', () => {
     expect(await run(['serve'], { MAX_BODY: 'much' })).toEqual({
       code: 2,
       out: '',
-      err: 'affilog: MAX_BODY: much is not a size such as 1048576, 500MB or 1GB\n',
+      err: 'affilog: MAX_BODY=much: expected a size such as 1048576, 500MB or 1GB\n',
     });
   });
 

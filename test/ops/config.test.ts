@@ -52,47 +52,47 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     expect(readConfig(environment)).toMatchObject(expected);
   });
 
-  it('are frozen once read', () => {
+  it('are frozen', () => {
     const config = readConfig({ RATE_LIMIT_OPS: '5' });
     expect(Object.isFrozen(config)).toBe(true);
     expect(Object.isFrozen(config.rateLimits)).toBe(true);
   });
 
-  it('given as flags win', () => {
+  it('are overridden by flags', () => {
     const config = readConfig({ PORT: '1', DATA_DIR: '/a' }, { PORT: '2' });
     expect(config).toMatchObject({ port: 2, dataDir: '/a' });
   });
 
   it.each<[Environment, string]>([
-    [{ PORT: 'http' }, 'PORT: http is not an integer from 0 to 65535'],
-    [{ PORT: '65536' }, 'PORT: 65536 is not an integer from 0 to 65535'],
-    [{ PORT: '-1' }, 'PORT: -1 is not an integer from 0 to 65535'],
-    [{ HOST: 'a b' }, 'HOST: a b is not a host name or address'],
-    [{ EVENT_LOG: 'mysql://x' }, 'EVENT_LOG: it is not sqlite: or esdb://...'],
-    [{ READ_STORE: 'esdb://x' }, 'READ_STORE: it is not sqlite:, http://... or https://...'],
-    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: loud is not trace, debug, info, warn, error, fatal, silent'],
-    [{ VENDOR: 'A:B' }, 'VENDOR: A:B is not a name of small letters, digits and dashes'],
-    [{ BASE_URL: 'api.net.example' }, 'BASE_URL: api.net.example is not an http or https URL'],
-    [{ TRACKER_URL: 'ftp://t' }, 'TRACKER_URL: ftp://t is not an http or https URL'],
-    [{ CLICK_URL: 'https://t?a=b' }, 'CLICK_URL: https://t?a=b is not an http or https URL'],
-    [{ MAX_BODY: '1TB' }, 'MAX_BODY: 1TB is not a size such as 1048576, 500MB or 1GB'],
-    [{ MAX_BODY: '0' }, 'MAX_BODY: 0 is not a size such as 1048576, 500MB or 1GB'],
-    [{ ESDB_PORT: '65536' }, 'ESDB_PORT: 65536 is not an integer from 0 to 65535'],
-    [{ ESDB_PORT: 'on' }, 'ESDB_PORT: on is not an integer from 0 to 65535'],
-    [{ DOWNLOAD_SPACE: '10XB' }, 'DOWNLOAD_SPACE: 10XB is not a size such as 1048576, 500MB or 1GB'],
-    [{ DOWNLOAD_RATE: '-1' }, 'DOWNLOAD_RATE: -1 is not a size such as 1048576, 500MB or 1GB'],
-    [{ SEARCH_TIME: '5' }, 'SEARCH_TIME: 5 is not a time such as 500ms or 5s'],
-    [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY: never is not asked, always'],
-    [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS: 0 is not an integer from 1 to 1000000000'],
-  ])('%j are refused in one line', (environment, message) => {
+    [{ PORT: 'http' }, 'PORT=http: expected an integer from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT=65536: expected an integer from 0 to 65535'],
+    [{ PORT: '-1' }, 'PORT=-1: expected an integer from 0 to 65535'],
+    [{ HOST: 'a b' }, 'HOST=a b: expected a host name or address'],
+    [{ EVENT_LOG: 'mysql://x' }, 'EVENT_LOG: expected sqlite: or esdb://...'],
+    [{ READ_STORE: 'esdb://x' }, 'READ_STORE: expected sqlite:, http://... or https://...'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL=loud: expected one of trace, debug, info, warn, error, fatal, silent'],
+    [{ VENDOR: 'A:B' }, 'VENDOR=A:B: expected a name of lower-case letters, digits and dashes'],
+    [{ BASE_URL: 'api.net.example' }, 'BASE_URL=api.net.example: expected an http or https URL'],
+    [{ TRACKER_URL: 'ftp://t' }, 'TRACKER_URL=ftp://t: expected an http or https URL'],
+    [{ CLICK_URL: 'https://t?a=b' }, 'CLICK_URL=https://t?a=b: expected an http or https URL'],
+    [{ MAX_BODY: '1TB' }, 'MAX_BODY=1TB: expected a size such as 1048576, 500MB or 1GB'],
+    [{ MAX_BODY: '0' }, 'MAX_BODY=0: expected a size such as 1048576, 500MB or 1GB'],
+    [{ ESDB_PORT: '65536' }, 'ESDB_PORT=65536: expected an integer from 0 to 65535'],
+    [{ ESDB_PORT: 'on' }, 'ESDB_PORT=on: expected an integer from 0 to 65535'],
+    [{ DOWNLOAD_SPACE: '10XB' }, 'DOWNLOAD_SPACE=10XB: expected a size such as 1048576, 500MB or 1GB'],
+    [{ DOWNLOAD_RATE: '-1' }, 'DOWNLOAD_RATE=-1: expected a size such as 1048576, 500MB or 1GB'],
+    [{ SEARCH_TIME: '5' }, 'SEARCH_TIME=5: expected a time such as 500ms or 5s'],
+    [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY=never: expected one of asked, always'],
+    [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS=0: expected an integer from 1 to 1000000000'],
+  ])('%j are refused with one line', (environment, message) => {
     expect(() => readConfig(environment)).toThrow(new InvalidSetting(message));
   });
 
-  it('given as a flag are refused by the name of the flag', () => {
-    expect(() => readConfig({}, { DATA_DIR: '/a', PORT: 'x' })).toThrow(/^--port: x is not/);
+  it('are refused by the name of the flag if given as a flag', () => {
+    expect(() => readConfig({}, { DATA_DIR: '/a', PORT: 'x' })).toThrow(/^--port=x: expected/);
   });
 
-  it('are documented by their table', () => {
+  it('are documented in docs/settings.md', () => {
     const documented = readFileSync(join(__dirname, '../../docs/settings.md'), 'utf8');
     expect(documented).toBe(settingsTable());
     for (const name of SETTING_NAMES) {
@@ -106,6 +106,6 @@ it.each<[Environment, string]>([
   [{}, 'http://127.0.0.1:4711'],
   [{ HOST: '::1', PORT: '0' }, 'http://[::1]:4711'],
   [{ BASE_URL: 'https://api.net.example/v/' }, 'https://api.net.example/v'],
-])('with %j what listens at port 4711 is reached by %s (decisions A9)', (environment, url) => {
+])('with %j the base URL of a server on port 4711 is %s (decisions A9)', (environment, url) => {
   expect(baseUrlAt(readConfig(environment), 4711)).toBe(url);
 });

@@ -55,7 +55,7 @@ async function parked(...args: readonly string[]): Promise<{ code: number; out: 
 /** Starts a projector and appends an event that it cannot fold. */
 async function startProjector(): Promise<void> {
   await world.runner({}, [picky]).start();
-  await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3));
+  await world.emit(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3));
   await world.settled([picky]);
 }
 
@@ -130,9 +130,9 @@ test('a document that failed at a directory change has no event to skip', async 
     },
   };
   await world.runner({}, [mappedOnly]).start();
-  await world.happen(listed('a'), mapped(FEED_ID, 'Audio', '11'));
+  await world.emit(listed('a'), mapped(FEED_ID, 'Audio', '11'));
   await world.settled([mappedOnly]);
-  await world.happen(defined('11', 'Audio'));
+  await world.emit(defined('11', 'Audio'));
   await world.settled([mappedOnly]);
   expect(await parked('skip', 'products', a, '--reason', 'none')).toMatchObject({
     code: 1,
@@ -150,8 +150,8 @@ test('stored EventSkipped events (test/golden) are still honoured', async () => 
 
 test('an event that names no document can be skipped too', async () => {
   await world.runner({}, [picky]).start();
-  const position = await world.happen(listed('a', 14));
-  await world.happen(listed('b'));
+  const position = await world.emit(listed('a', 14));
+  await world.emit(listed('b'));
   await world.settled([picky]);
   const id = `feed-${FEED_ID}@${position}`;
   expect(await parked('list')).toMatchObject({ out: `products ${id}: Error: fourteen\n` });

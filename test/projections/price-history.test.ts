@@ -6,9 +6,9 @@ const day = (number: number) => `2026-04-${String(number).padStart(2, '0')}T00:0
 
 describe('the history of a price (decisions P10)', () => {
   test.each([
-    ['begins with the first listing', [listed('a', 100, {}, day(1))], [[100, day(1)]]],
+    ['starts with the first listing', [listed('a', 100, {}, day(1))], [[100, day(1)]]],
     [
-      'grows with every other price',
+      'grows with every price change',
       [listed('a', 100, {}, day(1)), repriced('a', 90, day(2)), revised('a', 80, {}, day(3))],
       [
         [100, day(1)],
@@ -17,12 +17,12 @@ describe('the history of a price (decisions P10)', () => {
       ],
     ],
     [
-      'does not grow when a revision leaves the price',
+      'does not grow when a revision keeps the price',
       [listed('a', 100, {}, day(1)), revised('a', 100, { name: 'New' }, day(2))],
       [[100, day(1)]],
     ],
     [
-      'names a price again that comes back',
+      'repeats a price that returns',
       [listed('a', 100, {}, day(1)), repriced('a', 90, day(2)), repriced('a', 100, day(3))],
       [
         [100, day(1)],
@@ -32,12 +32,12 @@ describe('the history of a price (decisions P10)', () => {
     ],
     ['survives delisting', [listed('a', 100, {}, day(1)), delisted('a', day(2))], [[100, day(1)]]],
     [
-      'goes on without an entry when the product is listed again at the same price',
+      'continues without an entry when the product is listed again at the same price',
       [listed('a', 100, {}, day(1)), delisted('a', day(2)), listed('a', 100, {}, day(3))],
       [[100, day(1)]],
     ],
     [
-      'goes on with an entry when it is listed again at another',
+      'continues with an entry when it is listed again at another price',
       [listed('a', 100, {}, day(1)), delisted('a', day(2)), listed('a', 120, {}, day(3))],
       [
         [100, day(1)],
@@ -46,11 +46,11 @@ describe('the history of a price (decisions P10)', () => {
     ],
   ] as const)('%s', (_, events, prices) => {
     const described = project(priceHistory, events as readonly OfferEvent[]);
-    const told = described?.document.prices.map(([price, since]) => [price, since]);
-    expect(told).toEqual(prices.map(([price, at]) => [price, Date.parse(at)]));
+    const entries = described?.document.prices.map(([price, since]) => [price, since]);
+    expect(entries).toEqual(prices.map(([price, at]) => [price, Date.parse(at)]));
   });
 
-  test('tells of each price which event said it', () => {
+  test('records the position of the event of each price', () => {
     const events = [listed('a', 100), revised('a', 100, { name: 'New' }), repriced('a', 90)];
     const positions = project(priceHistory, events)?.document.prices.map(([, , position]) =>
       Number(position),

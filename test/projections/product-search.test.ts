@@ -25,7 +25,7 @@ interface Offer {
   readonly product: Product;
 }
 
-/** Offers of few words, prices, days and GTINs, so that there is much to tell apart and to tie. */
+/** Offers with few different words, prices, days and GTINs, so that there are many matches and ties. */
 const offers: readonly Offer[] = fc
   .sample(
     fc.record({
@@ -66,8 +66,8 @@ const offers: readonly Offer[] = fc
 let world: World;
 beforeAll(async () => {
   world = await World.open();
-  await world.happen(defined('1', 'Lamps'), defined('2', 'Desks'));
-  await world.happen(
+  await world.emit(defined('1', 'Lamps'), defined('2', 'Desks'));
+  await world.emit(
     ...offers.map(({ feedId, spId, price, at, product }) => ({
       feedId,
       event: listed(spId, price, product, at) satisfies FeedEvent,
@@ -90,7 +90,7 @@ const search = async (criteria: Partial<ProductCriteria>) => {
   return { total, ids: (await allOf(groups)).flat().map(({ id }) => id) };
 };
 
-/** Every key asked alone, and the offers it is to find. */
+/** Each key alone, with the expected matches. */
 const KEYS: readonly [string, Partial<ProductCriteria>, (offer: Offer) => boolean][] = [
   ['feeds: only those asked for', { feedIds: [7] }, ({ feedId }) => feedId === 7],
   ['no feed', { feedIds: [] }, () => false],
@@ -178,7 +178,7 @@ test.each(KEYS)('%s', async (_, criteria, matches) => {
   expect(ids.toSorted()).toEqual(expected.map(({ id }) => id).toSorted());
 });
 
-test('different keys must all hold (decisions P5)', () =>
+test('different keys must all match (decisions P5)', () =>
   fc.assert(
     fc.asyncProperty(fc.subarray([...KEYS], { minLength: 2, maxLength: 3 }), async (keys) => {
       const { feedIds = FEEDS } = keys.find(([, { feedIds: asked }]) => asked)?.[1] ?? {};
@@ -191,7 +191,7 @@ test('different keys must all hold (decisions P5)', () =>
     { numRuns: 60 },
   ));
 
-/** What an order sorts by, and how: the offer id decides ties. */
+/** Sort key and direction of each order; the offer id breaks ties. */
 type By = (offer: Offer) => readonly number[];
 
 const ORDERS: readonly [
@@ -259,7 +259,7 @@ test.each(ORDERS)(
       expected.slice(0, 30).map((group) => group.map(({ id }) => id)),
     );
 
-    /** By price a group stands where its cheapest offer does, else where its newest, its best one does. */
+    /** Groups are sorted by their cheapest, newest or best offer. */
     function keyOf(group: readonly Offer[]): readonly number[] {
       if (which === 'least') return by(group[0]!);
       const columns = group.map(by);
@@ -299,7 +299,7 @@ test.each([
   expect((await allOf(groups)).slice(0, 10)).toEqual(whole.map((group) => group.slice(0, most)));
 });
 
-test('past the cap there is nothing but the true number (decisions P3)', async () => {
+test('pages beyond the cap are empty but have the true total (decisions P3)', async () => {
   expect(await search({ window: searchWindow(2, 1000) })).toEqual({ total: offers.length, ids: [] });
   const grouped = await searchGroupedProducts(world.store, { ...EVERYTHING, window: searchWindow(2, 1000) });
   expect(await allOf(grouped.groups)).toEqual([]);

@@ -24,7 +24,7 @@ const fieldsOf = (over: Partial<Product>, ...directory: readonly DirectoryEvent[
   project(products, [listed('a', 1000, over)] as OfferEvent[], directoryOf(...directory))?.fields;
 
 describe('an offer', () => {
-  test('is what its product was posted as', () => {
+  test('has the content of the posted product', () => {
     const described = project(products, [listed('a', 1250)]);
     expect(described?.document).toEqual({
       feedId: FEED_ID,
@@ -36,7 +36,7 @@ describe('an offer', () => {
     });
   });
 
-  test('is replaced as a whole by a revision', () => {
+  test('is completely replaced by a revision', () => {
     const events = [listed('a', 1, { brand: 'Old' }), revised('a', 2, { model: 'M1' })] as OfferEvent[];
     const described = project(products, events);
     expect(described?.document.product).toEqual(product({ model: 'M1' }));
@@ -44,7 +44,7 @@ describe('an offer', () => {
     expect(described?.fields).not.toHaveProperty('brand');
   });
 
-  test('keeps its content with a new price, which is a modification', () => {
+  test('keeps its content when repriced, which counts as a modification', () => {
     const events = [listed('a', 1), repriced('a', 2, '2026-05-01T00:00:00.000Z')] as OfferEvent[];
     expect(project(products, events)).toMatchObject({
       fields: { price: 2, modified: Date.parse('2026-05-01T00:00:00.000Z') },
@@ -52,20 +52,20 @@ describe('an offer', () => {
     });
   });
 
-  test('is gone when it is delisted, and new when it is listed again', () => {
+  test('is removed when delisted, and new when listed again', () => {
     const gone = [listed('a'), delisted('a')] as OfferEvent[];
     expect(project(products, gone)).toBeUndefined();
     expect(project(products, [...gone, listed('a', 7)] as OfferEvent[])?.fields.price).toBe(7);
   });
 
-  test('is told by feed and sourceProductId (decisions P11)', () => {
+  test('is identified by feed and sourceProductId (decisions P11)', () => {
     const told = { ...listed('a'), stream: 'feed-7', position: '1' };
     expect(products.idOf(told)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
   });
 });
 
-describe('what an offer is found by', () => {
-  test('is every search key of Document 1, whole values with case ignored and marks kept (decisions P5)', () => {
+describe('the search fields of an offer', () => {
+  test('cover every search key of Document 1, with whole values, ignoring case but not marks (decisions P5)', () => {
     const posted = {
       brand: 'Ünder Tön',
       availability: 'In Stock',
@@ -107,19 +107,19 @@ describe('what an offer is found by', () => {
     });
   });
 
-  test('is each identifier, exactly (decisions P5)', () => {
+  test('contain each identifier exactly (decisions P5)', () => {
     const identifiers = { ean: '0401', mpn: 'Mp', sku: 'sK', upc: '12', isbn: '978-X' };
     expect(fieldsOf({ identifiers })).toMatchObject(identifiers);
   });
 
-  test('is each word of title and description (decisions P4)', () => {
+  test('contain each word of title and description (decisions P4)', () => {
     expect(fieldsOf({ name: 'Große Höhe', description: 'x_1, y' })).toMatchObject({
       title: ['grosse', 'hohe'],
       description: ['x_1', 'y'],
     });
   });
 
-  test('is nothing that was not posted: without inStock no bound of it holds (decisions P5)', () => {
+  test('omit what was not posted: without inStock no bound matches (decisions P5)', () => {
     const fields = fieldsOf({});
     for (const key of ['inStock', 'brand', 'ean', 'field']) expect(fields).not.toHaveProperty(key);
   });
@@ -190,12 +190,12 @@ describe('a posted category is mapped (decisions P13)', () => {
     });
   });
 
-  test('one of several is enough to be seen, and each category counts once', () => {
+  test('one of several is enough, and each category counts once', () => {
     const categories = [{ name: 'x' }, { id: '11' }, { id: '11', name: 'y' }];
     expect(fieldsOf({ categories }, headphones)).toMatchObject({ visible: 1, tdCategoryId: ['11'] });
   });
 
-  test('what changes often is asked for once', () => {
+  test('repeated changes are queried once', () => {
     const changes = [
       { posted: 'id', value: '11' },
       { posted: 'name', feedId: FEED_ID, value: 'Audio' },

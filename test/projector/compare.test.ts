@@ -16,20 +16,24 @@ beforeEach(async () => {
   world = await World.open();
   const runner = world.runner({}, PROJECTIONS);
   await runner.start();
-  await world.happen(listed('a'), listed('b'), listed('c'));
+  await world.emit(listed('a'), listed('b'), listed('c'));
   await world.settled();
   await runner.stop();
   [live] = (await world.store.generations('products')) as [Generation];
   const until = await world.log.head();
   const onBatch = async (): Promise<void> => undefined;
-  const folds = await buildGenerations(world.log, world.store, [products], { code: 'test', until, onBatch });
-  rebuilt = folds[0]!;
+  const projectors = await buildGenerations(world.log, world.store, [products], {
+    code: 'test',
+    until,
+    onBatch,
+  });
+  rebuilt = projectors[0]!;
   await world.store.finish(rebuilt.generation);
 });
 afterEach(() => world.end());
 
-/** The store, which calls `onBatch` before each batch of a scan, and the number of its scans that have not ended. */
-function watched(onBatch: (target: Target) => Promise<void>): { store: ReadStore; open: () => number } {
+/** The store with a hook before each batch of a scan, and the number of open scans. */
+function withHook(onBatch: (target: Target) => Promise<void>): { store: ReadStore; open: () => number } {
   let open = 0;
   async function* scan(...args: Parameters<ReadStore['scan']>): AsyncGenerator<readonly Found[]> {
     open += 1;
@@ -52,14 +56,14 @@ function watched(onBatch: (target: Target) => Promise<void>): { store: ReadStore
   return { store, open: () => open };
 }
 
-test('comparing ends its scans', async () => {
-  const { store, open } = watched(async () => undefined);
+test('comparing closes its scans', async () => {
+  const { store, open } = withHook(async () => undefined);
   expect(await compareWithLive(world.log, store, live, rebuilt)).toMatchObject({ differing: 0 });
   expect(open()).toBe(0);
 });
 
-test('comparing that fails ends its scans', async () => {
-  const { store, open } = watched(async ({ generation }) => {
+test('a failed comparison closes its scans', async () => {
+  const { store, open } = withHook(async ({ generation }) => {
     if (generation === live.number) await world.store.drop(rebuilt.generation);
   });
   await expect(compareWithLive(world.log, store, live, rebuilt)).rejects.toMatchObject({
@@ -68,8 +72,8 @@ test('comparing that fails ends its scans', async () => {
   expect(open()).toBe(0);
 });
 
-test('ids are merged in the order that stores have them in: by their bytes in UTF-8', async () => {
-  // In UTF-16, as strings of JavaScript are compared, the second comes first.
+test('ids are merged in the order of stores: by UTF-8 bytes', async () => {
+  // JavaScript compares UTF-16 code units: there the second one comes first.
   const ids = ['\uffee', '😀', 'a'];
   const writes = ids.map((id) => ({
     version: rebuilt.checkpoint,

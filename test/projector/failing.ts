@@ -1,4 +1,4 @@
-/** An engine one of whose methods fails when told so: by the number of the call, from 1, or by its arguments. */
+/** An engine with a method that fails depending on the call number, from 1, and the arguments. */
 export function failing<Engine extends object>(
   engine: Engine,
   method: keyof Engine,

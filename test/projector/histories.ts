@@ -14,9 +14,9 @@ import {
   streamFor,
   unmapped,
 } from './sample-events';
-import { type Documents, type FeedHappening } from './world';
+import { type Documents, type FeedSample } from './world';
 
-type History = readonly (FeedHappening | DirectoryEvent)[];
+type History = readonly (FeedSample | DirectoryEvent)[];
 
 const feeds = fc.constantFrom(7, 22);
 const products = fc.constantFrom('a', 'b', 'c');
@@ -30,7 +30,7 @@ const categories: fc.Arbitrary<PostedCategory> = fc
 
 const contents = fc.record({ categories: fc.array(categories, { minLength: 1, maxLength: 2 }) });
 
-/** What can happen to two feeds of three products, two categories and their mappings. */
+/** Histories of two feeds with three products, two categories and their mappings. */
 export const histories: fc.Arbitrary<History> = fc
   .array(
     fc.oneof(
@@ -54,38 +54,38 @@ export const histories: fc.Arbitrary<History> = fc
   )
   .map(possible);
 
-/** Leaves out what no feed would append: changes of products that are not there. */
-function possible(happenings: History): History {
+/** Omits impossible events: changes of products that are not listed. */
+function possible(history: History): History {
   const present = new Set<string>();
-  return happenings.filter((happening) => {
-    if (!('event' in happening)) return true;
-    const key = `${happening.feedId}:${happening.event.data.sourceProductId}`;
-    if (happening.event.type === 'ProductListed') return !present.has(key) && present.add(key);
+  return history.filter((sample) => {
+    if (!('event' in sample)) return true;
+    const key = `${sample.feedId}:${sample.event.data.sourceProductId}`;
+    if (sample.event.type === 'ProductListed') return !present.has(key) && present.add(key);
     if (!present.has(key)) return false;
-    if (happening.event.type === 'ProductDelisted') present.delete(key);
+    if (sample.event.type === 'ProductDelisted') present.delete(key);
     return true;
   });
 }
 
-/** A history, and another in which the same happens in each stream but differently beside each other. */
+/** A history, and another one with the same streams interleaved differently. */
 export function interleaved(history: History): fc.Arbitrary<readonly [History, History]> {
-  const streams = new Map<string, (FeedHappening | DirectoryEvent)[]>();
-  for (const happening of history) {
-    const stream = 'event' in happening ? `feed-${happening.feedId}` : streamFor(happening);
-    streams.set(stream, [...(streams.get(stream) ?? []), happening]);
+  const streams = new Map<string, (FeedSample | DirectoryEvent)[]>();
+  for (const sample of history) {
+    const stream = 'event' in sample ? `feed-${sample.feedId}` : streamFor(sample);
+    streams.set(stream, [...(streams.get(stream) ?? []), sample]);
   }
   return fc.array(fc.nat(), { minLength: history.length, maxLength: history.length }).map((picks) => {
-    const left = [...streams.values()].map((happenings) => [...happenings]);
+    const left = [...streams.values()].map((samples) => [...samples]);
     const other = picks.flatMap((pick) => {
-      const open = left.filter((happenings) => happenings.length > 0);
+      const open = left.filter((samples) => samples.length > 0);
       return open[pick % open.length]?.shift() ?? [];
     });
     return [history, other];
   });
 }
 
-/** The documents after a history, worked out from what holds at its end, without projections or the directory. */
-export function expectedAfter(happenings: History): readonly [products: Documents, prices: Documents] {
+/** The expected documents after a history, computed without projections or the directory. */
+export function expectedAfter(history: History): readonly [products: Documents, prices: Documents] {
   const categoryNames = new Map<string, readonly string[]>();
   const mappings = new Map<string, string>();
   const offers = new Map<
@@ -93,12 +93,12 @@ export function expectedAfter(happenings: History): readonly [products: Document
     { feedId: number; id: string; price: number; at: string; product: Product }
   >();
   const prices: Record<string, { prices: [number, number][] }> = {};
-  for (const happening of happenings) {
-    if (!('event' in happening)) {
-      applyTo(categoryNames, mappings, happening);
+  for (const sample of history) {
+    if (!('event' in sample)) {
+      applyTo(categoryNames, mappings, sample);
       continue;
     }
-    const { feedId, event } = happening;
+    const { feedId, event } = sample;
     const id = offerId(feedId, event.data.sourceProductId);
     const before = offers.get(id);
     if (event.type === 'ProductDelisted') {
@@ -108,15 +108,15 @@ export function expectedAfter(happenings: History): readonly [products: Document
     const { price, at, sourceProductId } = event.data;
     const content = event.type === 'ProductRepriced' ? before!.product : event.data.product;
     offers.set(id, { feedId, id: sourceProductId, price, at, product: content });
-    const history = (prices[id] ??= { prices: [] }).prices;
-    if (history.at(-1)?.[0] !== price) history.push([price, Date.parse(at)]);
+    const entries = (prices[id] ??= { prices: [] }).prices;
+    if (entries.at(-1)?.[0] !== price) entries.push([price, Date.parse(at)]);
   }
   const mappedTo = (feedId: number, { id, name, tdCategoryName }: PostedCategory): string | null => {
     if (id !== undefined && categoryNames.has(id)) return id;
-    const bearers = [...categoryNames]
+    const named = [...categoryNames]
       .filter(([, all]) => all.includes(tdCategoryName ?? ''))
       .map(([one]) => one);
-    if (bearers.length === 1) return bearers[0]!;
+    if (named.length === 1) return named[0]!;
     const target = mappings.get(`${feedId}:${name}`);
     return target !== undefined && categoryNames.has(target) ? target : null;
   };

@@ -7,14 +7,14 @@ import { prepareParked } from '../../src/projector/parked';
 import { type PriceEntry } from '../../projections/price-history';
 import { rebuild } from '../../src/projector/rebuild';
 import { failing } from './failing';
-import { late } from './slow-writes';
+import { withSlowWrites } from './slow-writes';
 import { expectedAfter, histories, interleaved } from './histories';
 import { PROJECTIONS, type Documents, World } from './world';
 
 const batchSizes = fc.integer({ min: 1, max: 7 });
 const RUNS = { numRuns: 12 };
 
-/** A property of a world of its own. */
+/** Checks a property, each time in a new world. */
 function law<Args extends unknown[]>(
   arbitrary: fc.Arbitrary<Args>,
   check: (world: World, ...args: Args) => Promise<void>,
@@ -43,32 +43,32 @@ async function newGenerations({ store }: World): Promise<readonly Generation[]> 
   return generations;
 }
 
-async function openPass(
+async function openGroup(
   { log, store }: World,
   generations: readonly Generation[],
   through = store,
 ): Promise<ProjectionGroup> {
-  const folds: GenerationProjector[] = [];
+  const projectors: GenerationProjector[] = [];
   for (const [at, projection] of PROJECTIONS.entries()) {
-    folds.push(await GenerationProjector.open(log, through, projection, generations[at]!, 'test'));
+    projectors.push(await GenerationProjector.open(log, through, projection, generations[at]!, 'test'));
   }
-  return await ProjectionGroup.open(log, folds);
+  return await ProjectionGroup.open(log, projectors);
 }
 
-/** Reads on, to the end or some batches. */
-async function readOn(
+/** Applies events to the end, or a number of batches. */
+async function applyEvents(
   { log }: World,
-  pass: ProjectionGroup,
+  group: ProjectionGroup,
   batchSize: number,
   batches = Infinity,
 ): Promise<void> {
   let left = batches;
-  for await (const batch of log.readAll({ after: pass.position, prefixes: pass.prefixes, batchSize })) {
+  for await (const batch of log.readAll({ after: group.position, prefixes: group.prefixes, batchSize })) {
     if (left === 0) break;
-    await pass.apply(batch);
+    await group.apply(batch);
     left -= 1;
   }
-  await pass.flush();
+  await group.flush();
 }
 
 async function documentsOf(world: World, generations: readonly Generation[]): Promise<readonly Documents[]> {
@@ -79,7 +79,7 @@ async function documentsOf(world: World, generations: readonly Generation[]): Pr
   ];
 }
 
-/** Histories without the places in the log, which are others when streams are written beside each other differently. */
+/** Price histories without log positions, which depend on how streams are interleaved. */
 function withoutPositions(histories: Documents): Documents {
   const documents = Object.entries(histories as Readonly<Record<string, { prices: PriceEntry[] }>>);
   return Object.fromEntries(
@@ -88,67 +88,78 @@ function withoutPositions(histories: Documents): Documents {
 }
 
 describe('documents', () => {
-  test('are what the history comes to, however it is cut into batches', () =>
+  test('match the history with any batch size', () =>
     law(fc.tuple(histories, batchSizes), async (world, history, batchSize) => {
-      await world.happen(...history);
+      await world.emit(...history);
       const generations = await newGenerations(world);
-      await readOn(world, await openPass(world, generations), batchSize);
+      await applyEvents(world, await openGroup(world, generations), batchSize);
       expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
     }));
 
-  test('are the same when each batch is folded while the one before is being written', () =>
-    law(fc.tuple(histories, batchSizes, fc.nat(20)), async (world, history, batchSize, turns) => {
-      await world.happen(...history);
+  test('are the same when a batch is folded while the previous one is being written', () =>
+    law(fc.tuple(histories, batchSizes, fc.nat(20)), async (world, history, batchSize, iterations) => {
+      await world.emit(...history);
       const generations = await newGenerations(world);
-      await readOn(world, await openPass(world, generations, late(world.store, turns)), batchSize);
+      await applyEvents(
+        world,
+        await openGroup(world, generations, withSlowWrites(world.store, iterations)),
+        batchSize,
+      );
       expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
     }));
 
-  test('are the same in whatever order streams have been written beside each other', () =>
+  test('are the same with any interleaving of the streams', () =>
     law(fc.tuple(histories.chain(interleaved), batchSizes), async (world, [history, other], batchSize) => {
-      await world.happen(...other);
+      await world.emit(...other);
       const generations = await newGenerations(world);
-      await readOn(world, await openPass(world, generations), batchSize);
+      await applyEvents(world, await openGroup(world, generations), batchSize);
       expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
     }));
 
-  test('are the same when a second projector does it all again, ahead or behind', () =>
+  test('are the same when a second projector applies the same events, ahead or behind', () =>
     law(
       fc.tuple(histories, batchSizes, batchSizes, fc.nat(5)),
       async (world, history, one, other, batches) => {
-        await world.happen(...history);
+        await world.emit(...history);
         const generations = await newGenerations(world);
-        const [first, second] = [await openPass(world, generations), await openPass(world, generations)];
-        await readOn(world, first, one, batches);
-        await readOn(world, second, other);
-        await readOn(world, first, one);
+        const [first, second] = [await openGroup(world, generations), await openGroup(world, generations)];
+        await applyEvents(world, first, one, batches);
+        await applyEvents(world, second, other);
+        await applyEvents(world, first, one);
         expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
       },
     ));
 
-  test('are the same after a crash between any two steps', () =>
+  test('are the same after a crash between any two writes', () =>
     law(
       fc.tuple(histories, batchSizes, fc.integer({ min: 1, max: 60 })),
       async (world, history, batchSize, step) => {
-        await world.happen(...history);
+        await world.emit(...history);
         const generations = await newGenerations(world);
         const crash = new EngineUnavailable('killed');
-        const broken = failing(late(world.store, step % 5), 'write', (call) => call === step, crash);
-        await readOn(world, await openPass(world, generations, broken), batchSize).catch((error: unknown) => {
-          expect(error).toBe(crash);
-        });
-        await readOn(world, await openPass(world, generations), batchSize);
+        const broken = failing(
+          withSlowWrites(world.store, step % 5),
+          'write',
+          (call) => call === step,
+          crash,
+        );
+        await applyEvents(world, await openGroup(world, generations, broken), batchSize).catch(
+          (error: unknown) => {
+            expect(error).toBe(crash);
+          },
+        );
+        await applyEvents(world, await openGroup(world, generations), batchSize);
         expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
       },
     ));
 
-  test('are the same rebuilt as live, which goes on meanwhile', () =>
+  test('are the same rebuilt as live, with new events meanwhile', () =>
     law(fc.tuple(histories, histories, batchSizes), async (world, before, after, batchSize) => {
-      await world.happen(...before);
+      await world.emit(...before);
       const live = await newGenerations(world);
-      await readOn(world, await openPass(world, live), batchSize);
+      await applyEvents(world, await openGroup(world, live), batchSize);
       for (const generation of live) await world.store.swap(generation);
-      await world.happen(...after);
+      await world.emit(...after);
       const rebuilt = await rebuild(world.log, world.store, PROJECTIONS, { owner: 'test', code: 'test' });
       expect(rebuilt.map(({ comparison }) => comparison?.differing)).toEqual([0, 0]);
       const expected = expectedAfter([...before, ...after]);

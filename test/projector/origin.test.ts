@@ -20,19 +20,19 @@ describe('Read models of another log (decisions X31)', () => {
     one = await World.open();
     other = await World.open();
     await one.runner().start();
-    await one.happen(listed('a'));
+    await one.emit(listed('a'));
     await one.settled();
-    await other.happen(listed('b'), listed('c'));
+    await other.emit(listed('b'), listed('c'));
   });
   afterEach(async () => {
     await one.end();
     await other.end();
   });
 
-  /** The read models of the one with the log of the other. */
+  /** The read models of `one` with the log of `other`. */
   const mixed = () => ({ log: other.log, store: one.store });
 
-  /** Waits until it is recorded whose they are, which takes an event. */
+  /** Waits until the origin is recorded, which needs an event. */
   async function claimed(): Promise<void> {
     while (!(await claimStore(one.log, one.store, PROJECTIONS)));
   }
@@ -57,7 +57,7 @@ describe('Read models of another log (decisions X31)', () => {
     await empty.end();
   });
 
-  it('are made anew by a rebuild of all of them that is forced, by no other', async () => {
+  it('are only replaced by a forced rebuild of all', async () => {
     await claimed();
     await one.stopRunners();
     await expect(rebuildProjections(mixed(), 'all')).rejects.toMatchObject(REFUSED);
@@ -69,7 +69,7 @@ describe('Read models of another log (decisions X31)', () => {
     expect(Object.keys(await one.documents('products'))).toHaveLength(2);
   });
 
-  it('are of any log as long as nothing has been folded into them', async () => {
+  it('belong to no log until an event is projected', async () => {
     const empty = await World.open();
     await empty.runner().start();
     expect(await empty.log.head()).toBe(START);
@@ -77,34 +77,34 @@ describe('Read models of another log (decisions X31)', () => {
     await empty.end();
   });
 
-  /** The stream of the event recorded as folded last, once there is one. */
-  async function marked(): Promise<string> {
+  /** Waits for the record of the last applied event and returns its stream. */
+  async function lastRecorded(): Promise<string> {
     for (;;) {
-      const [mark] = await one.store.get({ collection: 'origin' }, ['folded']).catch(() => []);
-      if (mark !== undefined) return (JSON.parse(mark.body) as { readonly stream: string }).stream;
+      const [record] = await one.store.get({ collection: 'origin' }, ['folded']).catch(() => []);
+      if (record !== undefined) return (JSON.parse(record.body) as { readonly stream: string }).stream;
       await turn();
     }
   }
 
-  it('are marked again with the event folded last after a forced rebuild of all, without a new event', async () => {
-    await marked();
-    // The last step of that rebuild: a projector that noticed the swap before it has restarted already.
+  it('record the last applied event again after a forced rebuild of all, without a new event', async () => {
+    await lastRecorded();
+    // The last step of that rebuild: a projector that has noticed the swap has already restarted.
     await recordOrigin(one.log, one.store, PROJECTIONS);
-    expect(await marked()).toBe(`feed-${FEED_ID}`);
+    expect(await lastRecorded()).toBe(`feed-${FEED_ID}`);
   });
 
-  it('are not marked with an event of the log before, when that was replaced under a running projector', async () => {
+  it('do not record an event of the previous log when it was replaced under a running projector', async () => {
     await claimed();
-    await marked();
-    // Folded, and not recorded yet: the projector stops at once.
-    await one.happen(listed('d'));
+    await lastRecorded();
+    // Applied but not recorded yet: the projector stops at once.
+    await one.emit(listed('d'));
     await one.settled();
     await rebuildProjections(mixed(), 'all', { force: true });
     await one.stopRunners();
     await expect(refuseOtherLog(other.log, one.store, PROJECTIONS)).resolves.toBeUndefined();
   });
 
-  /** The one's log, with an event of somebody else as its last that is gone later. */
+  /** The log of `one`, ending with an event of another program that is deleted later. */
   async function sharedLog(): Promise<EventLog> {
     await one.append('somebody-1', toNewEvent(listed('x')));
     return overrideLog(one.log, {
@@ -112,16 +112,16 @@ describe('Read models of another log (decisions X31)', () => {
     });
   }
 
-  it('are marked with an event of a stream that is followed: those of others may be deleted', async () => {
+  it('only record events of their own streams: those of other programs may be deleted', async () => {
     await one.stopRunners();
     const log = await sharedLog();
     await recordOrigin(one.log, one.store, PROJECTIONS);
     await one.runner({}, PROJECTIONS, { log, store: one.store }).start();
-    expect(await marked()).toBe(`feed-${FEED_ID}`);
+    expect(await lastRecorded()).toBe(`feed-${FEED_ID}`);
     await expect(refuseOtherLog(log, one.store, PROJECTIONS)).resolves.toBeUndefined();
   });
 
-  it('are of the log that begins with the same event of ours, whatever others appended before', () =>
+  it('are identified by our first event, whatever other programs have appended before', () =>
     withLog(async (log) => {
       const { store } = other;
       await log.append('order-1', NO_STREAM, [toNewEvent(listed('x'))]);

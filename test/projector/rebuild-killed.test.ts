@@ -13,7 +13,7 @@ import { FEED_ID, listed } from './sample-events';
 import { type Documents, World } from './world';
 
 const PRODUCTS = 3000;
-/** The read models that have something in them here. */
+/** The read models with documents. */
 const COLLECTIONS = ['products', 'price-history'] as const;
 
 let world: World;
@@ -38,20 +38,20 @@ async function liveOf(collection: string): Promise<Generation | undefined> {
   return (await generations(collection)).find(({ state }) => state === 'live');
 }
 
-/** Of the built program, in a process of its own, which tells each phase on stderr. */
-function rebuilding(): ChildProcessByStdio<null, null, Readable> {
+/** Starts a rebuild in a process of its own, which prints each phase on stderr. */
+function startRebuild(): ChildProcessByStdio<null, null, Readable> {
   const env = { PATH: process.env.PATH ?? '', DATA_DIR: world.dataDir };
   const args = [join(DIST, 'src/main.js'), 'rebuild', 'all'];
   return spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** Frees the lease of a rebuild that was killed, as its end does ten seconds later. */
+/** Frees the lease of a killed rebuild, which otherwise expires after ten seconds. */
 async function freeLease(): Promise<void> {
   const lease = await world.store.lease('rebuild', 'nobody', Date.now() + 60_000, 1);
   if (lease !== undefined) await world.store.release(lease);
 }
 
-async function begun(): Promise<Generation> {
+async function untilBuilding(): Promise<Generation> {
   for (;;) {
     const building = (await generations()).find(({ state }) => state === 'building');
     if (building !== undefined) return building;
@@ -59,33 +59,33 @@ async function begun(): Promise<Generation> {
   }
 }
 
-type Killed = ReturnType<typeof rebuilding>;
+type Killed = ReturnType<typeof startRebuild>;
 
-async function hasFolded(): Promise<void> {
-  const building = await begun();
+async function untilProjecting(): Promise<void> {
+  const building = await untilBuilding();
   while ((await world.store.checkpoint(targetOf(building))) <= START) await turn();
 }
 
-const said =
+const untilPrinted =
   (line: string) =>
   async ({ stderr }: Killed): Promise<void> => {
-    for await (const told of createInterface({ input: stderr })) if (told.startsWith(line)) return;
-    throw new Error(`it has ended without "${line}"`);
+    for await (const printed of createInterface({ input: stderr })) if (printed.startsWith(line)) return;
+    throw new Error(`it ended without "${line}"`);
   };
 
 const MOMENTS: readonly [string, (killed: Killed) => Promise<unknown>][] = [
-  ['has just begun', begun],
-  ['has half folded', hasFolded],
-  ['builds indexes', said('building indexes')],
-  ['compares', said('comparing with the live generation')],
-  ['swaps', said('swapping in the new generation')],
+  ['has just started', untilBuilding],
+  ['is projecting', untilProjecting],
+  ['builds indexes', untilPrinted('building indexes')],
+  ['compares', untilPrinted('comparing with the live generation')],
+  ['swaps', untilPrinted('swapping in the new generation')],
 ];
 
 test.each(MOMENTS)(
-  'a rebuild killed when it %s leaves each read model whole, live as it was or swapped; another one does all of it',
+  'a rebuild killed when it %s leaves each read model complete, old or new; the next one rebuilds all',
   async (_, moment) => {
     const before = await Promise.all(COLLECTIONS.map(liveOf));
-    const killed = rebuilding();
+    const killed = startRebuild();
     await moment(killed);
     killed.kill('SIGKILL');
     await once(killed, 'exit');
@@ -95,7 +95,7 @@ test.each(MOMENTS)(
     }
 
     await freeLease();
-    const again = rebuilding();
+    const again = startRebuild();
     again.stderr.resume();
     expect(await once(again, 'exit')).toEqual([0, null]);
     for (const [at, collection] of COLLECTIONS.entries()) {

@@ -21,11 +21,11 @@ import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
 import { FEED_ID, listed } from './sample-events';
 
-/** A log whose backup is put in its place. */
+/** A log that can be backed up and restored. */
 export interface RestorableLog {
   readonly log: EventLog;
   backUp(): void;
-  /** The log as it was when it was backed up. */
+  /** Replaces the log by its backup. */
   restore(): Promise<EventLog>;
   close(): Promise<void>;
 }
@@ -49,7 +49,7 @@ export async function restorableSqlite(): Promise<RestorableLog> {
     backUp: () => vacuum(file),
     restore: async () => {
       await log.close();
-      // Beside the old one: until garbage is collected, this process keeps that open.
+      // Opens the backup in place: this process keeps the old file open until garbage collection.
       ({ log } = await openLog(`${file}.backup`, false));
       return log;
     },
@@ -99,7 +99,7 @@ const REFUSED = {
   message: expect.stringMatching(/older backup.*affilog rebuild all --force/) as string,
 };
 
-/** What holds of a log that was restored from an older backup under its read models, whichever the engines are. */
+/** Tests for a log that was restored from an older backup, for any engines. */
 export function restoredLog(
   openTheLog: () => Promise<RestorableLog>,
   openTheStore: () => Promise<{ store: ReadStore; close: () => Promise<void> }>,
@@ -115,7 +115,7 @@ export function restoredLog(
     await list('a');
     restorable.backUp();
     await list('b', 'c', 'd');
-    await projected();
+    await projectAll();
     await expect(refuseOtherLog(log, store, PROJECTIONS)).resolves.toBeUndefined();
     log = await restorable.restore();
   });
@@ -139,8 +139,8 @@ export function restoredLog(
     return new Runner(log, store, PROJECTIONS, options);
   }
 
-  /** Projects all there is, and stops. */
-  async function projected(): Promise<void> {
+  /** Projects everything, then stops. */
+  async function projectAll(): Promise<void> {
     const running = runner();
     await running.start();
     expect(await waitForPosition(store, PROJECTIONS, await log.head(), 30_000)).toBe(true);
@@ -156,16 +156,16 @@ export function restoredLog(
     return found.sort();
   }
 
-  test('the read models are refused: their checkpoints are beyond its end', async () => {
+  test('are refused when their checkpoints are beyond its end', async () => {
     await expect(refuseOtherLog(log, store, PROJECTIONS)).rejects.toMatchObject(REFUSED);
   });
 
-  test('they are refused when it has grown beyond their checkpoints since', async () => {
+  test('are refused when it has grown beyond their checkpoints', async () => {
     await list('e', 'f', 'g', 'h', 'i');
     await expect(refuseOtherLog(log, store, PROJECTIONS)).rejects.toMatchObject(REFUSED);
   });
 
-  test('nothing is projected into them, and it is reported why', async () => {
+  test('are not updated, and the reason is reported', async () => {
     await list('e', 'f', 'g', 'h', 'i');
     const failures = new EventEmitter();
     const failed = once(failures, 'failure');
@@ -176,13 +176,13 @@ export function restoredLog(
     expect(await products()).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('a rebuild of all of them that is forced makes them those of the log (docs/operations.md, Backup)', async () => {
+  test('are replaced by a forced rebuild of all (docs/operations.md, Backup)', async () => {
     await list('e');
     await expect(rebuildProjections({ log, store }, 'all')).rejects.toMatchObject(REFUSED);
     await rebuildProjections({ log, store }, 'all', { force: true });
     expect(await products()).toEqual(['a', 'e']);
     await list('f');
-    await projected();
+    await projectAll();
     expect(await products()).toEqual(['a', 'e', 'f']);
   });
 }

@@ -12,7 +12,7 @@ import { START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
 import { failing } from './failing';
-import { late } from './slow-writes';
+import { withSlowWrites } from './slow-writes';
 import { World } from './world';
 
 let world: World;
@@ -27,47 +27,47 @@ const b = offerId(FEED_ID, 'b');
 const ids = async () => Object.keys(await world.documents('products')).sort();
 
 describe('the runner', () => {
-  test('makes what is missing and has it ready when it has started', async () => {
-    await world.happen(listed('a'));
+  test('builds missing generations before the start completes', async () => {
+    await world.emit(listed('a'));
     await world.runner().start();
     expect(await ids()).toEqual([a]);
   });
 
-  test('shows what happens later', async () => {
+  test('projects later events', async () => {
     await world.runner().start();
     expect(await ids()).toEqual([]);
-    await world.happen(listed('a', 100), listed('b', 200), delisted('b'));
+    await world.emit(listed('a', 100), listed('b', 200), delisted('b'));
     await world.settled();
     expect(await ids()).toEqual([a]);
     expect([...(await pricesOf(world.store, [a, b])).keys()].sort()).toEqual([a, b].sort());
   });
 
-  test('goes on where another left off', async () => {
+  test('continues from the checkpoint of another runner', async () => {
     const first = world.runner();
     await first.start();
-    await world.happen(listed('a', 100));
+    await world.emit(listed('a', 100));
     await world.settled();
     await first.stop();
-    await world.happen(repriced('a', 50));
+    await world.emit(repriced('a', 50));
     await world.runner().start();
     await world.settled();
     expect((await pricesOf(world.store, [a])).get(a)?.map(([price]) => price)).toEqual([50, 100]);
   });
 
-  test('is one of several that takes over when the leading one stops', async () => {
+  test('takes over when the active runner stops', async () => {
     const [first, second] = [world.runner(), world.runner()];
     await first.start();
     await second.start();
     await first.stop();
-    await world.happen(listed('a'));
+    await world.emit(listed('a'));
     await world.settled();
     expect(await ids()).toEqual([a]);
   });
 
-  test('tells how far it is', async () => {
+  test('reports its status', async () => {
     const runner = world.runner();
     await runner.start();
-    const head = await world.happen(listed('a'));
+    const head = await world.emit(listed('a'));
     await world.settled();
     expect(await runner.status()).toEqual(
       ['products', 'price-history'].map((collection) => ({
@@ -81,21 +81,21 @@ describe('the runner', () => {
     );
   });
 
-  test('maps products anew when the directory changes (decisions P13)', async () => {
+  test('updates mapped products when the directory changes (decisions P13)', async () => {
     await world.runner().start();
     const mappedTo = async () => {
       await world.settled();
       return (await world.documents('products'))[a];
     };
-    await world.happen(listed('a', 1, { categories: [{ name: 'Audio' }] }), listed('b'));
+    await world.emit(listed('a', 1, { categories: [{ name: 'Audio' }] }), listed('b'));
     expect(await mappedTo()).toMatchObject({ mapped: [null] });
-    await world.happen(mapped(FEED_ID, 'Audio', '11'), defined('11', 'Headphones'));
+    await world.emit(mapped(FEED_ID, 'Audio', '11'), defined('11', 'Headphones'));
     expect(await mappedTo()).toMatchObject({ mapped: ['11'] });
-    await world.happen(unmapped(FEED_ID, 'Audio'));
+    await world.emit(unmapped(FEED_ID, 'Audio'));
     expect(await mappedTo()).toMatchObject({ mapped: [null] });
   });
 
-  test('maps all of many products anew, also when it is interrupted half way', async () => {
+  test('updates all of many mapped products, even after an interruption', async () => {
     const many = Array.from({ length: 2200 }, (_, at) => toNewEvent(listed(`p${at}`)));
     for (let at = 0; at < many.length; at += 400) {
       await world.log.append(`feed-${FEED_ID}`, at - 1, many.slice(at, at + 400));
@@ -105,7 +105,7 @@ describe('the runner', () => {
       checkpoint === undefined && Array.isArray(writes) && writes.length > 1 && (pages += 1) === 2;
     const store = failing(world.store, 'write', isSecondPage, new EngineUnavailable('killed'));
     await world.runner({}, [products], { log: world.log, store }).start();
-    await world.happen(defined('11', 'Headphones'), mapped(FEED_ID, 'Audio', '11'));
+    await world.emit(defined('11', 'Headphones'), mapped(FEED_ID, 'Audio', '11'));
     await world.settled([products]);
     expect(world.reports).toHaveLength(1);
     expect(await world.store.count({ collection: 'products' }, { field: 'tdCategoryId', in: ['11'] })).toBe(
@@ -113,18 +113,18 @@ describe('the runner', () => {
     );
   });
 
-  test('carries on with a generation that was swapped in beside it', async () => {
+  test('continues with a generation that a rebuild has swapped in', async () => {
     await world.runner().start();
-    await world.happen(listed('a'));
+    await world.emit(listed('a'));
     await world.settled();
     await rebuild(world.log, world.store, [products], { owner: 'operator', code: 'test' });
-    await world.happen(listed('b'));
+    await world.emit(listed('b'));
     await world.settled();
     expect(await ids()).toEqual([a, b].sort());
   });
 
-  test('waits out an engine that does not answer, tells why meanwhile, and parks nothing for it', async () => {
-    const told = new Set<string | undefined>();
+  test('retries while an engine is unavailable, reports the reason, and parks nothing', async () => {
+    const reported = new Set<string | undefined>();
     const log = failing(world.log, 'subscribe', (call) => call < 3, new EngineUnavailable('gone'));
     const store = failing(
       world.store,
@@ -132,66 +132,66 @@ describe('the runner', () => {
       (call) => [3, 5, 8].includes(call),
       new EngineUnavailable('full'),
     );
-    const report = (): unknown => told.add(runner.trouble());
+    const report = (): unknown => reported.add(runner.trouble());
     const runner = world.runner({ report }, [products, priceHistory], { log, store });
     await runner.start();
-    await world.happen(listed('a'), listed('b'));
+    await world.emit(listed('a'), listed('b'));
     await world.settled();
     expect(await ids()).toEqual([a, b].sort());
-    expect(told).toEqual(new Set(['gone', 'full']));
+    expect(reported).toEqual(new Set(['gone', 'full']));
     while (runner.trouble() !== undefined) await turn();
     expect(await listParked(world.store)).toEqual([]);
   });
 });
 
 describe('an event that cannot be folded', () => {
-  let isMended = false;
+  let isFixed = false;
   beforeEach(() => {
-    isMended = false;
+    isFixed = false;
   });
 
-  /** The products, folded by code that fails at a price of 13 until it is mended. */
+  /** The products, projected by code that fails at a price of 13 until it is fixed. */
   const picky: Projection = {
     ...(products as Projection),
     fold(document, event) {
-      if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+      if (!isFixed && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
       return products.fold(document as never, event as never);
     },
   };
 
-  test('parks its document, with all that comes later, while everything else goes on', async () => {
+  test('parks its document including later events, while others continue', async () => {
     const runner = world.runner({}, [picky]);
     await runner.start();
-    await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3), repriced('b', 4));
+    await world.emit(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('a', 3), repriced('b', 4));
     await world.settled([picky]);
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 1 }, [b]: { price: 4 } });
     expect(await listParked(world.store)).toMatchObject([{ document: a, stream: `feed-${FEED_ID}` }]);
     expect(await runner.status()).toMatchObject([{ parked: 1 }]);
     await runner.stop();
-    const told = expect.stringMatching(/^1 documents of products-g\d+ could not be folded/) as string;
-    expect(world.reports[0]).toMatchObject({ name: 'DocumentsParked', message: told });
+    const message = expect.stringMatching(/^1 documents of products-g\d+ could not be folded/) as string;
+    expect(world.reports[0]).toMatchObject({ name: 'DocumentsParked', message });
   });
 
-  test('is folded again, and what came after it, when that is asked for', async () => {
+  test('is folded after a requested retry, with all later events', async () => {
     await world.runner({}, [picky]).start();
-    await world.happen(defined('11', 'Audio'), listed('a', 13), repriced('a', 3));
+    await world.emit(defined('11', 'Audio'), listed('a', 13), repriced('a', 3));
     await world.settled([picky]);
-    await world.happen(mapped(FEED_ID, 'Audio', '11'));
+    await world.emit(mapped(FEED_ID, 'Audio', '11'));
     await world.settled([picky]);
-    isMended = true;
+    isFixed = true;
     await requestRetry(world.store, await listParked(world.store));
-    await emptied();
+    await untilNothingParked();
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 3, mapped: ['11'] } });
   });
 
-  test('is folded again by itself when other code runs', async () => {
+  test('is retried automatically when other code runs', async () => {
     const before = world.runner({}, [picky]);
     await before.start();
-    await world.happen(listed('a', 13));
+    await world.emit(listed('a', 13));
     await world.settled([picky]);
     await before.stop();
-    isMended = true;
-    await world.runner({ code: 'mended' }, [picky]).start();
+    isFixed = true;
+    await world.runner({ code: 'fixed' }, [picky]).start();
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 13 } });
     expect(await listParked(world.store)).toEqual([]);
   });
@@ -199,14 +199,14 @@ describe('an event that cannot be folded', () => {
   test('stays parked when it fails again', async () => {
     const before = world.runner({}, [picky]);
     await before.start();
-    await world.happen(listed('a', 13), listed('b'));
+    await world.emit(listed('a', 13), listed('b'));
     await world.settled([picky]);
     await before.stop();
     await world.runner({ code: 'no better' }, [picky]).start();
     expect(await listParked(world.store)).toMatchObject([{ document: a, code: 'no better' }]);
   });
 
-  test('is parked too when the store refuses what was made of it', async () => {
+  test('is parked when the store refuses the document', async () => {
     const wrong: Projection = {
       ...picky,
       describe(document, id, directory) {
@@ -215,13 +215,13 @@ describe('an event that cannot be folded', () => {
       },
     };
     await world.runner({}, [wrong]).start();
-    await world.happen(listed('a'), listed('b'));
+    await world.emit(listed('a'), listed('b'));
     await world.settled([wrong]);
     expect(await ids()).toEqual([b]);
     expect(await listParked(world.store)).toMatchObject([{ document: a }]);
   });
 
-  test('is parked where it was refused, when more has been folded into it since', async () => {
+  test('is parked at the refused event, even if later events have been folded', async () => {
     const wrong: Projection = {
       ...picky,
       describe(document, id, directory) {
@@ -232,13 +232,19 @@ describe('an event that cannot be folded', () => {
     await prepareParked(world.store);
     const generation = await world.store.create(wrong.collection);
     await world.store.finish(generation);
-    const fold = await GenerationProjector.open(world.log, late(world.store, 20), wrong, generation, 'test');
-    const pass = await ProjectionGroup.open(world.log, [fold]);
-    const first = await world.happen(listed('a', 1));
-    const head = await world.happen(listed('b', 2), repriced('a', 13), repriced('b', 3));
-    for await (const batch of world.log.readAll({ after: START, prefixes: pass.prefixes, batchSize: 1 }))
-      await pass.apply(batch);
-    await pass.flush();
+    const projector = await GenerationProjector.open(
+      world.log,
+      withSlowWrites(world.store, 20),
+      wrong,
+      generation,
+      'test',
+    );
+    const group = await ProjectionGroup.open(world.log, [projector]);
+    const first = await world.emit(listed('a', 1));
+    const head = await world.emit(listed('b', 2), repriced('a', 13), repriced('b', 3));
+    for await (const batch of world.log.readAll({ after: START, prefixes: group.prefixes, batchSize: 1 }))
+      await group.apply(batch);
+    await group.flush();
     expect(await world.documents('products', generation.number)).toMatchObject({ [b]: { price: 3 } });
     expect(await listParked(world.store)).toMatchObject([{ document: a, position: first }]);
     expect(await world.store.checkpoint({ collection: 'products', generation: generation.number })).toBe(
@@ -246,27 +252,27 @@ describe('an event that cannot be folded', () => {
     );
   });
 
-  test('is parked by itself when it does not even tell its document', async () => {
-    const untold: Projection = {
+  test('is parked by itself when it names no document', async () => {
+    const withoutId: Projection = {
       ...picky,
       idOf(event) {
-        if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+        if (!isFixed && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
         return products.idOf(event as never);
       },
     };
-    const before = world.runner({}, [untold]);
+    const before = world.runner({}, [withoutId]);
     await before.start();
-    await world.happen(listed('a', 13), listed('b', 13), repriced('b', 2));
-    await world.settled([untold]);
+    await world.emit(listed('a', 13), listed('b', 13), repriced('b', 2));
+    await world.settled([withoutId]);
     expect(await ids()).toEqual([]);
     await before.stop();
-    isMended = true;
-    await world.runner({ code: 'mended' }, [untold]).start();
+    isFixed = true;
+    await world.runner({ code: 'fixed' }, [withoutId]).start();
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 13 }, [b]: { price: 2 } });
     expect(await listParked(world.store)).toEqual([]);
   });
 
-  async function emptied(): Promise<void> {
+  async function untilNothingParked(): Promise<void> {
     while ((await listParked(world.store)).length > 0) await turn();
   }
 });

@@ -72,7 +72,7 @@ export function streamFor(event: FeedEvent | DirectoryEvent, feedId = FEED_ID): 
   }
 }
 
-/** What a projection makes of the events of one document: undefined when there is none. */
+/** Projects the events of one document; undefined when it is deleted. */
 export function project<Document extends object, Event extends DomainEvent>(
   projection: Projection<Document, Event>,
   events: readonly Event[],
@@ -83,9 +83,9 @@ export function project<Document extends object, Event extends DomainEvent>(
   let id = '';
   events.forEach((event, at) => {
     const position: Position = String(at + 1).padStart(19, '0');
-    const told: ParsedEvent<Event> = { ...event, stream, position };
-    id = projection.idOf(told);
-    document = projection.fold(document, told);
+    const parsed: ParsedEvent<Event> = { ...event, stream, position };
+    id = projection.idOf(parsed);
+    document = projection.fold(document, parsed);
   });
   return document && projection.describe(document, id, directory);
 }

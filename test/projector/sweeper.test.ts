@@ -18,7 +18,7 @@ const states = async (): Promise<readonly string[]> =>
   (await world.store.generations(products.collection.name)).map(({ state }) => state);
 const again = () => rebuild(world.log, world.store, [products], { owner: 'operator', code: 'test' });
 
-/** A sweeper, and its next sweep, which is due a minute later. */
+/** A sweeper; the next sweep is due a minute later. */
 const newSweeper = (): Sweeper => new Sweeper(world.store, PROJECTIONS, 'a', () => time);
 async function sweepNext(sweeper: Sweeper): Promise<readonly string[]> {
   time += 60_000;
@@ -28,10 +28,10 @@ async function sweepNext(sweeper: Sweeper): Promise<readonly string[]> {
 const LEASE = ['rebuild', 10_000] as const;
 
 describe('sweeping', () => {
-  test('removes what a rebuild has left that was killed, and keeps the generation to go back to', async () => {
+  test('removes what a killed rebuild has left and retains the previous generation', async () => {
     const runner = world.runner();
     await runner.start();
-    await world.happen(listed('a'));
+    await world.emit(listed('a'));
     await world.settled();
     await again();
     await runner.stop();
@@ -43,7 +43,7 @@ describe('sweeping', () => {
     expect(Object.keys(await world.documents('products'))).toHaveLength(1);
   });
 
-  test('leaves what somebody is building: it holds the lease', async () => {
+  test('ignores a generation whose builder holds the lease', async () => {
     await world.store.create(products.collection);
     const sweeper = newSweeper();
     for (let times = 0; times < 3; times += 1) {
@@ -52,7 +52,7 @@ describe('sweeping', () => {
     }
   });
 
-  test('leaves what is built by a rebuild whose lease has run out for a while', async () => {
+  test('ignores a rebuild whose lease has expired only temporarily', async () => {
     await world.store.create(products.collection);
     const sweeper = newSweeper();
     for (let times = 0; times < 3; times += 1) {
@@ -66,7 +66,7 @@ describe('sweeping', () => {
     expect(await sweepNext(sweeper)).toEqual([]);
   });
 
-  test('is done once a minute, however often it is asked for', async () => {
+  test('runs at most once a minute', async () => {
     await world.store.create(products.collection);
     const sweeper = newSweeper();
     expect(await sweepNext(sweeper)).toEqual(['building']);
@@ -78,7 +78,7 @@ describe('sweeping', () => {
     expect(await states()).toEqual([]);
   });
 
-  test('does not keep a rebuild from beginning', async () => {
+  test('does not prevent a rebuild from starting', async () => {
     await world.runner().start();
     await world.store.create(products.collection);
     const sweeper = newSweeper();
@@ -89,7 +89,7 @@ describe('sweeping', () => {
     expect(await states()).toEqual(['retired', 'live']);
   });
 
-  test('is done by whoever projects', async () => {
+  test('is done by the runner', async () => {
     const first = world.runner();
     await first.start();
     await first.stop();

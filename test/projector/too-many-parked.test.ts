@@ -14,45 +14,45 @@ import { overrideLog } from '../support/temporary-log';
 import { FEED_ID, listed, mapped } from './sample-events';
 import { World } from './world';
 
-const MOST = 1000;
+const MAX_PARKED = 1000;
 
 let world: World;
-let isMended: boolean;
+let isFixed: boolean;
 beforeEach(async () => {
   world = await World.open();
-  isMended = false;
+  isFixed = false;
 });
 afterEach(() => world.end());
 
-/** The products, folded by code that fails at a price of 13 until it is mended. */
+/** The products, projected by code that fails at a price of 13 until it is fixed. */
 const picky: Projection = {
   ...(products as Projection),
   fold(document, event) {
-    if (!isMended && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
+    if (!isFixed && (event.data as { price?: number }).price === 13) throw new Error('thirteen');
     return products.fold(document as never, event as never);
   },
 };
 const OTHERS = [priceHistory];
 const BOTH = [picky, ...OTHERS];
 
-/** 1,200 products that cannot be folded. */
-async function tooMany(): Promise<void> {
+/** Appends 1,200 products that cannot be folded. */
+async function appendTooMany(): Promise<void> {
   for (let stream = 0; stream < 3; stream += 1) {
     const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13)));
     await world.log.append(`feed-${stream}`, NO_STREAM, events);
   }
 }
 
-/** A runner whose products have stopped. */
+/** Starts a runner whose products projection has stopped. */
 async function stoppedRunner(): Promise<Runner> {
   const runner = world.runner({}, BOTH);
   await runner.start();
-  await tooMany();
-  await stopped();
+  await appendTooMany();
+  await untilStopped();
   return runner;
 }
 
-async function stopped(): Promise<void> {
+async function untilStopped(): Promise<void> {
   while (!world.reports.some((report) => report instanceof TooManyParked)) await turn();
 }
 
@@ -61,82 +61,82 @@ const isAtHead = async (projection: Projection): Promise<boolean> =>
   waitForPosition(world.store, [projection], await world.log.head(), 0);
 
 describe('a read model of which more than 1,000 documents cannot be folded (decisions X90)', () => {
-  test('stops, and is named as trouble; the others continue, and so do their checkpoints', async () => {
+  test('stops and is reported; the others and their checkpoints continue', async () => {
     const runner = await stoppedRunner();
     await world.settled(OTHERS);
     expect(await count('price-history')).toBe(1200);
-    await world.happen(listed('later', 5), mapped(FEED_ID, 'Audio', '11'));
+    await world.emit(listed('later', 5), mapped(FEED_ID, 'Audio', '11'));
     await world.settled(OTHERS);
     expect(await count('price-history')).toBe(1201);
     expect(await isAtHead(picky)).toBe(false);
     expect(runner.trouble()).toBe(
       'products has stopped: too many of its documents are parked (affilog parked list products)',
     );
-    expect(await listParked(world.store)).toHaveLength(MOST);
+    expect(await listParked(world.store)).toHaveLength(MAX_PARKED);
     expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
   });
 
-  test('resumes when what is parked is retried by mended code', async () => {
+  test('resumes when fixed code retries the parked documents', async () => {
     const runner = await stoppedRunner();
-    isMended = true;
+    isFixed = true;
     await requestRetry(world.store, await listParked(world.store));
     await world.settled(BOTH);
     expect([await count('products'), (await listParked(world.store)).length]).toEqual([1200, 0]);
     while (runner.trouble() !== undefined) await turn();
   });
 
-  test('stops again when it is retried in vain', async () => {
+  test('stops again when the retry fails', async () => {
     await stoppedRunner();
     await requestRetry(world.store, await listParked(world.store));
     while (world.reports.filter((report) => report instanceof TooManyParked).length < 2) await turn();
-    await world.happen(listed('later', 5));
+    await world.emit(listed('later', 5));
     await world.settled(OTHERS);
     expect(await isAtHead(picky)).toBe(false);
   });
 
-  test('resumes when it was rebuilt', async () => {
+  test('resumes after a rebuild', async () => {
     const runner = await stoppedRunner();
-    isMended = true;
-    const options = { owner: 'operator', code: 'mended', force: true };
+    isFixed = true;
+    const options = { owner: 'operator', code: 'fixed', force: true };
     await rebuild(world.log, world.store, [picky], options);
-    await world.happen(listed('later', 5));
+    await world.emit(listed('later', 5));
     await world.settled(BOTH);
     expect(await count('products')).toBe(1201);
     while (runner.trouble() !== undefined) await turn();
   });
 
-  test('resumes with the next start, when that runs other code', async () => {
+  test('resumes at the next start with other code', async () => {
     const before = await stoppedRunner();
     await before.stop();
-    isMended = true;
-    await world.runner({ code: 'mended' }, BOTH).start();
+    isFixed = true;
+    await world.runner({ code: 'fixed' }, BOTH).start();
     await world.settled(BOTH);
     expect([await count('products'), (await listParked(world.store)).length]).toEqual([1200, 0]);
   });
 
-  test('is not built, where there is none yet, while the others are', async () => {
-    await tooMany();
+  test('is not built if it does not exist yet, while the others are', async () => {
+    await appendTooMany();
     const runner = world.runner({}, BOTH);
     await runner.start();
     await world.settled(OTHERS);
     expect(await count('price-history')).toBe(1200);
     expect(runner.trouble()).toContain('products has stopped');
-    isMended = true;
-    await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'mended', force: true });
-    await world.happen(listed('later', 5));
+    isFixed = true;
+    await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'fixed', force: true });
+    await world.emit(listed('later', 5));
     await world.settled(BOTH);
     expect(await count('products')).toBe(1201);
   });
 
   describe('and is far behind the others', () => {
-    /** How many events of products have been read. */
+    /** Number of events read. */
     let read: number;
-    /** Where passes have begun. */
-    let begun: Position[];
+    /** Start positions of the subscriptions. */
+    let starts: Position[];
     const counting = (): EventLog =>
       overrideLog(world.log, {
         async *subscribe(options) {
-          begun.push(options.after);
+          starts.push(options.after);
           for await (const batch of world.log.subscribe({ ...options, batchSize: 10 })) {
             read += batch.events.length;
             yield batch;
@@ -144,34 +144,34 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
         },
       });
     beforeEach(() => {
-      [read, begun] = [0, []];
+      [read, starts] = [0, []];
     });
 
-    test('is left behind: the others continue from where they were', async () => {
+    test('is left behind; the others continue from their checkpoints', async () => {
       const first = await stoppedRunner();
-      await world.happen(...Array.from({ length: 500 }, (_, at) => listed(`later${at}`, 5)));
+      await world.emit(...Array.from({ length: 500 }, (_, at) => listed(`later${at}`, 5)));
       await world.settled(OTHERS);
       await first.stop();
       const head = await world.log.head();
       await world.runner({}, BOTH, { log: counting(), store: world.store }).start();
-      await world.happen(listed('last', 5));
+      await world.emit(listed('last', 5));
       await world.settled(OTHERS);
-      expect(begun.at(-1)).toBe(head);
-      // Up to the first document too many.
+      expect(starts.at(-1)).toBe(head);
+      // Up to the document that exceeds the limit.
       expect(read).toBeLessThan(1300);
     });
 
-    test('is not tried again when the pass begins again for another reason', async () => {
+    test('is not retried when the runner restarts for another reason', async () => {
       const runner = world.runner({}, BOTH, { log: counting(), store: world.store });
       await runner.start();
-      await tooMany();
-      await stopped();
+      await appendTooMany();
+      await untilStopped();
       await world.settled(OTHERS);
       const head = await world.log.head();
-      begun = [];
+      starts = [];
       await rebuild(world.log, world.store, OTHERS, { owner: 'operator', code: 'test' });
-      while (begun.length === 0) await turn();
-      expect(begun).toEqual([head]);
+      while (starts.length === 0) await turn();
+      expect(starts).toEqual([head]);
       expect(runner.trouble()).toContain('products has stopped');
       expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
     });

@@ -14,38 +14,38 @@ describe('Waiting for a position (decisions A7)', () => {
   });
   afterEach(() => world.end());
 
-  /** A wait whose questions to the store are counted; this one of them fails. */
+  /** A wait that counts its calls of the store; call number `failed` fails. */
   function counted(failed?: number) {
-    let asked = 0;
+    let calls = 0;
     const failure = new EngineUnavailable('out of order');
-    const when = (call: number): boolean => (asked = call) === failed;
+    const when = (call: number): boolean => (calls = call) === failed;
     const store = failing(world.store, 'checkpoint', when, failure);
-    return { wait: new PositionWait(store, PROJECTIONS), asked: () => asked, failure };
+    return { wait: new PositionWait(store, PROJECTIONS), calls: () => calls, failure };
   }
 
-  it('ends for all who wait at the same look', async () => {
+  it('ends for all waiters with the same poll', async () => {
     await world.runner().start();
     await world.settled();
-    const { wait, asked } = counted();
+    const { wait, calls } = counted();
     const waiting: Promise<boolean>[] = [];
     const positions: Position[] = [];
     for (const id of ['a', 'b', 'c']) {
-      const position = await world.happen(listed(id));
+      const position = await world.emit(listed(id));
       positions.push(position);
       for (let more = 0; more < 100; more += 1) waiting.push(wait.until(position, LONG));
     }
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
-    expect(asked()).toBeLessThan(waiting.length / 2);
+    expect(calls()).toBeLessThan(waiting.length / 2);
     const found = await world.documents('products');
     expect(Object.keys(found)).toHaveLength(positions.length);
   });
 
-  it('ends when the time is over, for each when its own is', async () => {
+  it('times out for each waiter by itself', async () => {
     await world.runner().start();
-    await world.happen(listed('a'));
+    await world.emit(listed('a'));
     await world.settled();
     await world.stopRunners();
-    const position = await world.happen(listed('b'));
+    const position = await world.emit(listed('b'));
     const { wait } = counted();
     const long = wait.until(position, LONG);
     expect(await wait.until(position, 0)).toBe(false);
@@ -54,14 +54,14 @@ describe('Waiting for a position (decisions A7)', () => {
     expect(await long).toBe(true);
   });
 
-  it('is in vain as long as there is no read model', async () => {
-    const position = await world.happen(listed('a'));
+  it('times out while there is no read model', async () => {
+    const position = await world.emit(listed('a'));
     expect(await counted().wait.until(position, 20)).toBe(false);
   });
 
-  it('fails with a store that does not answer, and works again when that does', async () => {
+  it('fails while the store is unavailable, and works again afterwards', async () => {
     await world.runner().start();
-    const position = await world.happen(listed('a'));
+    const position = await world.emit(listed('a'));
     await world.settled();
     const { wait, failure } = counted(1);
     await expect(wait.until(position, LONG)).rejects.toBe(failure);

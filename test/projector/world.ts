@@ -17,13 +17,13 @@ import { Runner, type RunnerOptions } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { FEED_ID, streamFor } from './sample-events';
 
-/** The read models of feeds, which is what happens in these tests. */
+/** The read models of feeds, which these tests use. */
 export const PROJECTIONS: readonly Projection[] = [products, priceHistory];
 
-/** Something happens to a feed (the usual one, if it is not named) or to the directory. */
-export type Happening = FeedEvent | DirectoryEvent | FeedHappening;
+/** An event of a feed (of `FEED_ID` by default) or of the directory. */
+export type SampleEvent = FeedEvent | DirectoryEvent | FeedSample;
 
-export interface FeedHappening {
+export interface FeedSample {
   readonly feedId: number;
   readonly event: OfferEvent;
 }
@@ -36,9 +36,9 @@ interface Engines {
   readonly store: ReadStore;
 }
 
-/** A log and a read store of their own, in a temporary folder. */
+/** A log and a read store in a temporary folder, with runners over them. */
 export class World {
-  /** What runners have reported. */
+  /** Errors that runners have reported. */
   readonly reports: unknown[] = [];
   private readonly revisions = new Map<string, number>();
   private readonly runners: Runner[] = [];
@@ -50,7 +50,7 @@ export class World {
     private readonly close: () => Promise<void>,
   ) {}
 
-  /** `readStore`: the URL of a store elsewhere. */
+  /** `readStore` is the URL of another store. */
   static async open(readStore = 'sqlite:'): Promise<World> {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-projections-'));
     const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore, threads: false });
@@ -60,11 +60,11 @@ export class World {
     });
   }
 
-  /** Appends in this order, each to its stream; the position of the last. */
-  async happen(...happenings: readonly Happening[]): Promise<Position> {
+  /** Appends events in order, each to its stream; returns the last position. */
+  async emit(...events: readonly SampleEvent[]): Promise<Position> {
     let position = START;
-    for (const happening of happenings) {
-      const { event, feedId } = 'event' in happening ? happening : { event: happening, feedId: FEED_ID };
+    for (const sample of events) {
+      const { event, feedId } = 'event' in sample ? sample : { event: sample, feedId: FEED_ID };
       position = await this.append(streamFor(event, feedId), toNewEvent(event));
     }
     return position;
@@ -76,7 +76,7 @@ export class World {
     return appended.position;
   }
 
-  /** A runner that is stopped at the end. */
+  /** A runner that `end` stops. */
   runner(options: Partial<RunnerOptions> = {}, projections = PROJECTIONS, engines: Engines = this): Runner {
     const runner = new Runner(engines.log, engines.store, projections, {
       owner: `runner ${this.runners.length}`,
@@ -88,13 +88,13 @@ export class World {
     return runner;
   }
 
-  /** Waits until everything that has happened is found. */
+  /** Waits until all events are visible to queries. */
   async settled(projections: readonly Projection[] = PROJECTIONS): Promise<void> {
     const inTime = await waitForPosition(this.store, projections, await this.log.head(), 30_000);
     expect(inTime).toBe(true);
   }
 
-  /** All documents of the live generation, or of another. */
+  /** All documents of the live generation or of the given one. */
   async documents(collection: string, generation?: number): Promise<Documents> {
     const target = generation === undefined ? { collection } : { collection, generation };
     const documents: Record<string, unknown> = {};

@@ -226,12 +226,12 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
     ] as const) {
       proxy.fault = ({ path }) => (path.includes('_bulk') ? fault : undefined);
       const failed = once(failures, 'failure');
-      await world.happen(listed(`p${told++}`), listed(`p${told++}`));
+      await world.emit(listed(`p${told++}`), listed(`p${told++}`));
       expect(await failed).toEqual([expect.any(EngineUnavailable)]);
       expect(runner.trouble()).toContain(why);
       proxy.fault = () => undefined;
     }
-    const position = await world.happen(listed(`p${told++}`));
+    const position = await world.emit(listed(`p${told++}`));
     expect(await waitForPosition(hasty, PROJECTIONS, position, 30_000)).toBe(true);
     expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(told);
     expect(await listParked(hasty)).toEqual([]);

@@ -19,14 +19,14 @@ afterAll(async () => {
   await elsewhere.remove();
 });
 
-let isMended = false;
+let isFixed = false;
 
 /** The products, folded by code that fails at a price of 13 until it is mended, and at one of 14 always. */
 const picky: Projection = {
   ...(products as Projection),
   fold(document, event) {
     const { price } = event.data as { price?: number };
-    if (price === 14 || (price === 13 && !isMended)) throw new Error('unlucky');
+    if (price === 14 || (price === 13 && !isFixed)) throw new Error('unlucky');
     return products.fold(document as never, event as never);
   },
 };
@@ -53,14 +53,14 @@ async function unparked(many: number): Promise<void> {
 test('parked documents are listed, shown, retried and skipped on an Elasticsearch as on SQLite (decisions X47)', async () => {
   const [a, b] = [offerId(FEED_ID, 'a'), offerId(FEED_ID, 'b')];
   await world.runner({}, [picky]).start();
-  await world.happen(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('b', 14), repriced('b', 3));
+  await world.emit(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('b', 14), repriced('b', 3));
   await world.settled([picky]);
   expect((await parked('list', 'products')).split('\n').sort()).toEqual(
     ['', `products ${a}: Error: unlucky`, `products ${b}: Error: unlucky`].sort(),
   );
   expect(JSON.parse(await parked('show', 'products', a))).toMatchObject({ document: a });
 
-  isMended = true;
+  isFixed = true;
   await parked('retry', 'products', a);
   await unparked(1);
   await parked('skip', 'products', b, '--reason', 'a price that never was');

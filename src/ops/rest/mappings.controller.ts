@@ -18,10 +18,10 @@ import { mappingOperations as operations, postedMappings } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from '../../categories/suggest-mappings';
 
-/** Bytes of a posted list. */
+/** Maximum size of a posted list in bytes. */
 const MAX_BODY = 16 * 1024 * 1024;
-/** Suggestions for each name: unless asked for another number, and at most. */
-const SUGGESTIONS = { usual: 3, most: 20 } as const;
+/** Suggestions for each name. */
+const SUGGESTIONS = { default: 3, max: 20 } as const;
 
 /** Category mappings for operators (`docs/decisions.md#x60`): the same functions as `affilog mappings`. */
 @Controller('/ops/1.0/mappings')
@@ -48,19 +48,19 @@ export class MappingsController {
   @Roles(['operator'])
   @Produces(['json'])
   async suggest(
-    @MatrixKeys(suggestKeys) { fid, name, most = SUGGESTIONS.usual }: Keys<typeof suggestKeys>,
+    @MatrixKeys(suggestKeys) { fid, name, most = SUGGESTIONS.default }: Keys<typeof suggestKeys>,
   ): Promise<Answer> {
     const { directory } = this.follower;
     if (fid.length === 0 && name.length === 0)
-      throw fault.unusable('fid or name is missing: feeds whose unmapped names are meant, or names');
-    const borne = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
-    const names = [...name.map((categoryName) => ({ categoryName })), ...borne];
-    const number = Math.min(Math.max(most, 1), SUGGESTIONS.most);
+      throw fault.unusable('fid or name is missing: expected feeds, whose unmapped names are used, or names');
+    const unmapped = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
+    const names = [...name.map((categoryName) => ({ categoryName })), ...unmapped];
+    const number = Math.min(Math.max(most, 1), SUGGESTIONS.max);
     const suggestions = await suggestMappings(directory, names, number);
     return new Answer({ json: () => ({ suggestions }) });
   }
 
-  /** A list in JSON, or CSV; each line by itself. */
+  /** A list in JSON or CSV; each line is applied or refused by itself. */
   @Post()
   @ApiOperation(operations.changeMappings)
   @Roles(['operator'])
@@ -111,7 +111,7 @@ function linesOfJson(bytes: Buffer): readonly MappingLine[] {
   throw fault.unusable(`${['$', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
 }
 
-/** What cannot be taken at all is refused as a whole: a name with characters that were put in for others is no name of a feed's. */
+/** A body that cannot be parsed is refused as a whole: names with replacement characters would match no category. */
 function read<T>(body: () => T): T {
   try {
     return body();

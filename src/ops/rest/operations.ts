@@ -12,7 +12,7 @@ export const postedMappings = z.strictObject({
         name: z.string().describe('The advertiser’s name'),
         categoryId: z
           .union([z.string(), z.int().transform(String)])
-          .describe('The platform category; without it the name is unmapped')
+          .describe('The platform category; without it, the name is unmapped')
           .exactOptional(),
       }),
     )
@@ -22,7 +22,7 @@ export const postedMappings = z.strictObject({
 const report = z.strictObject({
   report: z.array(
     z.strictObject({
-      line: z.int().describe('Line of the CSV, or place in the JSON list, from 1'),
+      line: z.int().describe('Line of the CSV, or index in the JSON list, from 1'),
       outcome: z.enum(outcomes),
       message: z.string().optional(),
     }),
@@ -38,7 +38,7 @@ const suggested = z.strictObject({
       suggestions: z.array(
         z.strictObject({
           categoryId: z.string(),
-          path: z.string().describe('Its names from the root, in English'),
+          path: z.string().describe('The English names from the root'),
           score: z.number().min(0).max(1),
         }),
       ),
@@ -49,11 +49,11 @@ const suggested = z.strictObject({
 const REPORT: Shape = { name: 'MappingReport', json: report };
 const FEEDS = { fid: '1001' } as const;
 
-/** The description of the operations on category mappings (`docs/decisions.md#x60`). */
+/** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
 export const mappingOperations = {
   listMappings: {
     id: 'listMappings',
-    summary: 'List what the names of categories in feeds are mapped to',
+    summary: 'List the category mappings of feeds',
     description: 'Includes mapped names that no product has.',
     example: FEEDS,
     answer: { name: 'CategoryMappings', json: categoryMappings },
@@ -62,16 +62,16 @@ export const mappingOperations = {
     id: 'suggestMappings',
     summary: 'Suggest platform categories for names',
     description:
-      'The best first, with scores from 0 to 1. Of feeds, the 1,000 unmapped names with the most products.',
+      'Best first, with scores from 0 to 1. For feeds, the 1,000 unmapped names with the most products.',
     example: { ...FEEDS, most: 3 },
     answer: { name: 'SuggestedMappings', json: suggested },
   },
   changeMappings: {
     id: 'changeMappings',
-    summary: 'Map and unmap names of categories',
+    summary: 'Map and unmap category names',
     description:
-      'Each line is validated by itself, and the valid ones are applied. CSV names its columns in the first line, separated by ' +
-      'commas, semicolons or tabs. A line without a category unmaps. Of several valid lines for one name the last one counts.',
+      'Each line is validated by itself; valid lines take effect. The first line of CSV names the columns, separated by ' +
+      'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts.',
     example: {},
     body: {
       name: 'PostedMappings',
@@ -82,13 +82,13 @@ export const mappingOperations = {
       },
     },
     answer: REPORT,
-    partly: 'Some lines were refused, see the report; the others are done.',
+    partly: 'The report lists the refused lines; the others have taken effect.',
   },
   unmapName: {
     id: 'unmapName',
-    summary: 'Unmap a name',
+    summary: 'Unmap a category name',
     example: { fid: 1001, name: 'Audio > Kopfhörer' },
     answer: REPORT,
-    partly: 'It was refused, see the report.',
+    partly: 'The change was refused; see the report.',
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -3,10 +3,10 @@ import { faultsOf } from '../../kernel/fault';
 import { INTEGER, oneOf, TEXT } from '../../wire/key-types';
 import { type KeyTable } from '../../wire/keys';
 
-/** Codes are the HTTP status, as of generic errors (`docs/decisions.md#x60`). */
+/** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const opsFaultTable = {
-  unusable: ['400', 400, 'The request cannot be used'],
-  notAdmitted: ['403', 403, 'The token does not admit this'],
+  unusable: ['400', 400, 'The request is invalid'],
+  notAdmitted: ['403', 403, 'The token does not permit this'],
 } as const;
 
 export const opsFaults = faultsOf(opsFaultTable);
@@ -18,7 +18,7 @@ export const opsService = defineService({
   namespace: '/ops/1.0',
   description: {
     title: 'Operations',
-    description: 'For operators of the network: what advertisers’ names of categories are mapped to.',
+    description: 'For operators of the network: mappings of advertisers’ category names.',
     faults: opsFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',
@@ -27,17 +27,17 @@ export const opsService = defineService({
 });
 
 export const listKeys = {
-  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds' },
-  state: { type: oneOf('mapped', 'unmapped'), description: 'Only names of this state' },
+  fid: { type: INTEGER, multiple: true, required: true, description: 'Feed ids' },
+  state: { type: oneOf('mapped', 'unmapped'), description: 'Only names in this state' },
 } as const satisfies KeyTable;
 
 export const unmapKeys = {
-  fid: { type: INTEGER, required: true, description: 'Feed' },
-  name: { type: TEXT, required: true, description: 'The advertiser’s name that is to mean nothing' },
+  fid: { type: INTEGER, required: true, description: 'Feed id' },
+  name: { type: TEXT, required: true, description: 'The advertiser’s category name' },
 } as const satisfies KeyTable;
 
 export const suggestKeys = {
-  fid: { type: INTEGER, multiple: true, description: 'Feeds whose unmapped names are meant' },
-  name: { type: TEXT, multiple: true, description: 'Names, of whatever feed' },
-  most: { type: INTEGER, description: 'Suggestions for each name, 20 at most, 3 if not given' },
+  fid: { type: INTEGER, multiple: true, description: 'Feed ids; their unmapped names get suggestions' },
+  name: { type: TEXT, multiple: true, description: 'Category names of any feed' },
+  most: { type: INTEGER, description: 'Suggestions for each name: default 3, at most 20' },
 } as const satisfies KeyTable;
