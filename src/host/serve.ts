@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { type Config } from '../config';
 
-/** What a process does (docs/architecture.md, Processes). */
+/** What a process may do (docs/architecture.md, Processes). */
 export const ROLES = ['api', 'projector', 'notifier'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -11,24 +11,24 @@ export interface ServeOptions {
   readonly demo: boolean;
 }
 
-/** A service that is up. */
+/** A started process. */
 export interface Running {
-  /** Where it listens, `http://127.0.0.1:3000`; absent if no role of it does. */
+  /** Where it listens, `http://127.0.0.1:3000`; absent without the role `api`. */
   readonly url?: string;
-  /** Lines for whoever started it. */
+  /** Lines to print. */
   readonly shown?: readonly string[];
-  /** Takes no more requests and finishes those accepted; settles when all is closed. */
+  /** Accepts no more requests, finishes those accepted, and closes everything. */
   stop(): Promise<void>;
 }
 
 export type Start = (config: Config, options: ServeOptions) => Promise<Running>;
 
-/** Whoever asked for the end kills what is left after ten seconds. */
+/** Less than the ten seconds after which process managers kill a process. */
 const STOP_MS = 9_000;
 
 /**
- * Serves until `signal`. Says on `say` where it listens, once it does. A stop that takes longer than `patience` (ms) is
- * not waited for: whatever was answered is durable.
+ * Serves until `signal`. Prints where it listens with `say`. Does not wait for a stop that takes longer than `patience`
+ * (ms): whatever was answered is durable.
  */
 export async function serve(
   start: Start,

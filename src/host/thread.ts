@@ -44,7 +44,8 @@ interface WorkerData<Data> {
 }
 
 interface Control {
-  end(): Promise<void>;
+  /** Why it could not be closed in an orderly way, if it could not. */
+  end(): Promise<string | undefined>;
 }
 
 /** How long to wait before a thread that has died is replaced (ms). */
@@ -58,14 +59,17 @@ export function startThread<T extends object, Data>(options: ThreadOptions<T, Da
   const { methods, report, onRestart } = options;
   const ending = new AbortController();
   const backoff = new Backoff(RESTART_MS);
+  let started = performance.now();
   let current = startWorker<T, Data>(options, replace);
 
   function replace(): void {
     if (ending.signal.aborted) return;
+    if (performance.now() - started > RESTART_MS.longest) backoff.reset();
     void backoff
       .wait(ending.signal)
       .then(async () => {
         if (ending.signal.aborted) return;
+        started = performance.now();
         current = startWorker<T, Data>(options, replace);
         await onRestart?.(current.calls);
       })
@@ -114,7 +118,10 @@ function startWorker<T extends object, Data>(
   return {
     calls: callsOver<T>(calls.port1),
     end: async () => {
-      if (isAlive) await end();
+      if (!isAlive) return;
+      // The call itself fails only when the thread has died, which `report` receives.
+      const failure = await end().catch(() => undefined);
+      if (failure !== undefined) throw new Error(failure);
     },
   };
 }
@@ -133,12 +140,14 @@ export function serveThread(
   const opened = Promise.resolve(open(data, (error) => control.postMessage({ report: textOf(error) })));
   serveCalls(control, {
     end: async () => {
-      await (await opened).close();
+      const served = await opened;
+      const failure = await served.close().then(() => undefined, textOf);
       // After the answer has been sent. Nothing else keeps the thread alive.
       setImmediate(() => {
         port.close();
         control.close();
       });
+      return failure;
     },
   } satisfies Control);
   void opened.then(({ calls }) => serveCalls(port, calls));

@@ -5,13 +5,7 @@ import { TOKEN, tokenHash } from '../directory/organisations';
 import { openApiFaults } from '../wire/open-api';
 import { formatsOf, rolesOf } from './decorators';
 import { HttpOptions } from './service';
-import { viewOf } from './view';
-
-/**
- * The guards of all requests, in the order of their checks (`docs/decisions.md#a8`): `AuthenticationGuard`,
- * `RateLimitGuard`, `RolesGuard`, `NegotiationGuard`, `MinPositionGuard`. The last two are no interceptors because
- * these cost a tenth of a search (ADR 17).
- */
+import { representationOf } from './representation';
 
 /** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none, if they are meant to be open. */
 @Injectable()
@@ -56,7 +50,7 @@ export class NegotiationGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { service } = request;
     if (service === undefined) return true;
-    request.view = viewOf(request, service, formatsOf(this.reflector, context.getHandler()));
+    request.view = representationOf(request, service, formatsOf(this.reflector, context.getHandler()));
     return true;
   }
 }

@@ -15,7 +15,7 @@ import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf } from './send-stream';
 import { HttpOptions } from './service';
 import { StreamedAnswer } from './streamed-answer';
-import { checkJsonp, type View } from './view';
+import { checkJsonp, type Representation } from './representation';
 
 const compress = promisify(gzipped);
 
@@ -47,7 +47,7 @@ export class AnswerWriter {
       reply.code(status);
       return undefined;
     }
-    const rendered = this.render(renderings, status, viewFor(reply, details.format), reply);
+    const rendered = this.render(renderings, status, representationFor(reply, details.format), reply);
     const payload = await this.payload(chunksOf([rendered.body]), reply);
     describe(reply.code(rendered.status).headers(headers), rendered.contentType);
     return payload;
@@ -56,7 +56,7 @@ export class AnswerWriter {
   private render(
     renderings: Exclude<Answer['renderings'], 'none'>,
     status: number,
-    view: View,
+    view: Representation,
     reply: FastifyReply,
   ): Rendered {
     if (!('faults' in renderings)) return renderResult(renderings, status, view);
@@ -64,9 +64,9 @@ export class AnswerWriter {
     return renderErrors(renderings.faults, status, `${this.options.baseUrl()}${namespace}`, view);
   }
 
-  /** Reads and writes a list when it is the client's turn. */
+  /** Reads and writes a list once `ReadQueue` admits the request. */
   private async list({ begin, details }: ListAnswer, reply: FastifyReply): Promise<Payload> {
-    const view = viewFor(reply, details.format);
+    const view = representationFor(reply, details.format);
     return await this.reads.run(reply, async (query) => {
       const { headers = {}, pieces } = await begin({ view, query });
       query.signal?.throwIfAborted();
@@ -100,7 +100,7 @@ export class AnswerWriter {
 
   private async stream({ begin, details }: StreamedAnswer, reply: FastifyReply): Promise<Readable> {
     const { headers: sent, method } = reply.request;
-    const view = viewFor(reply, details.format);
+    const view = representationFor(reply, details.format);
     const gzip = details.gzip === true || acceptsGzip(sent['accept-encoding']?.toString());
     const ifNoneMatch = sent['if-none-match'];
     const headOnly = method === 'HEAD';
@@ -114,14 +114,14 @@ export class AnswerWriter {
 }
 
 /** How the request wants the answer, in the format that a key asked for if any did. */
-function viewFor({ request }: FastifyReply, format: Format | undefined): View {
+function representationFor({ request }: FastifyReply, format: Format | undefined): Representation {
   const { view, service } = admissionOf(request);
   const wanted = format === undefined ? view : { ...view, format };
   checkJsonp(wanted, service);
   return wanted;
 }
 
-function contentTypeOf({ format, jsonp }: View): string {
+function contentTypeOf({ format, jsonp }: Representation): string {
   return CONTENT_TYPES[jsonp === undefined ? format : 'jsonp'];
 }
 

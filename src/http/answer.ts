@@ -4,8 +4,8 @@ import { type Format } from '../wire/format';
 import { type XmlElement } from '../wire/xml-write';
 
 /**
- * The ways an answer can be written; only the one that is wanted is called. Long lists are written in slices: one that
- * stands directly in the object of JSON, or directly below a child of the root of XML.
+ * The ways an answer can be written; only the negotiated one is called. Long lists are written in slices: a list directly
+ * in the JSON object, or directly below a child of the XML root.
  */
 export interface Renderings {
   readonly json: () => object;
@@ -20,13 +20,13 @@ export interface AnswerDetails {
   /** HTTP status, by default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where the last event written by this request is in the log: sent as `X-Log-Position`. */
+  /** Log position of the last event that the request has written: sent as `X-Log-Position`. */
   readonly position?: Position;
-  /** The format that a key asked for; it wins over all else. */
+  /** The format that a key asked for; it overrides negotiation. */
   readonly format?: Format;
 }
 
-/** What a handler returns: rendered by the adapter in the format of the request. */
+/** Returned by a handler: `AnswerWriter` renders it in the negotiated format. */
 export class Answer {
   constructor(
     readonly renderings: Renderings | { readonly faults: readonly Fault[] } | 'none',

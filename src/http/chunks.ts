@@ -4,8 +4,8 @@ import { SLICE_MS, yieldToEventLoop } from '../kernel/slices';
 const CHUNK = 256 * 1024;
 
 /**
- * Joins pieces of text to chunks of bytes. Others get their turn every few milliseconds; once `signal` is aborted it
- * raises the reason.
+ * Joins pieces of text into chunks of bytes. Yields to the event loop every few milliseconds. Raises the reason once
+ * `signal` is aborted.
  */
 export async function* chunksOf(
   pieces: AsyncIterable<Iterable<string>> | Iterable<Iterable<string>>,

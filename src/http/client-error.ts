@@ -17,18 +17,18 @@ const LINGER = 1_000;
 
 interface ParserError extends Error {
   readonly code?: string;
-  /** What the parser has to say of it. */
+  /** The explanation of the parser. */
   readonly reason?: string;
-  /** The bytes that it was reading. */
+  /** The bytes that it was parsing. */
   readonly rawPacket?: unknown;
 }
 
-/** The beginning of a request, of whatever method. */
+/** The start of a request line, with any method. */
 const REQUEST = /^[\w!#$%&'*+.^`|~-]+ \S/;
 
 const METHODS = [...CORS.methods, 'OPTIONS'];
 
-/** By the codes of Node.js; what is not here is no valid HTTP. */
+/** By the codes of Node.js; any other code means invalid HTTP. */
 const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
   HPE_HEADER_OVERFLOW: () =>
     httpFaults.headersTooLarge(`the request line and its headers may have ${MAX_HEADERS} bytes at most`),
@@ -40,7 +40,7 @@ const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
-/** Answers what could not be read as HTTP at all; Fastify's `clientErrorHandler`. */
+/** Answers what could not be parsed as HTTP; Fastify's `clientErrorHandler`. */
 export function answerClientError(error: ParserError, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy();
@@ -56,9 +56,9 @@ function faultOf({ code = '', reason = code, rawPacket }: ParserError): Fault {
   return CLIENT_ERRORS[code]?.() ?? httpFaults.badRequest(`${httpFaults.badRequest().message}: ${reason}`);
 }
 
-/** Answers CONNECT, which Node.js takes for no request. */
+/** Answers CONNECT, for which Node.js emits an event of its own. */
 export function answerConnect({ method }: IncomingMessage, socket: Duplex): void {
-  // From here on Node.js leaves the connection to us: its errors, its input and its end.
+  // Node.js has detached the connection: errors, input and end are ours to handle.
   socket.on('error', () => socket.destroy());
   socket.resume();
   const late = setTimeout(() => socket.destroy(), LINGER);

@@ -1,4 +1,4 @@
-/** Headers of answers that scripts of other origins may read (Document 1, Conventions 7). */
+/** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
   'X-Log-Position',
   'X-Next-Cursor',
@@ -10,7 +10,7 @@ const EXPOSED = [
   'ETag',
 ];
 
-/** What browsers may send, and scripts of other origins may read. */
+/** Options of Fastify's CORS plugin. */
 export const CORS = {
   origin: '*',
   methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
@@ -19,7 +19,7 @@ export const CORS = {
   strictPreflight: false,
 };
 
-/** The same of an answer that is not written by Fastify. */
+/** The same as header lines, for answers that Fastify does not write. */
 export const CORS_HEADERS: readonly string[] = [
   `Access-Control-Allow-Origin: ${CORS.origin}`,
   `Access-Control-Expose-Headers: ${EXPOSED.join(', ')}`,

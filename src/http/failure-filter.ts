@@ -8,7 +8,7 @@ import { httpFaults, notResponding } from '../wire/open-api';
 import { ClientGone } from './read-queue';
 import { renderFailure } from './render';
 import { HttpOptions } from './service';
-import { failureView } from './view';
+import { failureRepresentation } from './representation';
 
 /** What has gone wrong in this process since it started. */
 export class FailureCounts {
@@ -37,7 +37,7 @@ export class FailureFilter implements ExceptionFilter {
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
     const namespace = `${this.options.baseUrl()}${request.service?.namespace ?? ''}`;
-    const view = failureView(request);
+    const view = failureRepresentation(request);
     const { status, contentType, body } = renderFailure(faults, failure.status, namespace, view);
     addHeaders(reply, faults);
     void reply

@@ -1,23 +1,23 @@
 import { type QueryOptions } from '../kernel/query';
 import { type Format } from '../wire/format';
-import { type View } from './view';
+import { type Representation } from './representation';
 
-/** How a request wants a list, and what its queries are to be made with. */
+/** How a request wants a list, and the options of its queries. */
 export interface ListRequest {
-  readonly view: View;
+  readonly view: Representation;
   readonly query: QueryOptions;
 }
 
-/** A list that has been found. */
+/** A list, found but not read yet. */
 export interface Listed {
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body in pieces, none of them long: each is read and written when it is asked for. */
+  /** The body in short pieces, each read and written on demand. */
   readonly pieces: AsyncIterable<Iterable<string>>;
 }
 
 /**
- * What a handler returns that answers with documents from the read store. `begin` is called when it is the client's
- * turn (`docs/decisions.md#x70`), and may raise what any handler may.
+ * Returned by a handler that answers with documents from the read store. `begin` is called when `ReadQueue` admits the
+ * request (`docs/decisions.md#x70`), and may raise what a handler may.
  */
 export class ListAnswer {
   constructor(

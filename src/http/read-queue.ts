@@ -42,8 +42,8 @@ export class ReadQueue {
   constructor(private readonly options: HttpOptions) {}
 
   /**
-   * Does the work of an answer when it is the client's turn, which ends when the answer has been sent. Raises
-   * `ClientGone`, and 503 when too many requests wait, or this one for too long.
+   * Produces an answer once the queue admits the request, whose place is free again when the answer has been sent.
+   * Raises `ClientGone`, and 503 when too many requests wait, or this one for too long.
    */
   async run<Result>(reply: FastifyReply, work: (query: QueryOptions) => Promise<Result>): Promise<Result> {
     const { caller } = admissionOf(reply.request);

@@ -6,9 +6,9 @@ import { jsonpPieces, type JsonpCall } from '../wire/jsonp';
 import { xmlPieces } from '../wire/xml-pieces';
 import { writeXml } from '../wire/xml-write';
 import { type Renderings } from './answer';
-import { type View } from './view';
+import { type Representation } from './representation';
 
-/** What is sent: its body in pieces, each made when it is asked for. */
+/** What is sent; the pieces of the body are produced on demand. */
 export interface Rendered {
   readonly status: number;
   readonly contentType: string;
@@ -16,7 +16,7 @@ export interface Rendered {
 }
 
 /** Writes a result in the format of the view. */
-export function renderResult(renderings: Renderings, status: number, view: View): Rendered {
+export function renderResult(renderings: Renderings, status: number, view: Representation): Rendered {
   const { format } = view;
   if ((format === 'csv' || format === 'ics') && renderings[format] !== undefined) {
     return { status, contentType: CONTENT_TYPES[format], body: renderings[format]() };
@@ -34,7 +34,7 @@ export function renderErrors(
   faults: readonly Fault[],
   status: number,
   namespace: string,
-  view: View,
+  view: Representation,
 ): Rendered {
   if (view.jsonp !== undefined && faults.length > 0) {
     return called(view.jsonp, { statusCode: status, message: new Faults(faults).message });
@@ -43,12 +43,12 @@ export function renderErrors(
   return renderResult({ json, xml: () => errorsAsXml(faults, namespace) }, status, view);
 }
 
-/** The same of a request that has failed: the list is short. */
+/** The same for a failed request: the list is short. */
 export function renderFailure(
   faults: readonly Fault[],
   status: number,
   namespace: string,
-  view: View,
+  view: Representation,
 ): Rendered {
   if (view.format !== 'xml') return renderErrors(faults, status, namespace, view);
   return { status, contentType: CONTENT_TYPES.xml, body: [writeXml(errorsAsXml(faults, namespace), view)] };

@@ -2,10 +2,10 @@ import { type IncomingMessage, type Server, type ServerResponse } from 'node:htt
 import { type Fault } from '../kernel/fault';
 import { httpFaults } from '../wire/open-api';
 
-/** Requests whose client waits to be asked for the body. */
+/** Requests whose client waits for `100 Continue` before it sends the body. */
 const awaiting = new WeakMap<IncomingMessage, ServerResponse>();
 
-/** Leaves `Expect` to the checks of a request, which Node.js would answer before them (`docs/decisions.md#x73`). */
+/** Keeps Node.js from answering `Expect` before a request is checked (`docs/decisions.md#x73`). */
 export function takeExpectations(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaiting.set(request, response);
@@ -16,20 +16,20 @@ export function takeExpectations(server: Server): void {
   );
 }
 
-/** The body of a request is going to be read: asks for it, if its client waits for that. */
+/** Sends `100 Continue` if the client waits for it: the body is about to be read. */
 export function askForBody(request: IncomingMessage): void {
   awaiting.get(request)?.writeContinue();
   awaiting.delete(request);
 }
 
-/** What is wrong with headers that say how a request is to be read, if anything (`docs/decisions.md#x73`). */
+/** What is wrong with the headers that determine how a request is read, if anything (`docs/decisions.md#x73`). */
 export function headerFault({ headers, rawHeaders, httpVersion }: IncomingMessage): Fault | undefined {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) return httpFaults.badRequest(`Host is given ${hosts} times: expected once`);
   if (hosts === 0 && httpVersion === '1.1')
     return httpFaults.badRequest('Host is missing: HTTP/1.1 requires one');
   const { expect: expected, 'transfer-encoding': transfer = 'chunked' } = headers;
-  // Node.js takes apart the last of them alone.
+  // Node.js decodes the last coding only.
   if (transfer.trim().toLowerCase() !== 'chunked')
     return httpFaults.badRequest(`Transfer-Encoding: ${transfer}: expected chunked`);
   if (expected !== undefined && expected.trim().toLowerCase() !== '100-continue')

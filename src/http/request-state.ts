@@ -1,10 +1,10 @@
 import { type IncomingMessage } from 'node:http';
 import { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
-import { parseRequestTarget, type RequestTarget } from '../wire/request-target';
+import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/request-target';
 import { PostedBody } from './posted-body';
 import { type Service, serviceOf } from './service';
-import { type View } from './view';
+import { type Representation } from './representation';
 
 /** What hooks and guards find out about a request, for its handler and its answer. */
 declare module 'fastify' {
@@ -17,7 +17,7 @@ declare module 'fastify' {
     /** Whose token it is, once `AuthenticationGuard` has run. */
     caller: Caller | undefined;
     /** How the answer is wanted, once `NegotiationGuard` has run. */
-    view: View | undefined;
+    view: Representation | undefined;
   }
 }
 
@@ -31,7 +31,7 @@ interface RequestOptions {
 
 /** Fastify's `rewriteUrl`: routes by the path alone, without keys, extension and query. */
 export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
-  const { path } = parseRequestTarget(url);
+  const { path } = parsePath(url);
   try {
     decodeURI(path);
     return path;
@@ -67,7 +67,7 @@ export function decorateRequests(
 export interface Admission {
   readonly service: Service;
   readonly caller: Caller;
-  readonly view: View;
+  readonly view: Representation;
 }
 
 /** What is known of a request on a route of a service. */

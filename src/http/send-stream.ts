@@ -6,26 +6,26 @@ interface SendOptions {
   readonly gzip: boolean;
   /** Bytes a second, before they are compressed. */
   readonly leastRate: number;
-  /** Milliseconds for which a client may take nothing, beyond what the rate allows. */
+  /** Milliseconds for which a client may accept nothing, beyond what the rate allows. */
   readonly patience?: number;
 }
 
 const PATIENCE_MS = 10_000;
 
-/** Bytes held for a client that is slower than we are. */
+/** Bytes buffered for a slow client. */
 const AHEAD = 256 * 1024;
 
-/** Seconds of the processor are dearer than what better compression would save. */
+/** Better compression would cost more processor time than it is worth. */
 const LEVEL = constants.Z_BEST_SPEED;
 
-/** A client took less than it has to (`docs/decisions.md#x52`). */
+/** A client accepted fewer bytes than required (`docs/decisions.md#x52`). */
 class TooSlow extends Error {
   override readonly name = 'TooSlow';
 }
 
 /**
- * What is sent of a body as the client takes it. When the client goes away, or takes fewer than `leastRate` bytes a
- * second, the body is ended early.
+ * Sends a body at the client's pace. When the client disconnects, or accepts fewer than `leastRate` bytes a second, the
+ * body is returned early.
  */
 export function streamOf(
   body: AsyncIterable<Uint8Array>,
@@ -37,11 +37,11 @@ export function streamOf(
     highWaterMark: AHEAD,
   });
   if (!gzip) return sent;
-  // Whoever ends one of the two ends the other.
+  // An end of either stream ends the other.
   return pipeline(sent, createGzip({ level: LEVEL }), () => undefined);
 }
 
-/** Closes the connection of a client that takes fewer than `leastRate` bytes a second of an answer sent as a whole. */
+/** Disconnects a client that accepts fewer than `leastRate` bytes a second of an answer sent as a whole. */
 export function dropIfSlow(response: ServerResponse, bytes: number, leastRate: number): void {
   const late = setTimeout(() => response.destroy(), PATIENCE_MS + (bytes / leastRate) * 1000);
   finished(response, () => clearTimeout(late));

@@ -34,14 +34,14 @@ export interface Service {
 
 type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
-/** What a service has to say of itself: the rest are defaults. */
+/** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<
   Pick<Service, 'legacyPrefixes' | 'namespace' | 'byAccept' | 'description'>
 > {
   readonly system: System;
   readonly modules: readonly [string, ...string[]];
   readonly faults: Partial<Service['faults']> & {
-    /** Whatever is wrong with a key or a body for which there is no other fault below. */
+    /** Used for keys and bodies unless `keys` and `body` name a fault of their own. */
     readonly unusable: MakeFault;
     readonly notAdmitted: MakeFault;
     readonly keys?: Partial<KeyFaults>;

@@ -1,36 +1,36 @@
 import { type Format } from '../wire/format';
-import { type View } from './view';
+import { type Representation } from './representation';
 
-/** How a request wants an answer that is streamed. */
+/** How a request wants a streamed answer. */
 export interface StreamRequest {
-  readonly view: View;
-  /** The body is going to be compressed. */
+  readonly view: Representation;
+  /** The body will be compressed. */
   readonly gzip: boolean;
   readonly ifNoneMatch: string | undefined;
-  /** Nobody reads a body: HEAD. */
+  /** HEAD: there will be no body. */
   readonly headOnly: boolean;
 }
 
-/** The beginning of an answer, and its body. */
+/** Status, headers and body of an answer. */
 export interface Streamed {
   readonly status: 200 | 304;
   readonly headers: Readonly<Record<string, string>>;
-  /** Read at the client's pace and ended early when it goes away. Absent where there is none: 304, HEAD. */
+  /** Read at the client's pace, and returned early when it disconnects. Absent for 304 and HEAD. */
   readonly body?: AsyncIterable<Uint8Array>;
-  /** Called when the client has got all, or has gone. */
+  /** Called when the body was sent, or the client has disconnected. */
   readonly ended?: () => void;
 }
 
 export interface StreamDetails {
   /** The format that a key asked for; it wins over all else. */
   readonly format?: Format | undefined;
-  /** Compress it whatever the client says that it takes. */
+  /** Compress it even if the client does not accept that. */
   readonly gzip?: boolean;
-  /** Bytes a second, before they are compressed, below which a client is dropped. */
+  /** Bytes a second, before they are compressed, below which a client is disconnected. */
   readonly leastRate: number;
 }
 
-/** What a handler returns whose answer is sent while it is being made; `begin` may raise what any handler may. */
+/** Returned by a handler whose answer is sent while it is being produced. `begin` may raise what a handler may. */
 export class StreamedAnswer {
   constructor(
     readonly begin: (request: StreamRequest) => Promise<Streamed>,

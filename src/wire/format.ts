@@ -23,7 +23,7 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   ics: ['text/calendar'],
 };
 
-/** What there is to choose an answer's format by. */
+/** What determines the format of an answer. */
 export interface FormatRequest {
   readonly extension: Format | undefined;
   readonly accept: string | undefined;
@@ -31,19 +31,19 @@ export interface FormatRequest {
   readonly contentType: string | undefined;
   /** Formats that the operation answers in. */
   readonly offered: readonly Format[];
-  /** Those of them that this service lets `Accept` choose. */
+  /** Those that `Accept` may choose for this service. */
   readonly byAccept: readonly Format[];
 }
 
 /**
  * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that
- * of the posted body, else JSON. Raises 404 for an extension that the operation does not have, 406 when
- * `Accept` admits none.
+ * of the posted body, else JSON. Raises 404 for an extension that the operation does not offer, 406 when
+ * `Accept` admits none of its formats.
  */
 export function chooseFormat({ extension, accept, contentType, offered, byAccept }: FormatRequest): Format {
   if (extension !== undefined) {
     if (offered.includes(extension)) return extension;
-    throw httpFaults.notFound(`there is no .${extension} here: .${offered.join(', .')} there is`);
+    throw httpFaults.notFound(`.${extension}: expected .${offered.join(', .')}`);
   }
   if (accept !== undefined && accept.trim() !== '') {
     const ranges = mediaRanges(accept);
@@ -91,7 +91,7 @@ function admits(range: string, format: Format): boolean {
   return MEDIA_TYPES[format].some((type) => type === range || range === `${type.split('/')[0] ?? ''}/*`);
 }
 
-/** Which of a service's faults tells what is wrong with a Content-Type. */
+/** The faults of a service for unusable Content-Types. */
 export interface BodyFaults {
   /** None, or another than JSON and XML. */
   readonly type: (message: string) => Fault;
@@ -101,8 +101,8 @@ export interface BodyFaults {
 }
 
 /**
- * The format that a Content-Type declares; raises a fault of the service unless it is as
- * `docs/decisions.md#a10` says.
+ * The format that a Content-Type declares. Raises a fault of the service unless it conforms to
+ * `docs/decisions.md#a10`.
  */
 export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,

@@ -11,15 +11,15 @@ export interface SentKey {
 const EXTENSIONS = ['json', 'xml', 'csv', 'ics'] as const;
 export type Extension = (typeof EXTENSIONS)[number];
 
-/** A request target taken apart (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */
+/** A parsed request target (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */
 export interface RequestTarget {
   /**
-   * What is routed by: without keys, extension, trailing slash and query; percent-encoded where it need be
-   * (`docs/decisions.md#x73`).
+   * The path that selects the route: without keys, extension, trailing slash and query; percent-encoded where
+   * necessary (`docs/decisions.md#x73`).
    */
   readonly path: string;
   readonly extension: Extension | undefined;
-  /** Matrix keys of all segments in their order; empty ones are left out. */
+  /** Matrix keys of all segments in order, without empty ones. */
   readonly matrix: readonly SentKey[];
   /** Keys after `?`, likewise. */
   readonly query: readonly SentKey[];
@@ -28,24 +28,29 @@ export interface RequestTarget {
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 const EXTENSION = new RegExp(`\\.(${EXTENSIONS.join('|')})$`);
 
-/** Takes a raw request target apart; any text has a result. */
+/** Parses a raw request target; any text has a result. */
 export function parseRequestTarget(target: string): RequestTarget {
   const [beforeQuery = '', ...rest] = target.replace(ORIGIN, '').split('?');
-  const matrix: SentKey[] = [];
-  const segments = beforeQuery.split('/').map((segment) => {
-    const [name = '', ...keys] = segment.split(';');
-    matrix.push(...sentKeys(keys));
-    return unreservedDecoded(name);
-  });
+  const matrix = beforeQuery
+    .split('/')
+    .flatMap((segment) => (segment.includes(';') ? sentKeys(segment.split(';').slice(1)) : []));
+  return { ...parsePath(target), matrix, query: sentKeys(rest.join('?').split('&')) };
+}
+
+/** The part of a request target that is needed first. */
+export function parsePath(target: string): Pick<RequestTarget, 'path' | 'extension'> {
+  const [beforeQuery = ''] = target.replace(ORIGIN, '').split('?', 1);
+  const segments = beforeQuery.split('/').map((segment) => unreservedDecoded(segment.split(';', 1)[0] ?? ''));
   if (segments.length > 2 && segments.at(-1) === '') segments.pop();
   const withExtension = segments.join('/');
   const extension = EXTENSION.exec(withExtension)?.[1] as Extension | undefined;
   const path = extension === undefined ? withExtension : withExtension.slice(0, -extension.length - 1);
-  return { path: path === '' ? '/' : path, extension, matrix, query: sentKeys(rest.join('?').split('&')) };
+  return { path: path === '' ? '/' : path, extension };
 }
 
 /** Letters, digits and the like mean the same whether they are percent-encoded or not (RFC 3986, 2.3). */
 function unreservedDecoded(text: string): string {
+  if (!text.includes('%')) return text;
   return text.replace(/%[0-9a-f]{2}/gi, (sent) => {
     const character = String.fromCharCode(Number.parseInt(sent.slice(1), 16));
     return /[\w.~-]/.test(character) ? character : sent;

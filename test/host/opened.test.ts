@@ -1,4 +1,4 @@
-import { Opened } from '../../src/host/opened';
+import { openAll, Opened } from '../../src/host/opened';
 
 describe('opened resources', () => {
   test('are closed once, in reverse order', async () => {
@@ -10,12 +10,32 @@ describe('opened resources', () => {
     expect(closed).toEqual(['api', 'projector', 'engines']);
   });
 
-  test('are all closed despite failures, and the first failure is raised', async () => {
+  test('are all closed despite failures, and every failure is reported', async () => {
     const opened = new Opened();
     const closed: string[] = [];
+    const failures = [new Error('api'), new TypeError('projector')];
     opened.push(async () => void closed.push('engines'));
-    for (const name of ['projector', 'api']) opened.push(() => Promise.reject(new Error(name)));
-    await expect(opened.close()).rejects.toThrow('api');
+    for (const failure of failures.toReversed()) opened.push(() => Promise.reject(failure));
+    await expect(opened.close()).rejects.toMatchObject({
+      errors: failures,
+      message: 'Error: api; TypeError: projector',
+    });
     expect(closed).toEqual(['engines']);
+  });
+
+  test('are closed when a further one cannot be opened: that failure is raised, those of closing are reported', async () => {
+    const closed: string[] = [];
+    const reported: unknown[] = [];
+    const closing = new Error('engines');
+    const opening = openAll(
+      async (opened) => {
+        opened.push(() => Promise.reject(closing));
+        opened.push(async () => void closed.push('projector'));
+        throw new Error('api');
+      },
+      (failure) => reported.push(failure),
+    );
+    await expect(opening).rejects.toThrow('api');
+    expect([closed, reported]).toEqual([['projector'], [closing]]);
   });
 });

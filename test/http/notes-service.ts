@@ -6,7 +6,7 @@ import { Test } from '@nestjs/testing';
 import { pino } from 'pino';
 import { Answer } from '../../src/http/answer';
 import { httpAdapter } from '../../src/http/adapter';
-import { CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
 import { installHttp } from '../../src/http/install';
 import { PostedBody } from '../../src/http/posted-body';
 import { HttpModule } from '../../src/http/http.module';
@@ -54,6 +54,7 @@ export const rendering = new EventEmitter();
 @Controller(pathsOf(notes, 'notes'))
 class NotesController {
   @Get()
+  @ApiOperation({ id: 'listNotes', summary: 'Lists notes', example: { word: 'a' } })
   @Produces(['json', 'xml', 'csv'])
   list(
     @CurrentCaller() caller: Caller,

@@ -1,4 +1,6 @@
-import { codesOf, JSON_UTF8, notes, token } from './asking-notes';
+import { ModulesContainer } from '@nestjs/core';
+import { operationsOf } from '../../src/http/describe/operations';
+import { codesOf, type ErrorList, JSON_UTF8, notes, token } from './asking-notes';
 import { TOKENS } from './notes-service';
 
 const asked = notes();
@@ -58,6 +60,37 @@ describe('what there is not (Document 1, Versioning; decisions A8)', () => {
       'GET, HEAD, POST',
     );
     expect((await asked.get('/1.0/notes/7')).headers.allow).toBe('DELETE');
+  });
+});
+
+describe('a legacy prefix of a service (Document 3, Legacy advertiser paths)', () => {
+  it('leads to the same operations', async () => {
+    const [now, before] = await Promise.all(
+      ['', 'old/'].map((prefix) => asked.get(`/1.0/${prefix}notes.xml;word=a;id=1?${token}`)),
+    );
+    expect([before?.statusCode, before?.body]).toEqual([200, now?.body]);
+  });
+
+  it.each([
+    ['GET', '/1.0/old/notes', 400, '1: Missing token'],
+    ['GET', '/old/notes', 404, '6: the version is missing: /1.0/old/notes'],
+    ['GET', '/1.0/old/notes/9.9', 404, '4: notes has no version 9.9'],
+    ['GET', '/1.0/old/none', 404, '7: there is no module "none" under /1.0/'],
+    ['PUT', '/1.0/old/notes', 405, '405: PUT /1.0/old/notes: there is GET, HEAD, POST'],
+  ] as const)('is checked like any path: %s %s', async (method, url, status, failure) => {
+    const answer = await asked.app.inject({ method, url });
+    const [error] = answer.json<ErrorList>().errors;
+    expect([answer.statusCode, `${error?.code}: ${error?.message}`]).toEqual([status, failure]);
+  });
+
+  it('has the namespace of the service', async () => {
+    const { body } = await asked.get('/1.0/old/none.xml');
+    expect(body).toContain('<Response xmlns="https://api.example/1.0/notes">');
+  });
+
+  it('is not described: clients are to use the current path', () => {
+    const paths = operationsOf(asked.app.get(ModulesContainer)).map(({ path }) => path);
+    expect(paths).toEqual(['/1.0/notes']);
   });
 });
 

@@ -6,7 +6,7 @@ import { httpFaults } from '../../wire/open-api';
 import { HttpOptions } from '../service';
 import { StaticContent } from './static-content';
 
-/** Files of the page that come from swagger-ui-dist, and their types. */
+/** Files of swagger-ui-dist that the page uses, and their types. */
 const FILES: ReadonlyMap<string, string> = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
@@ -30,7 +30,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Paths are relative to the page, which may be reached behind a prefix. */
+/** Paths are relative to the page, because a proxy may add a prefix. */
 const START = `SwaggerUIBundle({
   url: '1.0/openapi.json',
   dom_id: '#interface',
@@ -70,7 +70,7 @@ export class DocsController {
     if (name === '') return new StaticContent('text/html; charset=utf-8', PAGE, this.security());
     if (name === 'start.js') return new StaticContent('text/javascript; charset=utf-8', START);
     const type = FILES.get(name);
-    if (type === undefined) throw httpFaults.notFound(`there is no ${name} of the page`);
+    if (type === undefined) throw httpFaults.notFound(`/docs has no file ${name}`);
     return new StaticContent(
       type,
       readFileSync(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)),

@@ -17,7 +17,9 @@ export class SchemasController {
     const schemas = this.schemas();
     const schema = schemas.get(file);
     if (schema === undefined)
-      throw httpFaults.notFound(`there is no schema ${file}: there is ${[...schemas.keys()].join(', ')}`);
+      throw httpFaults.notFound(
+        `there is no schema ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
+      );
     reply.type(CONTENT_TYPES.xml).header('X-Content-Type-Options', 'nosniff');
     return writeXml(toXsd(schema), { pretty: true });
   }

@@ -6,7 +6,7 @@ import { readKeys } from '../wire/keys';
 import { type Service } from './service';
 
 /** How an answer is written. */
-export interface View {
+export interface Representation {
   readonly format: Format;
   readonly pretty: boolean;
   /** Name of the function that is called with the result. */
@@ -14,7 +14,11 @@ export interface View {
 }
 
 /** How a request wants its answer. Raises faults of HTTP and of the service. */
-export function viewOf(request: FastifyRequest, service: Service, offered: readonly Format[]): View {
+export function representationOf(
+  request: FastifyRequest,
+  service: Service,
+  offered: readonly Format[],
+): Representation {
   const { target } = request;
   const format = formatOf(request, service.byAccept, offered);
   const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
@@ -26,7 +30,7 @@ export function viewOf(request: FastifyRequest, service: Service, offered: reado
 }
 
 /** Raises a fault if `jsonp` names no function, or the answer is not JSON (`docs/decisions.md#a5`, `#p27`). */
-export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): void {
+export function checkJsonp({ format, jsonp }: Representation, { keyFaults }: Service): void {
   if (jsonp === undefined) return;
   const name = 'a dotted JavaScript identifier of at most 128 characters';
   if (!isJsonpName(jsonp)) throw keyFaults.unusable(`jsonp=${jsonp}: expected ${name}`);
@@ -41,7 +45,7 @@ const NAMED_FORMATS: ReadonlyMap<string | undefined, Format> = new Map([
 ]);
 
 /** How a failure is written, whatever else is wrong with the request (`docs/decisions.md#a1`). */
-export function failureView(request: FastifyRequest): View {
+export function failureRepresentation(request: FastifyRequest): Representation {
   const { target } = request;
   const format = failureFormat(request);
   const pretty = target.matrix.some(

@@ -1,0 +1,69 @@
+import { EventEmitter, once } from 'node:events';
+import { join } from 'node:path';
+import { type Thread } from '../../src/host/thread';
+import { built, DIST } from '../support/built';
+
+const { startThread } = built('src/host/thread') as typeof import('../../src/host/thread');
+
+interface Dying {
+  id(): number;
+  complain(): void;
+  die(): void;
+}
+
+const told = new EventEmitter();
+let reports: string[];
+let thread: Thread<Dying>;
+
+function start(cannotOpen = false, onRestart?: () => Promise<unknown>): void {
+  reports = [];
+  thread = startThread<Dying, { dist: string; cannotOpen: boolean }>({
+    file: join(__dirname, '../support/dying.thread.cjs'),
+    methods: ['id', 'complain', 'die'],
+    start: () => ({ data: { dist: DIST, cannotOpen } }),
+    report: (failure) => {
+      reports.push(failure.split('\n')[0] ?? '');
+      told.emit('report');
+    },
+    ...(onRestart === undefined ? {} : { onRestart }),
+  });
+}
+
+/** Waits for so many reports in all. */
+async function reported(count: number): Promise<readonly string[]> {
+  while (reports.length < count) await once(told, 'report');
+  return reports;
+}
+
+describe('a thread of a server', () => {
+  afterEach(() => thread.end());
+
+  test('answers calls, reports failures, and is closed in the end', async () => {
+    start();
+    const id = await thread.calls.id();
+    expect(await thread.calls.id()).toBe(id);
+    await thread.calls.complain();
+    await thread.end();
+    expect(await reported(2)).toEqual(['Error: a complaint', 'Error: it was closed']);
+    await expect(thread.calls.id()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  });
+
+  test('that dies fails its calls as unavailable, is reported, and is replaced (decisions X81)', async () => {
+    let restarted = (): void => undefined;
+    const replaced = new Promise<void>((resolve) => (restarted = resolve));
+    start(false, async () => restarted());
+    const first = await thread.calls.id();
+    await expect(thread.calls.die()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    expect(await reported(1)).toEqual(['a thread has died: Error: a bug']);
+    await replaced;
+    expect(await thread.calls.id()).not.toBe(first);
+    expect(reports).toHaveLength(1);
+  });
+
+  test('that cannot be opened is reported, and tried again (decisions X81)', async () => {
+    start(true);
+    await expect(thread.calls.id()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    const failure = 'a thread has died: Error: it cannot be opened';
+    expect(await reported(2)).toEqual([failure, failure]);
+  });
+});
