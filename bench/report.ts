@@ -5,7 +5,7 @@ const WIDTHS = [34, 20, 20, 7, 6, 5] as const;
 
 export const HEADING = row(COLUMNS);
 
-/** A figure as a line of a table for people; `bare` is the bound where there is no bare engine. */
+/** A figure as a line of a table; `bare` is the bound if there is no bare engine. */
 export function lineOf({ figure, measured, limit, ratio, goal, unit }: Figure): string {
   const verdict = goal === null ? '' : ratio >= goal ? 'ok' : 'short';
   return row([
