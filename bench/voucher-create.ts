@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { inParallel } from '../src/kernel/in-parallel';
 import { BareLog, type EventTexts } from './bare/log';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { VOUCHER_TOKENS } from './network';
@@ -36,15 +37,11 @@ export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
 }
 
 async function createAll(server: Server, round: number, count: number): Promise<void> {
-  let number = 0;
-  const createOn = async (): Promise<void> => {
-    while (number < count) {
-      number += 1;
-      const voucher = postedVoucher(number, `round ${round}, ${number}`);
-      await server.postJson(`/1.0/vouchers?token=${VOUCHER_TOKENS.advertiser}`, voucher);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, createOn));
+  const numbers = Array.from({ length: count }, (_, at) => at + 1);
+  await inParallel(numbers, IN_FLIGHT, async (number) => {
+    const voucher = postedVoucher(number, `round ${round}, ${number}`);
+    await server.postJson(`/1.0/vouchers?token=${VOUCHER_TOKENS.advertiser}`, voucher);
+  });
 }
 
 function appendEach(log: BareLog, round: number, count: number): void {

@@ -1,11 +1,11 @@
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/kernel/search-in-parts';
 import {
-  EVERYTHING,
   type Filter,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Page,
-  type Paged,
   type QueryOptions,
   type Cursor,
 } from '../src/kernel/query';
@@ -14,7 +14,6 @@ import { mapInSlices } from '../src/kernel/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
-import { BODY_LIMIT, type FoundGroups, groupBatches } from '../src/kernel/group-batches';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
@@ -76,13 +75,10 @@ export function wholeWindow(limit?: number): SearchWindow {
   return searchWindow(1, SEARCH_CAP, limit);
 }
 
-/** A page of products in batches, each read when it is asked for, again each time it is iterated. */
-export interface FoundProducts extends Paged {
-  /** Those of one product together. */
-  readonly groups: AsyncIterable<readonly (readonly Offer[])[]>;
-}
+/** A page of offers, those of one product in a group. */
+export type FoundProducts = PageInParts<Offer>;
 
-/** Offers that match, in order, each by itself, and the number of all of them. */
+/** Matching offers in order, each in a group of its own; they are what is counted. */
 export async function searchProducts(
   store: ReadStore,
   criteria: ProductCriteria,
@@ -93,17 +89,12 @@ export async function searchProducts(
     order: orderOf(criteria),
     ...criteria.window,
   };
-  const { found, rest, ...paged } = await store.search(TARGET, wanted, { ...query, bodyLimit: BODY_LIMIT });
-  const alone = <Of>(one: Of): readonly [Of] => [one];
-  return {
-    ...paged,
-    groups: offersIn(store, { groups: found.map(alone), rest: rest?.map(alone) ?? [] }, query),
-  };
+  return searchInParts({ store, target: TARGET, read: toOffer }, wanted, query);
 }
 
 /**
- * The same, offers of one product together, the cheapest first (`docs/decisions.md#p8`); what is counted and cut into
- * pages are the products.
+ * Matching offers grouped by product, the cheapest first (`docs/decisions.md#p8`): products are what is counted and
+ * divided into pages.
  */
 export async function searchGroupedProducts(
   store: ReadStore,
@@ -119,62 +110,27 @@ export async function searchGroupedProducts(
     members: Math.min(OFFERS.group, Math.floor(OFFERS.answer / Math.max(1, size))),
     ...criteria.window,
   };
-  const {
-    groups,
-    rest = [],
-    ...paged
-  } = await store.searchGroups(TARGET, wanted, {
-    ...query,
-    bodyLimit: BODY_LIMIT,
-  });
-  return { ...paged, groups: offersIn(store, { groups, rest }, query) };
-}
-
-function offersIn(
-  store: ReadStore,
-  found: FoundGroups,
-  query: QueryOptions,
-): AsyncIterable<readonly (readonly Offer[])[]> {
-  async function* offers(): AsyncGenerator<readonly (readonly Offer[])[]> {
-    for await (const groups of groupBatches(store, TARGET, found, query))
-      yield await mapInSlices(groups, (group) => group.map(toOffer), query.signal);
-  }
-  return { [Symbol.asyncIterator]: offers };
+  return searchGroupsInParts({ store, target: TARGET, read: toOffer }, wanted, query);
 }
 
 const TARGET = { collection: products.collection.name };
 
+const { among, between, text } = filtersOn<ProductField>();
+
 async function filterOf(store: ReadStore, criteria: ProductCriteria, query: QueryOptions): Promise<Filter> {
-  return {
-    all: [
-      { field: 'feedId', in: criteria.feedIds },
-      ...(criteria.visibleOnly ? [{ field: 'visible', in: [1] }] : []),
-      ...(criteria.q === undefined ? [] : [textFilter(criteria.q)]),
-      ...bounds('price', criteria.minPrice, criteria.maxPrice),
-      ...bounds('modified', criteria.minUpdateDate, criteria.maxUpdateDate),
-      ...bounds('inStock', criteria.minInStock, criteria.maxInStock),
-      ...valuesFilter('tdCategoryId', criteria.tdCategoryId),
-      ...FOLDED_KEYS.flatMap((key) => valuesFilter(key, criteria[key]?.map(foldCase))),
-      ...EXACT_KEYS.flatMap((key) => valuesFilter(key, criteria[key])),
-      ...(criteria.tdId === undefined ? [] : [await offersFilter(store, criteria.tdId, query)]),
-    ],
-  };
-}
-
-/** Each word of one of the values, in title and description together (`docs/decisions.md#p4`). */
-function textFilter(values: readonly string[]): Filter {
-  const alternatives = values.map(wordsOf);
-  if (alternatives.some((words) => words.length === 0)) return EVERYTHING;
-  return { any: alternatives.map((words) => ({ words, within: ['title', 'description'] })) };
-}
-
-function bounds(field: ProductField, min: number | undefined, max: number | undefined): Filter[] {
-  if (min === undefined && max === undefined) return [];
-  return [{ field, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }];
-}
-
-function valuesFilter(field: ProductField, values: readonly string[] | undefined): Filter[] {
-  return values === undefined ? [] : [{ field, in: values }];
+  return allOf(
+    among('feedId', criteria.feedIds),
+    criteria.visibleOnly ? among('visible', [1]) : undefined,
+    // Title and description together (`docs/decisions.md#p4`).
+    text(['title', 'description'], criteria.q?.map(wordsOf)),
+    between('price', { min: criteria.minPrice, max: criteria.maxPrice }),
+    between('modified', { min: criteria.minUpdateDate, max: criteria.maxUpdateDate }),
+    between('inStock', { min: criteria.minInStock, max: criteria.maxInStock }),
+    among('tdCategoryId', criteria.tdCategoryId),
+    ...FOLDED_KEYS.map((key) => among(key, criteria[key]?.map(foldCase))),
+    ...EXACT_KEYS.map((key) => among(key, criteria[key])),
+    criteria.tdId && (await offersFilter(store, criteria.tdId, query)),
+  );
 }
 
 /** Offers by their ids: a feed knows them by `sourceProductId`, which is what there is an index for. */
@@ -182,12 +138,9 @@ async function offersFilter(store: ReadStore, ids: readonly string[], query: Que
   const found = await store.get(TARGET, [...new Set(ids)], query);
   const offers = await mapInSlices(found, toOffer, query.signal);
   return {
-    any: offers.map(({ feedId, sourceProductId }) => ({
-      all: [
-        { field: 'feedId', in: [feedId] },
-        { field: 'spId', in: [sourceProductId] },
-      ],
-    })),
+    any: offers.map(({ feedId, sourceProductId }) =>
+      allOf(among('feedId', [feedId]), among('spId', [sourceProductId])),
+    ),
   };
 }
 

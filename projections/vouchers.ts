@@ -1,6 +1,5 @@
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { audienceOf } from '../src/vouchers/audience';
-import { type StoredVoucher } from '../src/vouchers/stored-voucher';
+import { audienceOf, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
 import { wordsOf } from '../src/wire/words';
 import { type Projection, type ParsedEvent } from '../src/projector/projection';

@@ -1,8 +1,9 @@
-import { directoryDecider, type Fact, missingOf } from './decider';
-import { type Directory } from './directory';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
+import { inParallel } from '../kernel/in-parallel';
+import { directoryDecider, type Fact, missingOf } from './decider';
+import { type Directory } from './directory';
 
 export interface Appended {
   /** Number of appended events; 0 if nothing had to change. */
@@ -10,6 +11,9 @@ export interface Appended {
   /** Position of the last one; `START` if there was none. */
   readonly position: Position;
 }
+
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 128;
 
 /**
  * Appends the facts that are not true yet, according to `directory` and to the current streams. Running an interrupted
@@ -23,7 +27,7 @@ export async function appendFacts(
 ): Promise<Appended> {
   let events = 0;
   let position = START;
-  await inParallel(byStream(missingOf(facts, directory)), async (stream) => {
+  await inParallel(byStream(missingOf(facts, directory)), AT_ONCE, async (stream) => {
     for (const batch of batchesOf(stream)) {
       const [{ category, id }] = batch;
       const appended = await execute(log, directoryDecider(category), id, batch);
@@ -68,20 +72,4 @@ function* batchesOf([first, ...others]: Facts): Generator<Facts> {
 /** Including an allowance for the id, type and meta of the event. */
 function sizeOf({ event }: Fact): number {
   return Buffer.byteLength(JSON.stringify(event.data)) + 256;
-}
-
-/** Enough concurrent appends for the log to commit them in groups. */
-const WORKERS = 128;
-
-/** Runs `work` with limited concurrency. After a failure it starts no more and waits for those that are running. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  // A worker that fails leaves its loop early, which closes the shared generator for all workers.
-  const queue = (function* () {
-    yield* items;
-  })();
-  const worker = async (): Promise<void> => {
-    for (const item of queue) await work(item);
-  };
-  const results = await Promise.allSettled(Array.from({ length: WORKERS }, worker));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

@@ -1,51 +1,72 @@
 import { join } from 'node:path';
-import { type Logger } from 'pino';
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type FastifyBaseLogger } from 'fastify';
 import { feedSource } from '../../projections/product-download';
+import { type AppParts } from '../app';
 import { type Config } from '../config';
-import { type FollowedDirectory } from '../directory/follower';
-import { type Engines } from '../engines/open';
 import { FeedVersions } from '../products/feed-version';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
-import { startExporter } from './exporter';
-import { startLoader } from './loader';
+import { makeExporter, startExporter } from './exporter';
+import { makeLoader, startLoader } from './loader';
+import { type Base } from './open-base';
+import { openAll } from './opened';
 import { readinessOf } from './readiness';
 import { stopServing } from './stop-serving';
 
-export interface ApiParts {
+interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
   readonly config: Config;
-  readonly engines: Engines;
-  readonly follower: FollowedDirectory;
-  readonly log: Logger;
+  /** Load and render downloads in threads of their own; needs compiled code. */
+  readonly threads: boolean;
+  /** Receives failures after which the process continues. */
+  readonly report: (failure: unknown) => void;
+  readonly log?: FastifyBaseLogger;
+  readonly now?: () => Date;
   /** As `Runner.trouble`, of the projector of this process, if it has one. */
   readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
 }
 
-/** What a process with the role `api` does, ready to listen. */
+/** What a process with the role `api` does. */
 export interface Api {
-  /** Resolves with its URL; raises what the system says when it cannot listen. */
-  listen(): Promise<string>;
+  /** Ready to listen. */
+  readonly app: NestFastifyApplication;
+  /** What it is made of. */
+  readonly parts: AppParts;
   /** As `stopServing`. */
   close(): Promise<void>;
 }
 
-/** Starts the threads that load and download, and makes the HTTP application. */
-export async function openApi({ config, engines, follower, log, projectorTrouble }: ApiParts): Promise<Api> {
+/** Opens what loads and downloads, and creates the HTTP application: the same for servers and tests. */
+export async function openApi(options: ApiOptions): Promise<Api> {
+  const { config, engines, follower, threads, report, log, now, projectorTrouble } = options;
   const { log: eventLog, store } = engines;
-  const loader = startLoader(engines, config.dataDir);
-  const exporter = startExporter(engines);
-  const feeds = new RenderedFeeds(exporter, join(config.dataDir, 'spool'), config.downloadSpace);
-  await feeds.clean();
-  // The threads begin while the modules of HTTP are being loaded.
-  const { createApp } = await import('../app.js');
-  const readiness = await readinessOf(engines, follower, { projectorTrouble });
-  const versions = new FeedVersions(eventLog, follower.directory, feedSource(store));
-  const parts = { config, eventLog, store, follower, versions, loader, exporter, feeds, readiness, log };
-  const app = await createApp(parts);
-  return {
-    listen: async () => {
-      await app.listen(config.port, config.host);
-      return await app.getUrl();
-    },
-    close: () => stopServing({ app, loader, feeds, exporter }),
-  };
+  return await openAll(async (opened) => {
+    const { dataDir } = config;
+    const loader = threads
+      ? startLoader(engines, dataDir, report)
+      : makeLoader(eventLog, follower, dataDir, now === undefined ? {} : { now });
+    opened.push(() => loader.close());
+    const exporter = threads ? startExporter(engines, report) : makeExporter(engines, follower);
+    opened.push(() => exporter.end());
+    const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
+    opened.push(() => feeds.close());
+    await feeds.clean();
+    // The threads start while the modules of HTTP are being loaded.
+    const { createApp } = await import('../app.js');
+    const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const parts: AppParts = {
+      config,
+      eventLog,
+      store,
+      follower,
+      versions: new FeedVersions(eventLog, follower.directory, feedSource(store)),
+      loader,
+      exporter,
+      feeds,
+      readiness,
+      ...(log === undefined ? {} : { log }),
+      ...(now === undefined ? {} : { now }),
+    };
+    const app = await createApp(parts);
+    return { app, parts, close: () => stopServing({ app, loader, feeds, exporter }) };
+  }, report);
 }

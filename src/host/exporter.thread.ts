@@ -1,30 +1,17 @@
-import { workerData } from 'node:worker_threads';
-import { followDirectory } from '../directory/follower';
-import { joinEngines } from '../engines/open';
-import { serveCalls } from '../kernel/calls';
-import { type ProductExporter } from '../products/download/rendered-feed';
-import { type ExporterThreadData, makeExporter } from './exporter';
+import { type EngineTicket } from '../engines/open';
+import { makeExporter } from './exporter';
+import { joinBase } from './open-base';
+import { serveThread } from './thread';
 
-/** Renders downloads away from the thread that serves HTTP. Answers the calls of an `Exporter`; `end` ends the thread. */
-async function main({ ticket, port }: ExporterThreadData): Promise<void> {
-  const engines = await joinEngines(ticket);
-  const ending = new AbortController();
-  const follower = followDirectory(engines.log, ending.signal);
-  const exporter = makeExporter(engines, follower);
-  const thread: ProductExporter = {
-    open: (request) => exporter.open(request),
-    begin: (id, path) => exporter.begin(id, path),
-    more: (id) => exporter.more(id),
-    close: (id) => exporter.close(id),
-    async end() {
+/** Renders downloads away from the thread that serves HTTP. */
+serveThread(async (ticket: EngineTicket) => {
+  const base = await joinBase(ticket);
+  const exporter = makeExporter(base.engines, base.follower);
+  return {
+    calls: exporter,
+    close: async () => {
       await exporter.end();
-      ending.abort();
-      await follower.ended;
-      await engines.close();
-      setImmediate(() => port.close());
+      await base.close();
     },
   };
-  serveCalls(port, thread);
-}
-
-void main(workerData as ExporterThreadData);
+});

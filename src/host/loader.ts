@@ -1,26 +1,23 @@
 import { join } from 'node:path';
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { callsOver } from '../kernel/calls';
 import { type EventLog } from '../kernel/event-log';
 import { type ProductLoader } from '../products/commands';
 import { type FeedLock, FingerprintCache } from '../products/load/fingerprints/fingerprint-cache';
 import { type Validate } from '../products/load/ingest/product-intake';
 import { Loader } from '../products/load/loader';
+import { startThread } from './thread';
 
 export interface LoaderThreadData {
   readonly ticket: EngineTicket;
   readonly dataDir: string;
-  /** Where the calls come in. */
-  readonly port: MessagePort;
 }
 
 interface LoaderParts {
   readonly now?: () => Date;
-  /** Without it, no other process loads feeds. */
+  /** Without it, other processes are not considered. */
   readonly turns?: FeedLock | undefined;
-  /** Without it, this thread validates products. */
+  /** Without it, products are validated in this thread. */
   readonly validate?: Validate;
 }
 
@@ -43,16 +40,19 @@ export function makeLoader(
 }
 
 /** A loader in a thread of its own; needs compiled code. */
-export function startLoader(engines: Engines, dataDir: string): ProductLoader {
-  const ticket = engines.ticket();
-  const { port1, port2: port } = new MessageChannel();
-  const workerData: LoaderThreadData = { ticket, dataDir, port };
-  const thread = new Worker(join(__dirname, 'loader.thread.js'), {
-    workerData,
-    transferList: [port, ...ticket.ports],
+export function startLoader(
+  engines: Engines,
+  dataDir: string,
+  report: (failure: string) => void,
+): ProductLoader {
+  const { calls, end } = startThread<Loader, LoaderThreadData>({
+    file: join(__dirname, 'loader.thread.js'),
+    methods: ['open', 'write', 'finish', 'abort', 'remove'],
+    start: () => {
+      const ticket = engines.ticket();
+      return { data: { ticket, dataDir }, ports: ticket.ports };
+    },
+    report,
   });
-  thread.unref();
-  const { open, write, finish, abort, remove, close } = callsOver<Loader>(port1);
-  // These and no others: Nest would call hooks of its own on an object that has every method.
-  return { open, write, finish, abort, remove, close };
+  return { ...calls, close: end };
 }

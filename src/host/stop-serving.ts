@@ -2,6 +2,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type ProductLoader } from '../products/commands';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { type RenderedFeeds } from '../products/download/rendered-feeds';
+import { raise } from './opened';
 
 /** What answers requests. */
 export interface Serving {
@@ -15,8 +16,8 @@ export interface Serving {
 const DOWNLOADS_END_MS = 5_000;
 
 /**
- * Takes no more requests and finishes those accepted. A load under way is broken off between two appends, downloads
- * after a while, so that none holds up the end.
+ * Takes no more requests and finishes those accepted. A load is aborted between two appends, a download after a
+ * while, so that neither delays the stop for long.
  */
 export async function stopServing(
   { app, loader, feeds, exporter }: Serving,
@@ -25,7 +26,6 @@ export async function stopServing(
   const late = setTimeout(() => void feeds.close(), downloadsEnd);
   const ends = await Promise.allSettled([app.close(), loader.close()]);
   clearTimeout(late);
-  // Whatever has failed, the rest is ended too.
   ends.push(...(await Promise.allSettled([feeds.close()])), ...(await Promise.allSettled([exporter.end()])));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  raise(ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason));
 }

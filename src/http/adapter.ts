@@ -1,45 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
+import { type FastifyBaseLogger } from 'fastify';
 import { type Bindings, type ChildLoggerOptions } from 'pino';
-import { payloadOf } from './answer-writer';
 import { answerClientError, HEADERS_TIMEOUT, MAX_HEADERS } from './client-error';
-import { takeFacts } from './request-facts';
+import { routedPath } from './request-state';
 
-/**
- * The HTTP server below Nest. Bodies have neither limit nor time-out here, but where they are read
- * (`PostedBody`).
- */
+/** The HTTP server below Nest. Limits and time-outs of bodies are those of `PostedBody`. */
 export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
-  const adapter = new FastifyAdapter({
-    rewriteUrl: takeFacts,
+  return new FastifyAdapter({
+    rewriteUrl: routedPath,
     genReqId: () => randomUUID(),
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     childLoggerFactory: loggerOfRequest,
     skipMiddie: true,
     bodyLimit: Number.MAX_SAFE_INTEGER,
     requestTimeout: 0,
-    // What still comes in during a stop is answered in our own words (`watchConnections`).
+    // `watchConnections` answers requests that arrive during a stop.
     return503OnClosing: false,
-    // No more than the headers may have: Fastify would answer in words of its own.
+    // As long as the headers may be: beyond it Fastify sends an error of its own.
     routerOptions: { maxParamLength: MAX_HEADERS },
     http: {
       maxHeaderSize: MAX_HEADERS,
       headersTimeout: HEADERS_TIMEOUT,
-      // Checked, and answered in our own words, by `headerFault`.
+      // `headerFault` checks it.
       requireHostHeader: false,
     },
     clientErrorHandler: answerClientError,
   });
-  const reply = adapter.reply.bind(adapter);
-  // Nest waits for it. An interceptor in its place would cost a tenth of all that a request does.
-  return Object.assign(adapter, {
-    reply: async (response: FastifyReply, returned: unknown, status?: number) =>
-      reply(response, await payloadOf(returned, response), status),
-  });
 }
 
-/** Fastify logs each request as information, with its target; targets hold tokens. */
+/** Fastify logs each request at level info with its target, and targets contain tokens. */
 function loggerOfRequest(
   log: FastifyBaseLogger,
   bindings: Bindings,

@@ -1,115 +1,146 @@
 import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { constants, gzip as gzipped } from 'node:zlib';
+import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { acceptsGzip } from '../wire/conditions';
-import { CONTENT_TYPES } from '../wire/format';
+import { CONTENT_TYPES, type Format } from '../wire/format';
 import { calledWith } from '../wire/jsonp';
-import { Answer, type AnswerDetails } from './answer';
+import { Answer } from './answer';
 import { chunksOf } from './chunks';
-import { type Admission, admissionOf } from './decorators';
 import { ListAnswer } from './list-answer';
-import { inTurn } from './reads';
+import { ReadQueue } from './read-queue';
 import { renderErrors, renderResult, type Rendered } from './render';
+import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf } from './send-stream';
+import { HttpOptions } from './service';
 import { StreamedAnswer } from './streamed-answer';
-import { checkJsonp } from './view';
+import { checkJsonp, type View } from './view';
 
-/**
- * What Fastify is to send for what a handler has returned: status and headers are set here. Anything but an answer is
- * left to Nest. Raises faults of the service.
- */
-export async function payloadOf(returned: unknown, reply: FastifyReply): Promise<unknown> {
-  if (returned instanceof Answer) return write(returned, reply);
-  if (returned instanceof ListAnswer) return list(returned, reply);
-  if (returned instanceof StreamedAnswer) return send(returned, reply);
-  return returned;
-}
+const compress = promisify(gzipped);
 
-async function write(answer: Answer, reply: FastifyReply): Promise<Buffer | Readable | undefined> {
-  const { headers = {}, position, status: ended = 200 } = answer.details;
-  if (position !== undefined) reply.header('X-Log-Position', position);
-  if (answer.renderings === 'none') {
-    reply.code(ended);
-    return undefined;
+/** Bytes from which an answer is worth compressing (`docs/decisions.md#x80`). */
+const COMPRESSED_FROM = 1024;
+
+type Payload = Buffer | Readable | undefined;
+
+/** Turns what a handler returns into what Fastify sends. */
+@Injectable()
+export class AnswerWriter {
+  constructor(
+    private readonly options: HttpOptions,
+    private readonly reads: ReadQueue,
+  ) {}
+
+  /** Sets status and headers too. Leaves everything but answers to Nest. Raises faults of the service. */
+  async payloadOf(returned: unknown, reply: FastifyReply): Promise<unknown> {
+    if (returned instanceof Answer) return await this.write(returned, reply);
+    if (returned instanceof ListAnswer) return await this.list(returned, reply);
+    if (returned instanceof StreamedAnswer) return await this.stream(returned, reply);
+    return returned;
   }
-  const admission = admissionOf(reply.request);
-  const { status, contentType, body } = render(answer.renderings, answer.details, admission);
-  const payload = await payloadFrom(chunksOf([body]), reply, admission.options.downloadRate);
-  reply.code(status).type(contentType).header('Vary', 'Accept').headers(headers);
-  reply.header('X-Content-Type-Options', 'nosniff');
-  return payload;
-}
 
-/** Reads and writes a list when it is the client's turn. */
-async function list({ begin, details }: ListAnswer, reply: FastifyReply): Promise<Buffer | Readable> {
-  const { view: wanted, service, options } = admissionOf(reply.request);
-  const view = { ...wanted, format: details.format ?? wanted.format };
-  checkJsonp(view, service);
-  return await inTurn(reply, async (query) => {
-    const { headers = {}, pieces } = await begin({ view, query });
-    query.signal?.throwIfAborted();
-    const body = view.jsonp === undefined ? pieces : calledWith(view.jsonp, pieces);
-    const payload = await payloadFrom(chunksOf(body, query.signal), reply, options.downloadRate);
-    reply.type(CONTENT_TYPES[view.jsonp === undefined ? view.format : 'jsonp']).headers(headers);
-    reply.header('Vary', 'Accept').header('X-Content-Type-Options', 'nosniff');
+  private async write({ renderings, details }: Answer, reply: FastifyReply): Promise<Payload> {
+    const { headers = {}, position, status = 200 } = details;
+    if (position !== undefined) reply.header('X-Log-Position', position);
+    if (renderings === 'none') {
+      reply.code(status);
+      return undefined;
+    }
+    const rendered = this.render(renderings, status, viewFor(reply, details.format), reply);
+    const payload = await this.payload(chunksOf([rendered.body]), reply);
+    describe(reply.code(rendered.status).headers(headers), rendered.contentType);
     return payload;
-  });
+  }
+
+  private render(
+    renderings: Exclude<Answer['renderings'], 'none'>,
+    status: number,
+    view: View,
+    reply: FastifyReply,
+  ): Rendered {
+    if (!('faults' in renderings)) return renderResult(renderings, status, view);
+    const { namespace } = admissionOf(reply.request).service;
+    return renderErrors(renderings.faults, status, `${this.options.baseUrl()}${namespace}`, view);
+  }
+
+  /** Reads and writes a list when it is the client's turn. */
+  private async list({ begin, details }: ListAnswer, reply: FastifyReply): Promise<Payload> {
+    const view = viewFor(reply, details.format);
+    return await this.reads.run(reply, async (query) => {
+      const { headers = {}, pieces } = await begin({ view, query });
+      query.signal?.throwIfAborted();
+      const body = view.jsonp === undefined ? pieces : calledWith(view.jsonp, pieces);
+      const payload = await this.payload(chunksOf(body, query.signal), reply);
+      describe(reply.headers(headers), contentTypeOf(view));
+      return payload;
+    });
+  }
+
+  /** One chunk as a whole, with its length; several are sent while they are written, at the client's pace. */
+  private async payload(chunks: AsyncGenerator<Buffer>, reply: FastifyReply): Promise<Payload> {
+    const leastRate = this.options.downloadRate;
+    const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
+    const first = await chunks.next();
+    if (first.done === true) return Buffer.alloc(0);
+    const second = await chunks.next();
+    if (second.done === true) {
+      const body =
+        gzip && first.value.byteLength >= COMPRESSED_FROM ? await encoded(first.value, reply) : first.value;
+      dropIfSlow(reply.raw, body.byteLength, leastRate);
+      return body;
+    }
+    if (gzip) reply.header('Content-Encoding', 'gzip');
+    if (reply.request.method === 'HEAD') {
+      await chunks.return(undefined);
+      return Readable.from([]);
+    }
+    return streamOf(joined([first.value, second.value], chunks), { gzip, leastRate });
+  }
+
+  private async stream({ begin, details }: StreamedAnswer, reply: FastifyReply): Promise<Readable> {
+    const { headers: sent, method } = reply.request;
+    const view = viewFor(reply, details.format);
+    const gzip = details.gzip === true || acceptsGzip(sent['accept-encoding']?.toString());
+    const ifNoneMatch = sent['if-none-match'];
+    const headOnly = method === 'HEAD';
+    const answer = await begin({ view, gzip, ifNoneMatch, headOnly });
+    const { status, headers, body, ended = () => undefined } = answer;
+    describe(reply.code(status).headers(headers), contentTypeOf(view));
+    if (gzip) reply.header('Content-Encoding', 'gzip');
+    if (body === undefined) return Readable.from([]);
+    return streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
+  }
 }
 
-/** One chunk as it is, with its length; more are sent while they are written, at the client's pace. */
-async function payloadFrom(
-  chunks: AsyncGenerator<Buffer>,
-  reply: FastifyReply,
-  leastRate: number,
-): Promise<Buffer | Readable> {
-  const first = await chunks.next();
-  if (first.done === true) return Buffer.alloc(0);
-  const second = await chunks.next();
-  if (second.done === true) {
-    dropIfSlow(reply.raw, first.value.byteLength, leastRate);
-    return first.value;
-  }
-  if (reply.request.method === 'HEAD') {
-    await chunks.return(undefined);
-    return Readable.from([]);
-  }
-  const { value } = second;
-  async function* all(): AsyncGenerator<Buffer> {
-    yield first.value as Buffer;
-    yield value;
-    yield* chunks;
-  }
-  return streamOf(all(), { gzip: false, leastRate });
+/** How the request wants the answer, in the format that a key asked for if any did. */
+function viewFor({ request }: FastifyReply, format: Format | undefined): View {
+  const { view, service } = admissionOf(request);
+  const wanted = format === undefined ? view : { ...view, format };
+  checkJsonp(wanted, service);
+  return wanted;
 }
 
-async function send({ begin, details }: StreamedAnswer, reply: FastifyReply): Promise<Readable> {
-  const { request } = reply;
-  const { view: wanted, service } = admissionOf(request);
-  const view = { ...wanted, format: details.format ?? wanted.format };
-  checkJsonp(view, service);
-  const { 'accept-encoding': accepted, 'if-none-match': ifNoneMatch } = request.headers;
-  const gzip = details.gzip === true || acceptsGzip(accepted?.toString());
-  const headOnly = request.method === 'HEAD';
-  const {
-    status,
-    headers,
-    body,
-    ended = () => undefined,
-  } = await begin({ view, gzip, ifNoneMatch, headOnly });
-  const type = CONTENT_TYPES[view.jsonp === undefined ? view.format : 'jsonp'];
-  reply.code(status).type(type).headers(headers).header('Vary', 'Accept, Accept-Encoding');
-  reply.header('X-Content-Type-Options', 'nosniff');
-  if (gzip) reply.header('Content-Encoding', 'gzip');
-  if (body === undefined) return Readable.from([]);
-  return streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
+function contentTypeOf({ format, jsonp }: View): string {
+  return CONTENT_TYPES[jsonp === undefined ? format : 'jsonp'];
 }
 
-function render(
-  renderings: Exclude<Answer['renderings'], 'none'>,
-  { status = 200, format: named }: AnswerDetails,
-  { view: wanted, service, options }: Admission,
-): Rendered {
-  const view = { ...wanted, format: named ?? wanted.format };
-  checkJsonp(view, service);
-  if (!('faults' in renderings)) return renderResult(renderings, status, view);
-  return renderErrors(renderings.faults, status, `${options.baseUrl()}${service.namespace}`, view);
+/** The headers of every answer that may differ by format and compression. */
+function describe(reply: FastifyReply, contentType: string): void {
+  reply
+    .type(contentType)
+    .header('Vary', 'Accept, Accept-Encoding')
+    .header('X-Content-Type-Options', 'nosniff');
+}
+
+/** Compressed by a thread of libuv: the event loop continues. */
+async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
+  const smaller = await compress(body, { level: constants.Z_BEST_SPEED });
+  reply.header('Content-Encoding', 'gzip');
+  return smaller;
+}
+
+async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* first;
+  yield* rest;
 }

@@ -1,4 +1,6 @@
-/** The present, as handlers take it: tests pass in another one. */
-export type Clock = () => Date;
-
-export const CLOCK = Symbol('Clock');
+/** The present, as handlers take it; tests provide another one. */
+export class Clock {
+  now(): Date {
+    return new Date();
+  }
+}

@@ -5,20 +5,18 @@ import { type FastifyInstance } from 'fastify';
 import { notResponding } from '../wire/open-api';
 
 /**
- * Milliseconds for which a client may go on sending what nobody reads any more, so that it gets to see the answer:
- * in general, and once the server stops.
+ * Milliseconds for which the rest of a body is discarded, so that a client that sends all of it before it reads gets
+ * the answer: in general, and once the server stops.
  */
 const LINGER = { serving: 30_000, stopping: 1_000 } as const;
 
 /**
- * Sees to it that no connection stays open for what nobody waits for (`docs/decisions.md#x11`). The signal it gives
- * tells of the stop: from then on no request is taken, a body still coming is to be given up, and when everything is
- * answered the connections are closed, whatever is coming in over them.
+ * Closes connections that nobody needs any more (`docs/decisions.md#x11`). When the server stops, aborts `stop`: from
+ * then on requests are refused, incomplete bodies are given up, and connections are closed once everything is answered.
  */
-export function watchConnections(fastify: FastifyInstance): AbortSignal {
-  const stop = new AbortController();
+export function watchConnections(fastify: FastifyInstance, stop: AbortController): void {
   const stopping = stop.signal;
-  // As many bodies listen as are coming in.
+  // One listener for each body that is being received.
   setMaxListeners(0, stopping);
   let unanswered = 0;
   const closeAll = (): void => {
@@ -35,7 +33,7 @@ export function watchConnections(fastify: FastifyInstance): AbortSignal {
   });
   fastify.addHook('onResponse', ({ raw }, _reply, done) => {
     unanswered -= 1;
-    letPass(raw);
+    discardRest(raw);
     closeAll();
     done();
   });
@@ -44,11 +42,10 @@ export function watchConnections(fastify: FastifyInstance): AbortSignal {
     closeAll();
     done();
   });
-  return stopping;
 }
 
-/** Takes in what is left of a request's body, for a while. */
-function letPass(raw: IncomingMessage): void {
+/** Discards the rest of a request's body, for a while. */
+function discardRest(raw: IncomingMessage): void {
   if (raw.complete) return;
   const late = setTimeout(() => raw.destroy(), LINGER.serving).unref();
   finished(raw, () => clearTimeout(late));

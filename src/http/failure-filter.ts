@@ -1,40 +1,44 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/open-api';
+import { ClientGone } from './read-queue';
 import { renderFailure } from './render';
-import { ClientGone } from './reads';
-import { factsOf } from './request-facts';
-import { type HttpOptions, type Service, serviceOf } from './service';
+import { HttpOptions } from './service';
 import { failureView } from './view';
 
-/** Tells of whatever was thrown, once and in one shape (`docs/decisions.md#a1`, `#a12`). */
+/** What has gone wrong in this process since it started. */
+export class FailureCounts {
+  /** Requests that failed because of a bug (`docs/decisions.md#a12`). */
+  unexpectedFailures = 0;
+}
+
+/** Renders everything that is thrown, in one shape (`docs/decisions.md#a1`, `#a12`). */
+@Injectable()
 @Catch()
 export class FailureFilter implements ExceptionFilter {
-  constructor(private readonly options: HttpOptions) {}
+  constructor(
+    private readonly options: HttpOptions,
+    private readonly counts: FailureCounts,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     if (error instanceof ClientGone) {
-      // Nobody reads it, but the request has to end.
+      // Nobody reads the answer, but Fastify waits for one.
       void reply.send();
       return;
     }
-    const service = serviceOf(this.options.services, factsOf(request.raw).target.path);
-    const failure = this.failureOf(error, request, service);
+    const failure = this.failureOf(error, request);
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
-    const namespace = `${this.options.baseUrl()}${service?.namespace ?? ''}`;
-    const { status, contentType, body } = renderFailure(
-      faults,
-      failure.status,
-      namespace,
-      failureView(request, service),
-    );
+    const namespace = `${this.options.baseUrl()}${request.service?.namespace ?? ''}`;
+    const view = failureView(request);
+    const { status, contentType, body } = renderFailure(faults, failure.status, namespace, view);
     addHeaders(reply, faults);
     void reply
       .code(status)
@@ -44,9 +48,10 @@ export class FailureFilter implements ExceptionFilter {
       .send([...body].join(''));
   }
 
-  private failureOf(error: unknown, request: FastifyRequest, service: Service | undefined): Fault | Faults {
+  private failureOf(error: unknown, request: FastifyRequest): Fault | Faults {
     if (error instanceof Fault || error instanceof Faults) return error;
-    const { path } = factsOf(request.raw).target;
+    const { service, target } = request;
+    const { path } = target;
     if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
       request.log.warn({ err: error, path }, 'an engine did not answer');
       return notResponding();
@@ -54,7 +59,7 @@ export class FailureFilter implements ExceptionFilter {
     if (error instanceof QueryTooLong && service !== undefined)
       return service.keyFaults.unusable(tooLong(error));
     const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
-    this.options.onUnexpected();
+    this.counts.unexpectedFailures += 1;
     request.log.error({ err: error, path }, 'unexpected failure');
     return unexpected(`${unexpected().message} (request ${request.id})`);
   }
@@ -69,7 +74,7 @@ function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
   for (const { status, details } of faults) {
     if (details.allow !== undefined) reply.header('Allow', details.allow.join(', '));
     if (details.retryAfter !== undefined) reply.header('Retry-After', details.retryAfter);
-    // What is left of a body that comes too slowly is not waited for.
+    // The rest of a body that arrives too slowly is not awaited.
     if (status === 408) reply.header('Connection', 'close');
   }
 }

@@ -1,9 +1,7 @@
-import { type IncomingMessage } from 'node:http';
+import { type FastifyRequest } from 'fastify';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
 import { httpFaults, notResponding } from '../wire/open-api';
-import { factsOf } from './request-facts';
 import { askForBody } from './request-headers';
-import { type Service } from './service';
 
 /** Longest wait for the next bytes, in milliseconds. */
 const MAX_WAIT = 30_000;
@@ -12,39 +10,40 @@ const GRACE = 60_000;
 /** Bytes a millisecond. */
 const MIN_RATE = 1;
 
-/** A posted body: nothing of it is read or judged before it is asked for. */
+/** The body of a request, as `@Body()` passes it to handlers. Nothing of it is read or checked before a handler does. */
 export class PostedBody {
   constructor(
-    private readonly raw: IncomingMessage,
-    private readonly service: Service,
+    private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
     private readonly maxBody: number,
-    /** The server stops: what has not come by then is not waited for. */
+    /** Aborted when the server stops: bodies that are incomplete by then are given up. */
     private readonly stopping: AbortSignal,
   ) {}
 
-  /** What its headers declare; raises the service's faults (`docs/decisions.md#a10`). */
+  /** The format that its headers declare. Raises the service's faults (`docs/decisions.md#a10`). */
   format(): BodyFormat;
   format<Accepted extends Format>(accepted: readonly Accepted[]): Accepted;
   format(accepted: readonly Format[] = ['json', 'xml']): Format {
-    const { bodyFaults } = this.service;
-    const encoding = this.raw.headers['content-encoding'] ?? 'identity';
+    const { raw, contentType, service } = this.request;
+    if (service === undefined) throw new Error('only routes of a service take bodies');
+    const encoding = raw.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') {
-      throw bodyFaults.type(`Content-Encoding: ${encoding}: expected an unencoded body`);
+      throw service.bodyFaults.type(`Content-Encoding: ${encoding}: expected an unencoded body`);
     }
-    return bodyFormat(factsOf(this.raw).contentType, bodyFaults, accepted);
+    return bodyFormat(contentType, service.bodyFaults, accepted);
   }
 
   /**
-   * Its bytes as they come in. Raises 413 when there are more than the setting allows, 408 when they come too
-   * slowly, 400 when the client breaks off, Open API 5 when the server stops (`docs/decisions.md#a12`). Time that
+   * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 408 when they arrive too
+   * slowly, 400 when the client aborts, Open API 5 when the server stops (`docs/decisions.md#a12`). Time that
    * the reader takes does not count.
    */
   async *chunks(): AsyncGenerator<Buffer, void> {
-    const { raw, maxBody, stopping } = this;
+    const { maxBody, stopping } = this;
+    const { raw } = this.request;
     const tooLarge = () => httpFaults.bodyTooLarge(`the body may have ${maxBody} bytes at most`);
     if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
     askForBody(raw);
-    // Leaving off early must not destroy the connection that the answer is to be sent over.
+    // Ending early must not destroy the connection: the answer is sent over it.
     const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
     let received = 0;
     let waited = 0;
@@ -61,14 +60,14 @@ export class PostedBody {
         yield chunk;
       }
     } finally {
-      // Whoever has the connection lets what is left pass by, as soon as nobody reads.
+      // `watchConnections` discards the rest once nobody reads.
       void iterator.return?.().then(() => raw.resume());
     }
   }
 
-  /** All of it, for services whose bodies are small: raises 413 beyond `limit` bytes. */
+  /** The whole body, for operations whose bodies are small: raises 413 beyond `limit` bytes. */
   async bytes(limit: number): Promise<Buffer> {
-    const small = new PostedBody(this.raw, this.service, Math.min(limit, this.maxBody), this.stopping);
+    const small = new PostedBody(this.request, Math.min(limit, this.maxBody), this.stopping);
     const chunks: Buffer[] = [];
     for await (const chunk of small.chunks()) chunks.push(chunk);
     return Buffer.concat(chunks);

@@ -1,15 +1,18 @@
-import { type Routes } from '../wire/routes';
+import { API_VERSION, type Routes } from '../wire/routes';
 
-/** Remembers the routes there are, for the requests that meet none. */
+/** The registered routes, to explain why a request matches none. */
 export class RouteBook implements Routes {
   readonly modules = new Set<string>();
   private readonly routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = [];
 
+  constructor(readonly legacyPrefixes: ReadonlySet<string>) {}
+
   /** A route in Fastify's notation: `/1.0/productFeeds/:id`. */
   add(methods: readonly string[], url: string): void {
-    const [version, module] = url.split('/').slice(1);
+    const [version, ...segments] = url.split('/').slice(1);
     if (url.includes('*')) return;
-    if (version === '1.0' && module !== undefined) this.modules.add(module);
+    const module = segments.find((segment) => !this.legacyPrefixes.has(segment));
+    if (version === API_VERSION && module !== undefined) this.modules.add(module);
     const pattern = url
       .split('/')
       .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[^\w-]/g, '\\$&')))

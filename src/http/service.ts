@@ -1,25 +1,28 @@
 import { type Caller } from '../directory/organisations';
 import { type System } from '../directory/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
-import { type Position } from '../kernel/event';
 import { type Description } from '../wire/description';
 import { type BodyFaults, type Format } from '../wire/format';
 import { type KeyFaults } from '../wire/keys';
+import { httpFaults, openApiFaults } from '../wire/open-api';
+import { API_VERSION } from '../wire/routes';
 
-/** A service as the shared glue knows it: data only. */
+/** A service as the shared HTTP code knows it: data only. */
 export interface Service {
   /** Whose tokens it takes. */
   readonly system: System;
   /** The path segments after `/1.0/` that belong to it. */
   readonly modules: readonly string[];
+  /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
+  readonly legacyPrefixes: readonly string[];
   /** Namespace of its error lists, below the base URL: `/1.0/products`. */
   readonly namespace: string;
   /** Formats that `Accept` may choose (`docs/decisions.md#a1`). */
   readonly byAccept: readonly Format[];
   readonly keyFaults: KeyFaults;
-  /** What is told of it to those who are to use it, if it is. */
-  readonly description?: Description;
   readonly bodyFaults: BodyFaults;
+  /** Its part of the interface's description; without it, it is not described. */
+  readonly description?: Description;
   readonly faults: {
     /** A bug of ours (`docs/decisions.md#a12`). */
     readonly unexpected: MakeFault;
@@ -31,39 +34,84 @@ export interface Service {
 
 type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
-export interface HttpOptions {
-  readonly services: readonly Service[];
-  /** Routes of no service, which need no token (`docs/decisions.md#a8`), in Fastify's notation. */
-  readonly openRoutes: readonly string[];
-  /** What clients reach us by, without a slash at the end. */
-  readonly baseUrl: () => string;
-  /** Bytes that a posted body may have. */
-  readonly maxBody: number;
-  /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
-  readonly rateLimits: Readonly<Partial<Record<System, number>>>;
-  /** Who calls with a token of this hash. */
-  readonly callerOf: (tokenHash: string) => Caller | undefined;
-  /** Waits until reads see this position, `milliseconds` at most; false if they do not by then. */
-  readonly waitFor: (position: Position, milliseconds: number) => Promise<boolean>;
-  readonly now: () => Date;
-  /** Milliseconds that a search may run (`docs/decisions.md#x71`). */
-  readonly searchTime: number;
-  /** Bytes a second below which a client that takes a large answer is dropped. */
-  readonly downloadRate: number;
-  /** Told of each failure that nobody expected, a bug (`docs/decisions.md#a12`). */
-  readonly onUnexpected: () => void;
+/** What a service has to say of itself: the rest are defaults. */
+export interface ServiceDefinition extends Partial<
+  Pick<Service, 'legacyPrefixes' | 'namespace' | 'byAccept' | 'description'>
+> {
+  readonly system: System;
+  readonly modules: readonly [string, ...string[]];
+  readonly faults: Partial<Service['faults']> & {
+    /** Whatever is wrong with a key or a body for which there is no other fault below. */
+    readonly unusable: MakeFault;
+    readonly notAdmitted: MakeFault;
+    readonly keys?: Partial<KeyFaults>;
+    readonly body?: Partial<BodyFaults>;
+  };
 }
 
-/** Raises an error for a route that is neither guarded by a service's tokens nor meant to be open. */
-export function refuseUnguarded(route: string, { services, openRoutes }: HttpOptions): void {
-  const isOpen = openRoutes.includes(route) || serviceOf(services, route) !== undefined;
-  if (!isOpen)
-    throw new Error(`${route} belongs to no service and is not among the routes that need no token`);
+/** Completes a service's definition. */
+export function defineService({ faults, ...given }: ServiceDefinition): Service {
+  const { unusable, notAdmitted, keys, body } = faults;
+  const { unexpected = httpFaults.serviceDown, tokenTwice = openApiFaults.invalidToken } = faults;
+  return {
+    legacyPrefixes: [],
+    namespace: `/${API_VERSION}/${given.modules[0]}`,
+    byAccept: [],
+    ...given,
+    keyFaults: {
+      missing: unusable,
+      notNumeric: unusable,
+      notDate: unusable,
+      notCommaSeparated: unusable,
+      notCurrency: unusable,
+      unusable,
+      ...keys,
+    },
+    bodyFaults: {
+      type: httpFaults.unsupportedType,
+      charset: httpFaults.unsupportedType,
+      missingCharset: unusable,
+      ...body,
+    },
+    faults: { unexpected, notAdmitted, tokenTwice },
+  };
+}
+
+/**
+ * The paths of a module for `@Controller`: `/1.0/claims`, and those with the service's legacy prefixes,
+ * `/1.0/uts/claims`. The first one is described.
+ */
+export function pathsOf({ legacyPrefixes }: Pick<Service, 'legacyPrefixes'>, module: string): string[] {
+  const prefixes = ['', ...legacyPrefixes.map((prefix) => `${prefix}/`)];
+  return prefixes.map((prefix) => `/${API_VERSION}/${prefix}${module}`);
 }
 
 /** The service that a path belongs to, whether the path exists or not; some paths belong to none. */
 export function serviceOf(services: readonly Service[], path: string): Service | undefined {
   const [first = '', second = ''] = path.split('/').slice(1);
-  const names = first === '1.0' ? [second] : [first, second];
-  return services.find(({ modules }) => names.some((name) => modules.includes(name)));
+  const names = first === API_VERSION ? [second] : [first, second];
+  return services.find(({ modules, legacyPrefixes }) =>
+    names.some((name) => modules.includes(name) || legacyPrefixes.includes(name)),
+  );
+}
+
+/** What the shared HTTP code depends on; the container's token for it. */
+export abstract class HttpOptions {
+  abstract readonly services: readonly Service[];
+  /** Routes of no service, which need no token (`docs/decisions.md#a8`), in Fastify's notation. */
+  abstract readonly openRoutes: readonly string[];
+  /** The name within XML namespaces (`docs/decisions.md#a9`). */
+  abstract readonly vendor: string;
+  /** What clients reach us by, without a slash at the end. */
+  abstract readonly baseUrl: () => string;
+  /** Bytes that a posted body may have. */
+  abstract readonly maxBody: number;
+  /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
+  abstract readonly rateLimits: Readonly<Partial<Record<System, number>>>;
+  /** Whose token has this hash. */
+  abstract readonly callerOf: (tokenHash: string) => Caller | undefined;
+  /** Milliseconds that a search may run (`docs/decisions.md#x71`). */
+  abstract readonly searchTime: number;
+  /** Bytes a second below which the client of a large answer is disconnected. */
+  abstract readonly downloadRate: number;
 }

@@ -3,20 +3,19 @@ import { chooseFormat, type Format } from '../wire/format';
 import { isJsonpName } from '../wire/jsonp';
 import { BOOLEAN, TEXT } from '../wire/key-types';
 import { readKeys } from '../wire/keys';
-import { factsOf } from './request-facts';
 import { type Service } from './service';
 
-/** How an answer is to be written. */
+/** How an answer is written. */
 export interface View {
   readonly format: Format;
   readonly pretty: boolean;
-  /** Name of the function to be called with the result. */
+  /** Name of the function that is called with the result. */
   readonly jsonp: string | undefined;
 }
 
-/** How a request wants its answer; raises faults of HTTP and of the service. */
+/** How a request wants its answer. Raises faults of HTTP and of the service. */
 export function viewOf(request: FastifyRequest, service: Service, offered: readonly Format[]): View {
-  const { target } = factsOf(request.raw);
+  const { target } = request;
   const format = formatOf(request, service.byAccept, offered);
   const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
   const query = { ...target, matrix: target.query };
@@ -26,7 +25,7 @@ export function viewOf(request: FastifyRequest, service: Service, offered: reado
   return view;
 }
 
-/** Raises a fault if a function is to be called that cannot be (`docs/decisions.md#a5`, `#p27`). */
+/** Raises a fault if `jsonp` names no function, or the answer is not JSON (`docs/decisions.md#a5`, `#p27`). */
 export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): void {
   if (jsonp === undefined) return;
   const name = 'a dotted JavaScript identifier of at most 128 characters';
@@ -34,17 +33,17 @@ export function checkJsonp({ format, jsonp }: View, { keyFaults }: Service): voi
   if (format !== 'json') throw keyFaults.unusable(`jsonp=${jsonp}: allowed for JSON only, this is ${format}`);
 }
 
-/** What the key `format` of a request names, of those that a failure can be told in; to CSV it is told in JSON. */
+/** Values of the key `format`, and the format of a failure: for CSV it is JSON. */
 const NAMED_FORMATS: ReadonlyMap<string | undefined, Format> = new Map([
   ['json', 'json'],
   ['xml', 'xml'],
   ['csv', 'json'],
 ]);
 
-/** How a failure is told, whatever else is wrong with the request (`docs/decisions.md#a1`). */
-export function failureView(request: FastifyRequest, service: Service | undefined): View {
-  const { target } = factsOf(request.raw);
-  const format = failureFormat(request, service);
+/** How a failure is written, whatever else is wrong with the request (`docs/decisions.md#a1`). */
+export function failureView(request: FastifyRequest): View {
+  const { target } = request;
+  const format = failureFormat(request);
   const pretty = target.matrix.some(
     ({ name, value }) => name === 'pretty' && value !== undefined && BOOLEAN.read(value),
   );
@@ -53,24 +52,23 @@ export function failureView(request: FastifyRequest, service: Service | undefine
   return { format, pretty, jsonp: callable ? jsonp : undefined };
 }
 
-function failureFormat(request: FastifyRequest, service: Service | undefined): Format {
-  const { matrix } = factsOf(request.raw).target;
-  const named = matrix
+function failureFormat(request: FastifyRequest): Format {
+  const named = request.target.matrix
     .find(({ name }) => name === 'format')
     ?.value?.trim()
     .toLowerCase();
   const format = NAMED_FORMATS.get(named);
   if (format !== undefined) return format;
   try {
-    return formatOf(request, service?.byAccept ?? [], ['json', 'xml']);
+    return formatOf(request, request.service?.byAccept ?? [], ['json', 'xml']);
   } catch {
     return 'json';
   }
 }
 
 function formatOf(request: FastifyRequest, byAccept: readonly Format[], offered: readonly Format[]): Format {
-  const { target, contentType } = factsOf(request.raw);
-  const posted = request.method === 'POST' || request.method === 'PUT' ? contentType : undefined;
-  const { extension } = target;
+  const { method, contentType } = request;
+  const posted = method === 'POST' || method === 'PUT' ? contentType : undefined;
+  const { extension } = request.target;
   return chooseFormat({ extension, accept: request.headers.accept, contentType: posted, offered, byAccept });
 }

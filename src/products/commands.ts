@@ -1,13 +1,13 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
-import { CLOCK, type Clock } from '../http/clock';
+import { Clock } from '../http/clock';
 import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { type Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { type LoadResult, Loader, type LoadRequest } from './load/loader';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
@@ -44,7 +44,6 @@ export class CountDownload extends Command<void> {
 
 /** The loader, in this thread or another. */
 export type ProductLoader = Remote<Loader>;
-export const PRODUCT_LOADER = Symbol('ProductLoader');
 
 /** Chunks that may be under way to the loader before its pace is waited for. */
 const AHEAD = 16;
@@ -52,7 +51,7 @@ const AHEAD = 16;
 @CommandHandler(LoadProducts)
 export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   constructor(
-    @Inject(PRODUCT_LOADER) private readonly loader: ProductLoader,
+    @Inject(Loader) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
   ) {}
 
@@ -102,7 +101,7 @@ function ignoreUnavailable(error: unknown): void {
 
 @CommandHandler(DeleteProducts)
 export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
-  constructor(@Inject(PRODUCT_LOADER) private readonly loader: ProductLoader) {}
+  constructor(@Inject(Loader) private readonly loader: ProductLoader) {}
 
   async execute({ feedId, which }: DeleteProducts): Promise<{ position: Position; changes: number }> {
     return this.loader.remove(feedId, which);
@@ -116,14 +115,14 @@ export class CountDownloadHandler implements ICommandHandler<CountDownload> {
 
   constructor(
     private readonly log: EventLog,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly clock: Clock,
   ) {}
 
   async execute({ download }: CountDownload): Promise<void> {
     const id = quotaId(download);
     await this.mutex.runExclusive(id, async () => {
       const head = await this.log.head();
-      return await execute(this.log, quota, id, { ...download, at: this.now().toISOString(), head });
+      return await execute(this.log, quota, id, { ...download, at: this.clock.now().toISOString(), head });
     });
   }
 }

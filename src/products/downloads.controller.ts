@@ -3,9 +3,9 @@ import { Controller, Get, Inject } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { products } from '../../projections/products';
 import { FollowedDirectory } from '../directory/follower';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Offers, RequestKeys, Told } from '../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { StreamedAnswer, type Streamed, type StreamRequest } from '../http/streamed-answer';
 import { ReadStore } from '../kernel/read-store';
 import { hasVersion } from '../wire/conditions';
@@ -14,15 +14,13 @@ import { type Keys } from '../wire/keys';
 import { CountDownload } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { type DownloadKeys, downloadKeys, lastUpdatedKeys, pageOf } from './download-keys';
-import { type ExportRequest } from './download/exporter';
+import { Exporter, type ExportRequest } from './download/exporter';
 import { type ProductExporter } from './download/rendered-feed';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
 import { FeedVersions } from './feed-version';
-import { productOperations as told } from './operations';
-import { ownFeed, PRESENT_PRICES, PRODUCT_SETTINGS, type ProductSettings } from './queries';
-
-export const EXPORTER = Symbol('ProductExporter');
+import { productOperations as operations } from './operations';
+import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
 
 /** Document 1: bulk download of a feed, and when it was last updated. */
 @Controller('/1.0/productsUnlimited')
@@ -33,15 +31,15 @@ export class DownloadsController {
     private readonly follower: FollowedDirectory,
     private readonly feeds: RenderedFeeds,
     private readonly versions: FeedVersions,
-    @Inject(EXPORTER) private readonly exporter: ProductExporter,
-    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
+    @Inject(Exporter) private readonly exporter: ProductExporter,
+    private readonly settings: ProductSettings,
   ) {}
 
   @Get()
-  @Told(told.downloadFeed)
-  @For('advertiser', 'publisher')
-  @Offers('json', 'xml', 'csv')
-  download(@Caller() caller: CallerOfToken, @RequestKeys(downloadKeys) keys: DownloadKeys): StreamedAnswer {
+  @ApiOperation(operations.downloadFeed)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv'])
+  download(@CurrentCaller() caller: Caller, @MatrixKeys(downloadKeys) keys: DownloadKeys): StreamedAnswer {
     const { id: feedId } = ownFeed(this.follower.directory, caller, keys.fid);
     const csv = csvStyleOf(keys);
     const page = pageOf(keys);
@@ -70,11 +68,11 @@ export class DownloadsController {
   }
 
   @Get('lastUpdated')
-  @Told(told.getLastUpdated)
-  @For('advertiser', 'publisher')
+  @ApiOperation(operations.getLastUpdated)
+  @Roles(['advertiser', 'publisher'])
   async lastUpdated(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(lastUpdatedKeys) { fid }: Keys<typeof lastUpdatedKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(lastUpdatedKeys) { fid }: Keys<typeof lastUpdatedKeys>,
   ): Promise<Answer> {
     const { id } = ownFeed(this.follower.directory, caller, fid);
     const shown = await this.store.checkpoint({ collection: products.collection.name });

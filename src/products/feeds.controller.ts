@@ -1,9 +1,9 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { type FeedDefinition } from '../directory/events';
 import { FollowedDirectory } from '../directory/follower';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, RequestKeys, Told } from '../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorators';
 import { INTEGER } from '../wire/key-types';
 import { type Keys } from '../wire/keys';
 import { toXmlMappings } from '../categories/category-mappings';
@@ -12,7 +12,7 @@ import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
-import { productOperations as told } from './operations';
+import { productOperations as operations } from './operations';
 import { ownFeed } from './queries';
 
 /** Document 1: category tree, category mapping status, feed list. */
@@ -24,22 +24,22 @@ export class FeedsController {
   ) {}
 
   @Get('productCategories')
-  @Told(told.getCategoryTree)
-  @For('advertiser', 'publisher')
+  @ApiOperation(operations.getCategoryTree)
+  @Roles(['advertiser', 'publisher'])
   async categories(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): Promise<Answer> {
     const trees = await this.queries.categoryTrees(caller, language);
     return new Answer({ json: () => trees, xml: () => toXmlTrees(trees) });
   }
 
   @Get('categoryMappings')
-  @Told(told.listCategoryMappings)
-  @For('advertiser')
+  @ApiOperation(operations.listCategoryMappings)
+  @Roles(['advertiser'])
   async mappings(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
   ): Promise<Answer> {
     const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
     const mappings = await this.queries.mappings(feedIds, state);
@@ -50,22 +50,22 @@ export class FeedsController {
   }
 
   @Get('productFeeds')
-  @Told(told.listFeeds)
-  @For('publisher')
+  @ApiOperation(operations.listFeeds)
+  @Roles(['publisher'])
   async feeds(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
   ): Promise<Answer> {
     return await this.list(this.follower.directory.feedsOf(caller), programId);
   }
 
   @Get('productFeeds/:feedId')
-  @Told(told.getFeed)
-  @For('publisher')
+  @ApiOperation(operations.getFeed)
+  @Roles(['publisher'])
   async feed(
-    @Caller() caller: CallerOfToken,
+    @CurrentCaller() caller: Caller,
     @Param('feedId') feedId: string,
-    @RequestKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+    @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
   ): Promise<Answer> {
     const id = INTEGER.read(feedId);
     if (id === undefined)

@@ -1,11 +1,11 @@
-import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
-import { type PostedBody } from '../http/posted-body';
+import { PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
 import { DeleteProducts, LoadProducts } from './commands';
@@ -13,11 +13,11 @@ import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
-import { productOperations as told } from './operations';
-import { ownFeed, PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { productOperations as operations } from './operations';
+import { ownFeed, ProductQueries, ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
-import { SHOWN, type Shown } from '../http/shown';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -26,15 +26,15 @@ export class ProductsController {
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
     private readonly follower: FollowedDirectory,
-    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
-    @Inject(SHOWN) private readonly shown: Shown,
+    private readonly settings: ProductSettings,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
   @Get()
-  @Told(told.searchProducts)
-  @For('advertiser', 'publisher')
-  @Offers('json', 'xml', 'csv')
-  search(@Caller() caller: CallerOfToken, @RequestKeys(searchKeys) keys: SearchKeys): ListAnswer {
+  @ApiOperation(operations.searchProducts)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv'])
+  search(@CurrentCaller() caller: Caller, @MatrixKeys(searchKeys) keys: SearchKeys): ListAnswer {
     const style = csvStyleOf(keys);
     return new ListAnswer(
       async ({ view, query }) => {
@@ -54,27 +54,27 @@ export class ProductsController {
   }
 
   @Post()
-  @Told(told.loadProducts)
-  @For('advertiser')
+  @ApiOperation(operations.loadProducts)
+  @Roles(['advertiser'])
   async post(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
-    @Posted() body: PostedBody,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
+    @Body() body: PostedBody,
   ): Promise<Answer> {
     const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
     const loaded = await this.commands.execute(
       new LoadProducts({ feedId, mode: mode ?? 'update', directoryPosition: this.follower.position }, body),
     );
-    await this.shown(loaded);
+    await this.readModels.afterWrite(loaded);
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 
   @Delete()
-  @Told(told.deleteProducts)
-  @For('advertiser')
+  @ApiOperation(operations.deleteProducts)
+  @Roles(['advertiser'])
   async delete(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
   ): Promise<Answer> {
     const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
     if (deleteAll !== true && spId.length === 0) {
@@ -83,7 +83,7 @@ export class ProductsController {
     const deleted = await this.commands.execute(
       new DeleteProducts(feedId, deleteAll === true ? 'all' : spId),
     );
-    await this.shown(deleted);
+    await this.readModels.afterWrite(deleted);
     return Answer.errors([], { position: deleted.position });
   }
 }

@@ -1,47 +1,43 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { CLOCK, type Clock } from '../http/clock';
-import { type Service } from '../http/service';
+import { Clock } from '../http/clock';
+import { defineService } from '../http/service';
 import { EventLog } from '../kernel/event-log';
-import { httpFaults } from '../wire/open-api';
 import {
   CountDownloadHandler,
   DeleteProductsHandler,
   LoadProductsHandler,
-  PRODUCT_LOADER,
   type ProductLoader,
 } from './commands';
 import { productDescription } from './description';
 import { type ProductExporter } from './download/rendered-feed';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { DownloadsController, EXPORTER } from './downloads.controller';
+import { Exporter } from './download/exporter';
+import { DownloadsController } from './downloads.controller';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
 import { ImportsController } from './imports.controller';
+import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
-import { PRODUCT_SETTINGS, ProductQueries, type ProductSettings } from './queries';
+import { ProductQueries, ProductSettings } from './queries';
 import { FeedRefusals } from './refusals';
 import { keyFaults } from './search-keys';
 
-/** The product service as the shared HTTP glue knows it (Document 1). */
-export const productService: Service = {
+/** The product service (Document 1). */
+export const productService = defineService({
   system: 'PRODUCTS',
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
-  namespace: '/1.0/products',
   byAccept: ['csv'],
-  keyFaults,
   description: productDescription,
-  bodyFaults: {
-    type: httpFaults.unsupportedType,
-    charset: httpFaults.unsupportedType,
-    missingCharset: fault.noParsableContent,
-  },
   faults: {
+    unusable: fault.illegalValue,
     unexpected: fault.unexpected,
     notAdmitted: fault.tokenRequestNotValid,
     tokenTwice: fault.tokenRequestNotValid,
+    keys: keyFaults,
+    body: { missingCharset: fault.noParsableContent },
   },
-};
+});
 
 /** What does the work of the service: in other threads, where there are any. */
 export interface ProductParts {
@@ -62,14 +58,14 @@ export class ProductsModule {
         CountDownloadHandler,
         ProductQueries,
         FeedQueries,
-        { provide: PRODUCT_SETTINGS, useValue: settings },
-        { provide: PRODUCT_LOADER, useValue: loader },
+        { provide: ProductSettings, useValue: settings },
+        { provide: Loader, useValue: loader },
         {
           provide: FeedRefusals,
-          useFactory: (log: EventLog, now: Clock) => new FeedRefusals(log, now),
-          inject: [EventLog, CLOCK],
+          useFactory: (log: EventLog, clock: Clock) => new FeedRefusals(log, () => clock.now()),
+          inject: [EventLog, Clock],
         },
-        { provide: EXPORTER, useValue: exporter },
+        { provide: Exporter, useValue: exporter },
         { provide: RenderedFeeds, useValue: feeds },
       ],
     };

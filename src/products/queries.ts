@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { pricesOf } from '../../projections/price-history';
 import {
   type FoundProducts,
@@ -24,18 +24,16 @@ import { type OutputProduct, type OutputView, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/key-types';
 
-/** What of the settings the answers depend on. */
-export interface ProductSettings {
-  readonly vendor: string;
+/** The settings that answers depend on. */
+export abstract class ProductSettings {
+  abstract readonly vendor: string;
   /** Without a slash at the end. */
-  readonly trackerUrl: string;
+  abstract readonly trackerUrl: string;
   /** `always`: each offer tells its present price as the newest entry of its history (`docs/decisions.md#p10`). */
-  readonly priceHistory: 'asked' | 'always';
-  /** Bytes a second below which a client that downloads a feed is dropped. */
-  readonly downloadRate: number;
+  abstract readonly priceHistory: 'asked' | 'always';
+  /** Bytes a second below which a client that downloads a feed is disconnected. */
+  abstract readonly downloadRate: number;
 }
-
-export const PRODUCT_SETTINGS = Symbol('ProductSettings');
 
 /** Prices that are told where a caller does not ask for any. */
 export const PRESENT_PRICES = { asked: 'none', always: 'current' } as const;
@@ -58,7 +56,7 @@ export class ProductQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
-    @Inject(PRODUCT_SETTINGS) private readonly settings: ProductSettings,
+    private readonly settings: ProductSettings,
   ) {}
 
   /** Document 1, Search products. */

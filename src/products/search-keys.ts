@@ -95,11 +95,9 @@ export const deleteKeys = {
 } as const satisfies KeyTable;
 
 /** Which fault tells what is wrong with a key (`docs/decisions.md#p2`). */
-export const keyFaults: KeyFaults = {
+export const keyFaults: Partial<KeyFaults> = {
   missing: fault.parametersMissing,
   notNumeric: fault.notNumeric,
-  notDate: fault.illegalValue,
   notCommaSeparated: fault.notCommaSeparated,
   notCurrency: fault.currencyNotIso,
-  unusable: fault.illegalValue,
 };

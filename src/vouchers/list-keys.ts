@@ -1,7 +1,6 @@
 import { BOOLEAN, DATE, INTEGER, oneOf, TEXT } from '../wire/key-types';
-import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
+import { type Keys, type KeyTable } from '../wire/keys';
 import { LANGUAGE } from '../wire/iso-keys';
-import { voucherFaults as fault } from './faults';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -36,13 +35,3 @@ export const listKeys = {
 } as const satisfies KeyTable;
 
 export type ListKeys = Keys<typeof listKeys>;
-
-/** Whatever is wrong with a key is 101 (`docs/decisions.md#v14`). */
-export const keyFaults: KeyFaults = {
-  missing: fault.invalidVoucher,
-  notNumeric: fault.invalidVoucher,
-  notDate: fault.invalidVoucher,
-  notCommaSeparated: fault.invalidVoucher,
-  notCurrency: fault.invalidVoucher,
-  unusable: fault.invalidVoucher,
-};

@@ -1,28 +1,26 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../projections/voucher-list';
 import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { EventLog } from '../kernel/event-log';
+import { historyOf, type Version } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { httpFaults } from '../wire/open-api';
-import { audiencesIn } from './audience';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
 import { toOutput } from './output';
-import { type ListedVoucher } from './stored-voucher';
-import { versionsOf, type VoucherVersion } from './versions';
+import { audiencesIn, type ListedVoucher } from './stored-voucher';
+import { postedFields, voucherDecider } from './voucher';
 
-/** What of the settings the answers depend on. */
-export interface VoucherSettings {
-  readonly vendor: string;
+/** The settings that answers depend on. */
+export abstract class VoucherSettings {
+  abstract readonly vendor: string;
   /** Without a slash at the end. */
-  readonly clickUrl: string;
+  abstract readonly clickUrl: string;
 }
-
-export const VOUCHER_SETTINGS = Symbol('VoucherSettings');
 
 /** The listing of vouchers (Document 2, List keys), and what became of one. */
 @Injectable()
@@ -31,7 +29,7 @@ export class VoucherQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly follower: FollowedDirectory,
-    @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
+    private readonly settings: VoucherSettings,
   ) {}
 
   /** In batches, each read when it is asked for. */
@@ -48,11 +46,14 @@ export class VoucherQueries {
     return written(listed, (voucher) => toOutput(voucher, view));
   }
 
-  /** `docs/decisions.md#v17`; raises 404 for all but the owner. */
-  async versions(id: number | undefined, caller: Caller): Promise<readonly VoucherVersion[]> {
-    const found = id === undefined ? undefined : await versionsOf(this.log, id);
-    const program = found && this.follower.directory.program(found.programId);
-    if (program?.organisationId === caller.organisationId && found !== undefined) return found.versions;
+  /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
+  async versions(id: number | undefined, caller: Caller): Promise<readonly Version[]> {
+    const history =
+      id === undefined ? undefined : await historyOf(this.log, voucherDecider, id, postedFields);
+    if (history !== undefined && history.state.status !== 'unknown') {
+      const program = this.follower.directory.program(history.state.programId);
+      if (program?.organisationId === caller.organisationId) return history.versions;
+    }
     throw httpFaults.notFound('there is no such voucher of a program of yours');
   }
 }

@@ -3,7 +3,7 @@ import { type Decider } from '../kernel/decider';
 import { type VoucherTypeId } from './voucher-types';
 
 /**
- * A voucher's stream, `voucher-9`: what has become of it.
+ * A voucher, in the stream `voucher-<id>`.
  *
  * The names and shapes of these events are the storage format: add, never rename.
  */
@@ -28,7 +28,7 @@ export interface VoucherContent {
   readonly languageId?: string;
 }
 
-/** What a voucher keeps for ever. Without a `sourceId` of its own, its id stands for it (`docs/decisions.md#v15`). */
+/** What no edit changes. A voucher without a `sourceId` is known by its id (`docs/decisions.md#v15`). */
 interface VoucherOrigin {
   readonly programId: number;
   readonly sourceId?: string;
@@ -59,8 +59,8 @@ export type VoucherCommand =
 export const VOUCHER = 'voucher';
 
 /**
- * A post publishes what is not there and revises what is, unless it is the same. What has been withdrawn stays so, and
- * withdrawing what is not there does nothing: the state afterwards tells.
+ * A post publishes a new voucher and revises an existing one, unless it changes nothing. A withdrawn voucher stays
+ * withdrawn: a post does nothing, and neither does withdrawing what is not published. The state returned shows which.
  */
 export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
   category: VOUCHER,
@@ -92,4 +92,9 @@ export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent>
 
 function originOf({ programId, sourceId }: VoucherOrigin): VoucherOrigin {
   return { programId, ...(sourceId === undefined ? {} : { sourceId }) };
+}
+
+/** The fields of a published voucher by the names they are posted by. */
+export function postedFields(state: VoucherState): Readonly<Record<string, unknown>> | undefined {
+  return state.status === 'published' ? { ...state.voucher, ...originOf(state) } : undefined;
 }

@@ -1,13 +1,13 @@
-import { Controller, Delete, Get, Inject, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
-import { type Caller as CallerOfToken } from '../directory/organisations';
+import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { CLOCK, type Clock } from '../http/clock';
-import { Caller, For, Offers, Posted, RequestKeys, Told } from '../http/decorators';
+import { Clock } from '../http/clock';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
-import { type PostedBody } from '../http/posted-body';
-import { SHOWN, type Shown } from '../http/shown';
+import { PostedBody } from '../http/posted-body';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { EventLog } from '../kernel/event-log';
 import { type Position } from '../kernel/event';
 import { writeDate } from '../wire/date';
@@ -19,8 +19,8 @@ import { PostVoucher, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
-import { voucherOperations as told } from './operations';
-import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
+import { voucherOperations as operations } from './operations';
+import { VoucherQueries, VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
 import { checkVoucher } from './voucher-check';
 import { type VoucherPost, type Written } from './vouchers';
@@ -36,21 +36,21 @@ export class VouchersController {
     private readonly queries: VoucherQueries,
     private readonly follower: FollowedDirectory,
     private readonly log: EventLog,
-    @Inject(VOUCHER_SETTINGS) private readonly settings: VoucherSettings,
-    @Inject(SHOWN) private readonly shown: Shown,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly settings: VoucherSettings,
+    private readonly readModels: WaitForReadModels,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
-  @Told(told.listVouchers)
-  @For('advertiser', 'publisher')
-  @Offers('json', 'xml', 'csv', 'ics')
-  list(@Caller() caller: CallerOfToken, @RequestKeys(listKeys) keys: ListKeys): ListAnswer {
+  @ApiOperation(operations.listVouchers)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv', 'ics'])
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => ({
         pieces: listPieces(
           listText(view, this.settings.vendor),
-          await this.queries.list(keys, caller, this.now(), query),
+          await this.queries.list(keys, caller, this.clock.now(), query),
         ),
       }),
       { format: keys.format },
@@ -58,25 +58,25 @@ export class VouchersController {
   }
 
   @Post()
-  @Told(told.postVoucher)
-  @For('advertiser')
-  async post(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
+  @ApiOperation(operations.postVoucher)
+  @Roles(['advertiser'])
+  async post(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const posted = readVoucher(await body.bytes(MAX_BODY.one), format);
-    const now = this.now();
+    const now = this.clock.now();
     const written = await this.commands.execute(new PostVoucher(this.check(posted, caller, now), now));
     const position = await this.waitFor([written]);
     return new Answer({ json: () => [written.id], xml: () => ({ long: written.id }) }, { position });
   }
 
   @Post('bulk')
-  @Told(told.postVouchers)
-  @For('advertiser')
-  @Offers('json')
-  async postAll(@Caller() caller: CallerOfToken, @Posted() body: PostedBody): Promise<Answer> {
+  @ApiOperation(operations.postVouchers)
+  @Roles(['advertiser'])
+  @Produces(['json'])
+  async postAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     body.format(['json']);
     const posted = readVouchers(await body.bytes(MAX_BODY.several));
-    const now = this.now();
+    const now = this.clock.now();
     const { results, written } = await postAll(posted, {
       check: (one) => this.check(one, caller, now),
       post: (post) => this.commands.execute(new PostVoucher(post, now)),
@@ -87,21 +87,23 @@ export class VouchersController {
   }
 
   @Delete(':id')
-  @Told(told.deleteVoucher)
-  @For('advertiser')
-  async delete(@Caller() caller: CallerOfToken, @Param('id') sent: string): Promise<Answer> {
+  @ApiOperation(operations.deleteVoucher)
+  @Roles(['advertiser'])
+  async delete(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
     if (id === undefined) throw fault.invalidVoucher(`${sent}: expected the id of a voucher`);
-    const written = await this.commands.execute(new WithdrawVoucher(id, caller.organisationId, this.now()));
+    const written = await this.commands.execute(
+      new WithdrawVoucher(id, caller.organisationId, this.clock.now()),
+    );
     return Answer.none({ position: await this.waitFor([written]) });
   }
 
   @Get(':id/versions')
-  @Told(told.listVersions)
+  @ApiOperation(operations.listVersions)
   async versions(
-    @Caller() caller: CallerOfToken,
+    @CurrentCaller() caller: Caller,
     @Param('id') sent: string,
-    @RequestKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
+    @MatrixKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
   ): Promise<Answer> {
     const found = await this.queries.versions(voucherIdIn(sent), caller);
     const versions = found.map((one) => ({
@@ -111,7 +113,7 @@ export class VouchersController {
     return new Answer({ json: () => ({ versions }), xml: () => toXmlVersions(versions) });
   }
 
-  private check(posted: unknown, caller: CallerOfToken, now: Date): VoucherPost {
+  private check(posted: unknown, caller: Caller, now: Date): VoucherPost {
     return checkVoucher(posted, { directory: this.follower.directory, caller, now });
   }
 
@@ -119,7 +121,7 @@ export class VouchersController {
   private async waitFor(written: readonly Written[]): Promise<Position> {
     const positions = written.flatMap(({ position }) => position ?? []).sort();
     const position = positions.at(-1) ?? (await this.log.head());
-    await this.shown({ position, changes: positions.length });
+    await this.readModels.afterWrite({ position, changes: positions.length });
     return position;
   }
 }

@@ -1,34 +1,20 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { type Service } from '../http/service';
+import { defineService } from '../http/service';
 import { EventLog } from '../kernel/event-log';
-import { httpFaults, openApiFaults } from '../wire/open-api';
 import { PostVoucherHandler, WithdrawVoucherHandler } from './commands';
 import { voucherDescription } from './description';
 import { voucherFaults as fault } from './faults';
-import { keyFaults } from './list-keys';
-import { VOUCHER_SETTINGS, VoucherQueries, type VoucherSettings } from './queries';
+import { VoucherQueries, VoucherSettings } from './queries';
 import { Vouchers } from './vouchers';
 import { VouchersController } from './vouchers.controller';
 
-/** The voucher service as the shared HTTP glue knows it (Document 2). */
-export const voucherService: Service = {
+/** The voucher service (Document 2); whatever is wrong with a key is 101 (`docs/decisions.md#v14`). */
+export const voucherService = defineService({
   system: 'VOUCHERS',
   modules: ['vouchers'],
-  namespace: '/1.0/vouchers',
-  byAccept: [],
-  keyFaults,
   description: voucherDescription,
-  bodyFaults: {
-    type: httpFaults.unsupportedType,
-    charset: httpFaults.unsupportedType,
-    missingCharset: fault.invalidVoucher,
-  },
-  faults: {
-    unexpected: httpFaults.serviceDown,
-    notAdmitted: fault.noAccess,
-    tokenTwice: openApiFaults.invalidToken,
-  },
-};
+  faults: { unusable: fault.invalidVoucher, notAdmitted: fault.noAccess },
+});
 
 @Module({})
 export class VouchersModule {
@@ -41,7 +27,7 @@ export class VouchersModule {
         WithdrawVoucherHandler,
         VoucherQueries,
         { provide: Vouchers, useFactory: (log: EventLog) => new Vouchers(log), inject: [EventLog] },
-        { provide: VOUCHER_SETTINGS, useValue: settings },
+        { provide: VoucherSettings, useValue: settings },
       ],
     };
   }

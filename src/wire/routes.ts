@@ -1,37 +1,43 @@
 import { type Fault } from '../kernel/fault';
 import { httpFaults, openApiFaults } from './open-api';
 
-const VERSION = '1.0';
-const API_VERSION = /^v?\d+(\.\d+)*$/i;
+/** The version of the interface: the first segment of paths. */
+export const API_VERSION = '1.0';
+const ANY_VERSION = /^v?\d+(\.\d+)*$/i;
 const MODULE_VERSION = /^v?\d+\.\d+$/i;
 
-/** What is known of paths: the names after `/1.0/`, and which methods a path has. */
+/** The routes of all services. */
 export interface Routes {
+  /** The names after `/1.0/`. */
   readonly modules: ReadonlySet<string>;
-  /** None for a path that there is not. */
+  /** Segments that may stand between the version and a module: `uts`. */
+  readonly legacyPrefixes: ReadonlySet<string>;
+  /** The methods of a path; none for an unknown path. */
   methodsOf(path: string): readonly string[];
 }
 
-/** Why there is no such route (`docs/decisions.md#a8`). */
+/** Why a request matches no route (`docs/decisions.md#a8`). */
 export function missingRoute(method: string, path: string, routes: Routes): Fault {
-  const [first = '', module = '', ...rest] = path.split('/').slice(1);
+  const [first = '', ...segments] = path.split('/').slice(1);
+  if (routes.legacyPrefixes.has(segments[0] ?? '')) segments.shift();
+  const [module = '', ...rest] = segments;
   const version = rest.find((segment) => MODULE_VERSION.test(segment));
-  if (first === VERSION && routes.modules.has(module) && version !== undefined) {
+  if (first === API_VERSION && routes.modules.has(module) && version !== undefined) {
     return openApiFaults.invalidModuleVersion(`${module} has no version ${version}`);
   }
   const allow = routes.methodsOf(path);
   if (allow.length > 0) {
     return httpFaults.methodNotAllowed(`${method} ${path}: there is ${allow.join(', ')}`, { allow });
   }
-  if (routes.modules.has(first)) {
-    return openApiFaults.missingVersion(`the version is missing: /${VERSION}${path}`);
+  if (routes.modules.has(first) || routes.legacyPrefixes.has(first)) {
+    return openApiFaults.missingVersion(`the version is missing: /${API_VERSION}${path}`);
   }
-  if (!API_VERSION.test(first)) return httpFaults.notFound(`${path}: URL does not exist`);
-  if (first !== VERSION) {
-    return openApiFaults.invalidApiVersion(`there is no version ${first}, there is ${VERSION}`);
+  if (!ANY_VERSION.test(first)) return httpFaults.notFound(`${path}: URL does not exist`);
+  if (first !== API_VERSION) {
+    return openApiFaults.invalidApiVersion(`there is no version ${first}, there is ${API_VERSION}`);
   }
   if (!routes.modules.has(module)) {
-    return openApiFaults.missingModule(`there is no module "${module}" under /${VERSION}/`);
+    return openApiFaults.missingModule(`there is no module "${module}" under /${API_VERSION}/`);
   }
   return httpFaults.notFound(`${path}: URL does not exist`);
 }

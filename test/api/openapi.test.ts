@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
-import { TEXT } from '../../src/http/decorators';
+import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
@@ -86,7 +86,7 @@ describe('the description of the interface (decisions A8)', () => {
       .flatMap(({ metatype }) => Object.values(Object.getOwnPropertyDescriptors(metatype?.prototype ?? {})))
       .map(({ value }) => value as unknown)
       .filter((handler) => typeof handler === 'function' && Reflect.hasMetadata(METHOD_METADATA, handler));
-    const untold = handlers.filter((handler) => !Reflect.hasMetadata(TEXT, handler as object));
+    const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
     // What answers without a token belongs to no service (decisions A8).
     expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
       ...['file', 'live', 'page', 'ready', 'schema', 'send'],

@@ -1,6 +1,3 @@
-import { toNewEvent } from '../../src/kernel/decider';
-import { type VoucherEvent } from '../../src/vouchers/voucher';
-import { AT, checked } from '../vouchers/posted';
 import { NOW, voucher, VOUCHER_TOKENS, voucherWorld } from './voucher-network';
 
 const world = voucherWorld();
@@ -79,30 +76,6 @@ describe('Beyond the document (decisions V17)', () => {
       expect((await get(`/${id}/versions`, as)).statusCode).toBe(404);
     expect((await get('/999999/versions', 'nord')).statusCode).toBe(404);
     expect((await get('/x/versions', 'nord')).statusCode).toBe(404);
-  });
-
-  it('the last 1,000 versions are told, of whatever number (decisions X42)', async () => {
-    const id = await create({ sourceId: 's' });
-    const content = { ...checked().voucher, description: 'Version 1' };
-    const { log } = world.app.engines;
-    const revised = Array.from({ length: 1004 }, (_, at) =>
-      toNewEvent({
-        type: 'VoucherRevised',
-        data: {
-          at: AT,
-          voucher: { ...content, ...(at === 4 ? { title: 'Fifth edit' } : {}), code: `${at}` },
-        },
-      } satisfies VoucherEvent),
-    );
-    for (let at = 0; at < revised.length; at += 500)
-      await log.append(`voucher-${id}`, at, revised.slice(at, at + 500));
-    const { versions } = (await get(`/${id}/versions`, 'nord')).json<{ versions: { version: number }[] }>();
-    expect(versions.map(({ version }) => version)).toEqual(Array.from({ length: 1000 }, (_, at) => at + 6));
-    expect(versions.slice(0, 2)).toEqual([
-      { version: 6, time: NOW, changed: ['title', 'code'] },
-      { version: 7, time: NOW, changed: ['title', 'code'] },
-    ]);
-    expect(versions.at(-1)).toEqual({ version: 1005, time: NOW, changed: ['code'] });
   });
 
   it('CSV has the columns of the table in its order (decisions V17, X46)', async () => {

@@ -17,7 +17,7 @@ describe('format of an answer (decisions A1)', () => {
   ])('%s with %j is %s', async (url, headers, type) => {
     const answer = await asked.get(`${url}?${token}`, headers);
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, type]);
-    expect(answer.headers.vary).toBe('Accept');
+    expect(answer.headers.vary).toBe('Accept, Accept-Encoding');
   });
 
   it('is refused with 406 if Accept admits none that there is', async () => {

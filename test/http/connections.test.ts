@@ -156,7 +156,8 @@ describe('a body that comes too slowly (decisions X11)', () => {
   const body = (): [IncomingMessage, AsyncIterator<Buffer>] => {
     const raw = new IncomingMessage(new Socket());
     raw.on('error', () => undefined);
-    return [raw, new PostedBody(raw, notes, 1e9, new AbortController().signal).chunks()];
+    const request = { raw, contentType: undefined, service: notes };
+    return [raw, new PostedBody(request, 1e9, new AbortController().signal).chunks()];
   };
 
   it('is given up when nothing comes for 30 s', async () => {

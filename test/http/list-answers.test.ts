@@ -3,6 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Caller } from '../../src/directory/organisations';
+import { FailureCounts } from '../../src/http/failure-filter';
 import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/list-text';
@@ -54,14 +55,13 @@ const callerOf = (hash: string): Caller => ({
 let app: NestFastifyApplication;
 let logged: string[];
 let port: number;
-let unexpected = 0;
 /** Connections that the server has seen closed. */
 let closed = 0;
 
 beforeEach(async () => {
   Object.assign(play, { begun: [], begin: () => Promise.resolve(), items: items(100, 'a') });
   position = Promise.resolve(true);
-  const options = { onUnexpected: () => (unexpected += 1), waitFor: () => position, callerOf };
+  const options = { waitFor: () => position, callerOf };
   ({ app, logged } = await notesApp(options, [ListController]));
   await app.listen(0, '127.0.0.1');
   closed = 0;
@@ -71,8 +71,9 @@ beforeEach(async () => {
   port = (app.getHttpServer().address() as AddressInfo).port;
 });
 afterEach(async () => {
+  const { unexpectedFailures: failures } = app.get(FailureCounts);
   await app.close();
-  expect([unexpected, logged.filter((line) => /unexpected/.test(line))]).toEqual([0, []]);
+  expect([failures, logged.filter((line) => /unexpected/.test(line))]).toEqual([0, []]);
 });
 
 const url = (token: string, rest = ''): string => `/1.0/noteTrees?token=${token}${rest}`;

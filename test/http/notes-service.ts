@@ -1,17 +1,18 @@
 import 'reflect-metadata';
 import { EventEmitter } from 'node:events';
-import { Controller, Delete, Get, Module, Param, Post, type Type } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Module, Param, Post, type Type } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { pino } from 'pino';
 import { Answer } from '../../src/http/answer';
 import { httpAdapter } from '../../src/http/adapter';
-import { Caller, For, Offers, Posted, RequestKeys } from '../../src/http/decorators';
+import { CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
 import { installHttp } from '../../src/http/install';
-import { type PostedBody } from '../../src/http/posted-body';
-import { type HttpOptions, type Service } from '../../src/http/service';
-import { type Caller as CallerOfToken } from '../../src/directory/organisations';
-import { tokenHash } from '../../src/directory/organisations';
+import { PostedBody } from '../../src/http/posted-body';
+import { HttpModule } from '../../src/http/http.module';
+import { defineService, type HttpOptions, pathsOf } from '../../src/http/service';
+import { WaitForReadModels } from '../../src/http/wait-for-read-models';
+import { type Caller, tokenHash } from '../../src/directory/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
 import { INTEGER, TEXT } from '../../src/wire/key-types';
@@ -29,22 +30,17 @@ const fault = faultsOf({
   unexpected: ['N_230', 400, 'Unexpected'],
 });
 
-export const notes: Service = {
+export const notes = defineService({
   system: 'PRODUCTS',
   modules: ['notes', 'noteTrees'],
-  namespace: '/1.0/notes',
+  legacyPrefixes: ['old'],
   byAccept: ['csv'],
-  keyFaults: {
-    missing: fault.missing,
-    notNumeric: fault.numeric,
-    notDate: fault.unusable,
-    notCommaSeparated: fault.unusable,
-    notCurrency: fault.unusable,
-    unusable: fault.unusable,
+  faults: {
+    ...fault,
+    keys: { missing: fault.missing, notNumeric: fault.numeric },
+    body: { type: fault.type, charset: fault.type, missingCharset: fault.charset },
   },
-  bodyFaults: { type: fault.type, charset: fault.type, missingCharset: fault.charset },
-  faults: fault,
-};
+});
 
 const listKeys = {
   id: { type: INTEGER, multiple: true },
@@ -52,16 +48,16 @@ const listKeys = {
   format: { type: TEXT },
 } as const satisfies KeyTable;
 
-/** Tells when a list of all notes is being written. */
+/** Emits `begun` when a list of all notes is being written. */
 export const rendering = new EventEmitter();
 
-@Controller('1.0/notes')
+@Controller(pathsOf(notes, 'notes'))
 class NotesController {
   @Get()
-  @Offers('json', 'xml', 'csv')
+  @Produces(['json', 'xml', 'csv'])
   list(
-    @Caller() caller: CallerOfToken,
-    @RequestKeys(listKeys) { id, word, format }: Keys<typeof listKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(listKeys) { id, word, format }: Keys<typeof listKeys>,
   ): Answer {
     return new Answer(
       {
@@ -87,10 +83,10 @@ class NotesController {
   }
 
   @Post()
-  @For('advertiser')
+  @Roles(['advertiser'])
   async post(
-    @Posted() body: PostedBody,
-    @RequestKeys(listKeys) { word }: Keys<typeof listKeys>,
+    @Body() body: PostedBody,
+    @MatrixKeys(listKeys) { word }: Keys<typeof listKeys>,
   ): Promise<Answer> {
     const format = body.format();
     const bytes = await body.bytes(1000);
@@ -129,34 +125,43 @@ const CALLERS = [
   { tokenHash: tokenHash(TOKENS.advertiser), organisationId: 1, kind: 'advertiser', system: 'PRODUCTS' },
   { tokenHash: tokenHash(TOKENS.publisher), organisationId: 2, kind: 'publisher', system: 'PRODUCTS' },
   { tokenHash: tokenHash(TOKENS.vouchers), organisationId: 1, kind: 'advertiser', system: 'VOUCHERS' },
-] as const satisfies CallerOfToken[];
+] as const satisfies Caller[];
+
+export interface NotesOptions extends Partial<HttpOptions> {
+  readonly now?: () => Date;
+  /** What `X-Min-Position` waits for. */
+  readonly waitFor?: (position: string) => Promise<boolean>;
+}
 
 /** The application, and what it has logged. */
 export async function notesApp(
-  options: Partial<HttpOptions> = {},
+  {
+    now = () => new Date(90_000),
+    waitFor = async (position) => position <= '0000000000000000012',
+    ...options
+  }: NotesOptions = {},
   controllers: readonly Type[] = [],
 ): Promise<{ app: NestFastifyApplication; logged: string[] }> {
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => logged.push(line) });
-  const module = await Test.createTestingModule({
-    imports: [NotesModule],
-    controllers: [...controllers],
-  }).compile();
-  const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));
-  installHttp(app, {
+  const http: HttpOptions = {
     services: [notes],
     openRoutes: ['/health/live'],
+    vendor: 'affilog',
     baseUrl: () => 'https://api.example',
     maxBody: 500,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
-    waitFor: async (position) => position <= '0000000000000000012',
-    now: () => new Date(90_000),
     searchTime: 5_000,
     downloadRate: 10_000,
-    onUnexpected: () => undefined,
     ...options,
-  });
+  };
+  const module = await Test.createTestingModule({
+    imports: [NotesModule, HttpModule.with(http, new WaitForReadModels(waitFor), { now })],
+    controllers: [...controllers],
+  }).compile();
+  const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));
+  installHttp(app);
   await app.init();
   await app.getHttpAdapter().getInstance().ready();
   return { app, logged };

@@ -4,21 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PROJECTIONS } from '../../projections';
-import { feedSource } from '../../projections/product-download';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
-import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
+import { type FollowedDirectory } from '../../src/directory/follower';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
-import { FeedVersions } from '../../src/products/feed-version';
 import { importNetwork } from '../../src/ops/import-network';
-import { makeExporter } from '../../src/host/exporter';
-import { makeLoader } from '../../src/host/loader';
-import { type Exporter } from '../../src/products/download/exporter';
-import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
-import { readinessOf } from '../../src/host/readiness';
+import { openApi } from '../../src/host/api';
+import { baseOver } from '../../src/host/open-base';
+import { Exporter } from '../../src/products/download/exporter';
+import { type RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { isolatedEngines, type TestedEngines } from './engines';
 
 /** A response of `inject`. */
@@ -70,33 +67,26 @@ export class TestApp {
       ...settings,
     });
     const engines = await openEngines({ ...config, threads: false });
-    const ending = new AbortController();
-    const follower = followDirectory(engines.log, ending.signal);
-    const loader = makeLoader(engines.log, follower, dataDir, { now });
+    const base = baseOver(engines);
+    const { follower } = base;
     const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
-    const { store } = engines;
     const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
     await follower.reached(position);
-    const readiness = await readinessOf(engines, follower, {
+    const api = await openApi({
+      ...base,
+      config,
+      threads: false,
+      report: (failure) => {
+        throw failure;
+      },
+      now,
       projectorTrouble: async () => runner.trouble(),
     });
-    const exporter = makeExporter(engines, follower);
-    const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
+    const { app: http, parts } = api;
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>
-      createApp({
-        config,
-        eventLog: engines.log,
-        store,
-        follower,
-        versions: new FeedVersions(engines.log, follower.directory, feedSource(store)),
-        loader,
-        exporter,
-        feeds,
-        readiness,
-        now,
-        ...others,
-      });
-    const http = await again();
+      createApp({ ...parts, ...others });
+    const { feeds, exporter } = parts;
+    if (!(exporter instanceof Exporter)) throw new Error('the exporter is in another thread');
     const app = new TestApp(
       engines,
       http,
@@ -104,13 +94,9 @@ export class TestApp {
       [
         () => rm(dataDir, { recursive: true }),
         () => own.remove(),
-        () => engines.close(),
-        () => (ending.abort(), follower.ended),
+        () => base.close(),
         () => runner.stop(),
-        () => loader.close(),
-        () => exporter.end(),
-        () => feeds.close(),
-        () => http.close(),
+        () => api.close(),
       ],
       now,
       runner,

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type End, type Head } from './head';
 import { type Messages } from './messages';
@@ -192,7 +192,7 @@ class Running {
       let message = this.#messages.take();
       if (message === undefined && count > 0) {
         // What was appended together comes together, but gRPC hands it on one by one.
-        await nextTurn();
+        await yieldToEventLoop();
         message = this.#messages.take();
       }
       if (message === undefined) break;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { httpFaults } from '../../wire/open-api';
-import { DESCRIBED, type Described } from './described';
-import { Kept } from './kept';
+import { HttpOptions } from '../service';
+import { StaticContent } from './static-content';
 
 /** Files of the page that come from swagger-ui-dist, and their types. */
 const FILES: ReadonlyMap<string, string> = new Map([
@@ -41,12 +41,12 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** A page to read the interface and try it at; needs no token, and nothing of any other host. */
+/** The page on which people read and try the interface; needs no token and no other host. */
 @Controller('/docs')
 export class DocsController {
-  private readonly kept = new Map<string, Kept>();
+  private readonly contents = new Map<string, StaticContent>();
 
-  constructor(@Inject(DESCRIBED) private readonly described: Described) {}
+  constructor(private readonly options: HttpOptions) {}
 
   @Get()
   page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
@@ -61,21 +61,24 @@ export class DocsController {
   }
 
   private send(name: string, request: FastifyRequest, reply: FastifyReply): void {
-    const kept = this.kept.get(name) ?? this.open(name);
-    this.kept.set(name, kept);
-    kept.send(request, reply);
+    const content = this.contents.get(name) ?? this.open(name);
+    this.contents.set(name, content);
+    content.send(request, reply);
   }
 
-  private open(name: string): Kept {
-    if (name === '') return new Kept('text/html; charset=utf-8', PAGE, this.security());
-    if (name === 'start.js') return new Kept('text/javascript; charset=utf-8', START);
+  private open(name: string): StaticContent {
+    if (name === '') return new StaticContent('text/html; charset=utf-8', PAGE, this.security());
+    if (name === 'start.js') return new StaticContent('text/javascript; charset=utf-8', START);
     const type = FILES.get(name);
     if (type === undefined) throw httpFaults.notFound(`there is no ${name} of the page`);
-    return new Kept(type, readFileSync(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)));
+    return new StaticContent(
+      type,
+      readFileSync(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)),
+    );
   }
 
   private security(): Readonly<Record<string, string>> {
-    const { origin } = new URL(this.described.baseUrl());
+    const { origin } = new URL(this.options.baseUrl());
     const policy = [
       "default-src 'none'",
       "script-src 'self'",

@@ -2,17 +2,15 @@ import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { type ModulesContainer, Reflector } from '@nestjs/core';
 import { type Caller } from '../../directory/organisations';
-import { type OperationText } from '../../wire/description';
-import { type Format } from '../../wire/format';
 import { type KeyTable } from '../../wire/keys';
 import { type Operation } from '../../wire/openapi-operation';
-import { FORMATS, KEYS, KINDS, TEXT } from '../decorators';
+import { ApiOperation, formatsOf, KEYS, rolesOf } from '../decorators';
 
 type Handler = (...parameters: never[]) => unknown;
 
 const reflector = new Reflector();
 
-/** The operations of all controllers that are told of, as their decorators describe them. */
+/** The operations of all controllers with `@ApiOperation`, as their decorators describe them. */
 export function operationsOf(modules: ModulesContainer): readonly Operation[] {
   const controllers = [...modules.values()].flatMap((module) => [...module.controllers.values()]);
   return controllers.flatMap(({ metatype }) =>
@@ -24,14 +22,14 @@ function ofController(controller: { readonly prototype: object }): Operation[] {
   const base: unknown = Reflect.getMetadata(PATH_METADATA, controller);
   const members = Object.entries(Object.getOwnPropertyDescriptors(controller.prototype));
   return members.flatMap(([name, { value: handler }]) => {
-    const text = isHandler(handler) ? reflector.get<OperationText | undefined>(TEXT, handler) : undefined;
+    const text = isHandler(handler) ? reflector.get(ApiOperation, handler) : undefined;
     if (!isHandler(handler) || text === undefined) return [];
     const path: unknown = Reflect.getMetadata(PATH_METADATA, handler);
     return {
       method: RequestMethod[reflector.get<RequestMethod>(METHOD_METADATA, handler)],
       path: `${trimmed(base)}${trimmed(path)}`,
-      callers: reflector.get<readonly string[] | undefined>(KINDS, handler) ?? ANYBODY,
-      formats: reflector.get<readonly Format[] | undefined>(FORMATS, handler) ?? ['json', 'xml'],
+      callers: rolesOf(reflector, handler) ?? ANYBODY,
+      formats: formatsOf(reflector, handler),
       keys: (Reflect.getMetadata(KEYS, controller.prototype, name) as KeyTable | undefined) ?? {},
       text,
     };
@@ -44,8 +42,9 @@ function isHandler(value: unknown): value is Handler {
   return typeof value === 'function';
 }
 
-/** `/products` for `products`, nothing for `/`. */
-function trimmed(path: unknown): string {
+/** `/products` for `products`, nothing for `/`; the first of several paths (`pathsOf`). */
+function trimmed(paths: unknown): string {
+  const [path]: readonly unknown[] = [paths].flat();
   const inner = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';
   return inner === '' ? '' : `/${inner}`;
 }

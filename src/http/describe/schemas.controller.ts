@@ -1,16 +1,16 @@
-import { Controller, Get, Inject, Param, Res } from '@nestjs/common';
+import { Controller, Get, Param, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { errorSchema } from '../../wire/error-schema';
 import { CONTENT_TYPES } from '../../wire/format';
 import { httpFaults } from '../../wire/open-api';
 import { writeXml } from '../../wire/xml-write';
 import { type Schema, toXsd } from '../../wire/xsd';
-import { DESCRIBED, type Described } from './described';
+import { HttpOptions } from '../service';
 
 /** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
 @Controller('/1.0/schemas')
 export class SchemasController {
-  constructor(@Inject(DESCRIBED) private readonly described: Described) {}
+  constructor(private readonly options: HttpOptions) {}
 
   @Get(':file')
   schema(@Param('file') file: string, @Res({ passthrough: true }) reply: FastifyReply): string {
@@ -23,8 +23,8 @@ export class SchemasController {
   }
 
   private schemas(): ReadonlyMap<string, Schema> {
-    const { vendor, services } = this.described;
-    const baseUrl = this.described.baseUrl();
+    const { vendor, services } = this.options;
+    const baseUrl = this.options.baseUrl();
     const files = services.flatMap(({ namespace, description }) =>
       description === undefined
         ? []

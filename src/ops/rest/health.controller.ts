@@ -1,36 +1,32 @@
-import { Controller, Get, Inject, Res } from '@nestjs/common';
+import { Controller, Get, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
+import { FailureCounts } from '../../http/failure-filter';
 
-/** State of the engines and the read models. */
+/** The state of the engines and the read models. */
 interface Health {
-  /** Components that are not ready, with the reason; empty when the server is ready. */
+  /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
   readonly waiting: Readonly<Record<string, string>>;
-  /** Number of parked documents; absent while the read store is unavailable. */
+  /** Parked documents; absent when the read store is unavailable. */
   readonly parked?: number;
-  /** Seconds for which the read models have been behind the log; absent while an engine is unavailable. */
+  /** Seconds for which the read models have been behind the log; absent when an engine is unavailable. */
   readonly behind?: number;
-  /** Why the projector of this process makes no progress; absent while it does, or if this process has none. */
+  /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
   readonly projector?: string;
 }
 
 export type Readiness = () => Promise<Health>;
 
-export const READINESS = Symbol('Readiness');
-
-/** Failures in this process since it started. */
-export interface Failures {
-  /** Requests that failed because of a bug (`docs/decisions.md#a12`). */
-  readonly unexpectedFailures: number;
+/** The container's token for a `Readiness`. */
+export abstract class HealthCheck {
+  abstract readonly readiness: Readiness;
 }
 
-export const FAILURES = Symbol('Failures');
-
-/** Health checks for operators and orchestrators; no token needed. */
+/** For those who start, monitor and stop processes; needs no token. */
 @Controller('/health')
 export class HealthController {
   constructor(
-    @Inject(READINESS) private readonly readiness: Readiness,
-    @Inject(FAILURES) private readonly failures: Failures,
+    private readonly health: HealthCheck,
+    private readonly failures: FailureCounts,
   ) {}
 
   @Get('live')
@@ -41,9 +37,10 @@ export class HealthController {
   /** 503 until the log, the read models and the directory have caught up. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
-    const { waiting, ...facts } = await this.readiness();
-    if (Object.keys(waiting).length === 0) return { status: 'ok', ...facts, ...this.failures };
+    const { waiting, ...facts } = await this.health.readiness();
+    const { unexpectedFailures } = this.failures;
+    if (Object.keys(waiting).length === 0) return { status: 'ok', ...facts, unexpectedFailures };
     reply.code(503).header('Retry-After', 1);
-    return { status: 'waiting', waiting, ...facts, ...this.failures };
+    return { status: 'waiting', waiting, ...facts, unexpectedFailures };
   }
 }

@@ -1,10 +1,10 @@
-import { Controller, Delete, Get, Inject, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
 import { FollowedDirectory } from '../../directory/follower';
 import { Answer } from '../../http/answer';
-import { CLOCK, type Clock } from '../../http/clock';
-import { For, Offers, Posted, RequestKeys, Told } from '../../http/decorators';
-import { type PostedBody } from '../../http/posted-body';
-import { SHOWN, type Shown } from '../../http/shown';
+import { Clock } from '../../http/clock';
+import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { PostedBody } from '../../http/posted-body';
+import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { CountedFeeds } from '../../products/feed-counts';
 import { parseJson } from '../../wire/json-read';
@@ -14,7 +14,7 @@ import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
 import { listMappings } from '../../categories/list-mappings';
 import { mappingLines, UnusableCsv } from '../../categories/mappings-csv';
-import { mappingOperations as told, postedMappings } from './operations';
+import { mappingOperations as operations, postedMappings } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from '../../categories/suggest-mappings';
 
@@ -30,25 +30,25 @@ export class MappingsController {
     private readonly log: EventLog,
     private readonly follower: FollowedDirectory,
     private readonly counted: CountedFeeds,
-    @Inject(SHOWN) private readonly shown: Shown,
-    @Inject(CLOCK) private readonly now: Clock,
+    private readonly readModels: WaitForReadModels,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
-  @Told(told.listMappings)
-  @For('operator')
-  @Offers('json')
-  async list(@RequestKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
+  @ApiOperation(operations.listMappings)
+  @Roles(['operator'])
+  @Produces(['json'])
+  async list(@MatrixKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
     const mappings = listMappings(this.follower.directory, await this.counted.of(this.feeds(fid)), state);
     return new Answer({ json: () => ({ categoryMappings: mappings }) });
   }
 
   @Get('suggestions')
-  @Told(told.suggestMappings)
-  @For('operator')
-  @Offers('json')
+  @ApiOperation(operations.suggestMappings)
+  @Roles(['operator'])
+  @Produces(['json'])
   async suggest(
-    @RequestKeys(suggestKeys) { fid, name, most = SUGGESTIONS.default }: Keys<typeof suggestKeys>,
+    @MatrixKeys(suggestKeys) { fid, name, most = SUGGESTIONS.default }: Keys<typeof suggestKeys>,
   ): Promise<Answer> {
     const { directory } = this.follower;
     if (fid.length === 0 && name.length === 0)
@@ -62,20 +62,20 @@ export class MappingsController {
 
   /** A list in JSON or CSV; each line is applied or refused by itself. */
   @Post()
-  @Told(told.changeMappings)
-  @For('operator')
-  @Offers('json')
-  async post(@Posted() body: PostedBody): Promise<Answer> {
+  @ApiOperation(operations.changeMappings)
+  @Roles(['operator'])
+  @Produces(['json'])
+  async post(@Body() body: PostedBody): Promise<Answer> {
     const format = body.format(['json', 'csv']);
     const bytes = await body.bytes(MAX_BODY);
     return await this.change(format === 'csv' ? linesOfCsv(bytes) : linesOfJson(bytes));
   }
 
   @Delete()
-  @Told(told.unmapName)
-  @For('operator')
-  @Offers('json')
-  async unmap(@RequestKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
+  @ApiOperation(operations.unmapName)
+  @Roles(['operator'])
+  @Produces(['json'])
+  async unmap(@MatrixKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
     return await this.change([{ line: 1, change: { feedId: fid, name } }]);
   }
 
@@ -85,9 +85,9 @@ export class MappingsController {
       this.log,
       directory,
       lines,
-      this.now().toISOString(),
+      this.clock.now().toISOString(),
     );
-    if (events > 0) await this.shown({ position, changes: events });
+    if (events > 0) await this.readModels.afterWrite({ position, changes: events });
     const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
     return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });
   }

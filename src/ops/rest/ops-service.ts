@@ -1,8 +1,7 @@
-import { type Service } from '../../http/service';
+import { defineService } from '../../http/service';
 import { faultsOf } from '../../kernel/fault';
 import { INTEGER, oneOf, TEXT } from '../../wire/key-types';
-import { type KeyFaults, type KeyTable } from '../../wire/keys';
-import { httpFaults, openApiFaults } from '../../wire/open-api';
+import { type KeyTable } from '../../wire/keys';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const opsFaultTable = {
@@ -12,22 +11,11 @@ const opsFaultTable = {
 
 export const opsFaults = faultsOf(opsFaultTable);
 
-const keyFaults: KeyFaults = {
-  missing: opsFaults.unusable,
-  notNumeric: opsFaults.unusable,
-  notDate: opsFaults.unusable,
-  notCommaSeparated: opsFaults.unusable,
-  notCurrency: opsFaults.unusable,
-  unusable: opsFaults.unusable,
-};
-
-/** The operators' HTTP service. */
-export const opsService: Service = {
+/** The service for operators of the network. */
+export const opsService = defineService({
   system: 'OPS',
   modules: ['ops'],
   namespace: '/ops/1.0',
-  byAccept: [],
-  keyFaults,
   description: {
     title: 'Operations',
     description: 'For operators of the network: mappings of advertisers’ category names.',
@@ -35,17 +23,8 @@ export const opsService: Service = {
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',
   },
-  bodyFaults: {
-    type: httpFaults.unsupportedType,
-    charset: httpFaults.unsupportedType,
-    missingCharset: opsFaults.unusable,
-  },
-  faults: {
-    unexpected: httpFaults.serviceDown,
-    notAdmitted: opsFaults.notAdmitted,
-    tokenTwice: openApiFaults.invalidToken,
-  },
-};
+  faults: opsFaults,
+});
 
 export const listKeys = {
   fid: { type: INTEGER, multiple: true, required: true, description: 'Feed ids' },

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { hasVersion } from '../../wire/conditions';
 
-/** Something that stays as it is while the process runs: clients may keep it, and ask whether it is still the same. */
-export class Kept {
+/** Content that does not change while the process runs: clients may cache it and revalidate by ETag. */
+export class StaticContent {
   private readonly etag: string;
 
   constructor(

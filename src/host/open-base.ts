@@ -1,0 +1,30 @@
+import { type FollowedDirectory, followDirectory } from '../directory/follower';
+import { type Engines, type EngineTicket, joinEngines } from '../engines/open';
+
+/** What a process and each of its threads work with. */
+export interface Base {
+  readonly engines: Engines;
+  /** The directory, followed from the log. */
+  readonly follower: FollowedDirectory;
+  /** Closes the engines too. */
+  close(): Promise<void>;
+}
+
+export function baseOver(engines: Engines): Base {
+  const ending = new AbortController();
+  const follower = followDirectory(engines.log, ending.signal);
+  return {
+    engines,
+    follower,
+    close: async () => {
+      ending.abort();
+      await follower.ended;
+      await engines.close();
+    },
+  };
+}
+
+/** The same in a worker thread. */
+export async function joinBase(ticket: EngineTicket): Promise<Base> {
+  return baseOver(await joinEngines(ticket));
+}

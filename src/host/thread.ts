@@ -1,0 +1,149 @@
+import {
+  MessageChannel,
+  type MessagePort,
+  type ResourceLimits,
+  Worker,
+  workerData,
+} from 'node:worker_threads';
+import { Backoff } from '../kernel/backoff';
+import { callsOver, type Remote, serveCalls } from '../kernel/calls';
+
+/** A thread of its own that answers the calls of an object. */
+export interface Thread<T> {
+  readonly calls: Remote<T>;
+  /** Ends the thread in an orderly way; a thread that has died counts as ended. */
+  readonly end: () => Promise<void>;
+}
+
+/** What a thread is started with; `ports` are those within `data`. */
+interface ThreadStart<Data> {
+  readonly data: Data;
+  readonly ports?: readonly MessagePort[];
+}
+
+interface ThreadOptions<T, Data> {
+  /** The compiled file of the thread. */
+  readonly file: string;
+  /** The methods that can be called: no others, since Nest would call hooks of an object that seems to have them. */
+  readonly methods: readonly (keyof Remote<T> & string)[];
+  /** Called for each start. */
+  readonly start: () => ThreadStart<Data>;
+  /** Receives failures after which the thread continues or is replaced. */
+  readonly report: (failure: string) => void;
+  /** Called when the thread has died and another one has taken its place. */
+  readonly onRestart?: (calls: Remote<T>) => Promise<unknown>;
+  readonly resourceLimits?: ResourceLimits;
+}
+
+interface WorkerData<Data> {
+  readonly data: Data;
+  /** Where the calls come in. */
+  readonly port: MessagePort;
+  /** Where the host asks for the end, and failures are reported. */
+  readonly control: MessagePort;
+}
+
+interface Control {
+  end(): Promise<void>;
+}
+
+/** How long to wait before a thread that has died is replaced (ms). */
+const RESTART_MS = { first: 100, longest: 60_000 } as const;
+
+/**
+ * Starts a thread. Should it die, its calls fail as `EngineUnavailable`, the failure is reported, and it is replaced
+ * after a while.
+ */
+export function startThread<T extends object, Data>(options: ThreadOptions<T, Data>): Thread<T> {
+  const { methods, report, onRestart } = options;
+  const ending = new AbortController();
+  const backoff = new Backoff(RESTART_MS);
+  let current = startWorker<T, Data>(options, replace);
+
+  function replace(): void {
+    if (ending.signal.aborted) return;
+    void backoff
+      .wait(ending.signal)
+      .then(async () => {
+        if (ending.signal.aborted) return;
+        current = startWorker<T, Data>(options, replace);
+        await onRestart?.(current.calls);
+      })
+      .catch((error: unknown) => report(textOf(error)));
+  }
+
+  const calls = methods.map((name) => [
+    name,
+    (...args: readonly unknown[]) =>
+      (current.calls as Record<string, (...sent: readonly unknown[]) => Promise<unknown>>)[name]?.(...args),
+  ]);
+  return {
+    calls: Object.fromEntries(calls) as Remote<T>,
+    end: async () => {
+      if (ending.signal.aborted) return;
+      ending.abort();
+      await current.end();
+    },
+  };
+}
+
+function startWorker<T extends object, Data>(
+  { file, start, report, resourceLimits }: ThreadOptions<T, Data>,
+  onDeath: () => void,
+): Thread<T> {
+  const { data, ports = [] } = start();
+  const calls = new MessageChannel();
+  const control = new MessageChannel();
+  const given: WorkerData<Data> = { data, port: calls.port2, control: control.port2 };
+  const worker = new Worker(file, {
+    workerData: given,
+    transferList: [calls.port2, control.port2, ...ports],
+    ...(resourceLimits === undefined ? {} : { resourceLimits }),
+  });
+  worker.unref();
+  let isAlive = true;
+  worker.on('error', (error: unknown) => report(`a thread has died: ${textOf(error)}`));
+  worker.once('exit', (code) => {
+    isAlive = false;
+    if (code !== 0) onDeath();
+  });
+  control.port1.on('message', (message: { readonly report?: string }) => {
+    if (message.report !== undefined) report(message.report);
+  });
+  const { end } = callsOver<Control>(control.port1);
+  return {
+    calls: callsOver<T>(calls.port1),
+    end: async () => {
+      if (isAlive) await end();
+    },
+  };
+}
+
+/** What a thread serves until it is ended. */
+export interface Served {
+  readonly calls: object;
+  readonly close: () => Promise<void>;
+}
+
+/** The other side: opens what the thread serves. A failure to open is reported by `startThread`. */
+export function serveThread(
+  open: (data: never, report: (error: unknown) => void) => Promise<Served> | Served,
+): void {
+  const { data, port, control } = workerData as WorkerData<never>;
+  const opened = Promise.resolve(open(data, (error) => control.postMessage({ report: textOf(error) })));
+  serveCalls(control, {
+    end: async () => {
+      await (await opened).close();
+      // After the answer has been sent. Nothing else keeps the thread alive.
+      setImmediate(() => {
+        port.close();
+        control.close();
+      });
+    },
+  } satisfies Control);
+  void opened.then(({ calls }) => serveCalls(port, calls));
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

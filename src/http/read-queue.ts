@@ -1,0 +1,76 @@
+import { finished } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { type FastifyReply } from 'fastify';
+import { FairQueue, QueueFull } from '../kernel/fair-queue';
+import { type Fault } from '../kernel/fault';
+import { type QueryOptions } from '../kernel/query';
+import { httpFaults } from '../wire/open-api';
+import { admissionOf } from './request-state';
+import { HttpOptions } from './service';
+
+/** The client of a request has closed its connection. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+/**
+ * Lists that are read, written or sent concurrently, and requests that wait (`docs/decisions.md#x70`). The limits
+ * bound memory: an answer takes some megabytes, a waiting request some kilobytes. Clients that take their answers
+ * slowly leave the reserved places to others.
+ */
+const LIMITS = {
+  atOnce: 48,
+  perClient: 8,
+  reserved: 16,
+  waiting: 2_000,
+  waitingPerClient: 1_000,
+} as const;
+
+/** Milliseconds that a request waits at most. */
+const MAX_WAIT = 30_000;
+
+/** Seconds after which the queue may be shorter. */
+const RETRY_AFTER = 1;
+
+const overloaded = (): Fault => httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER });
+
+/** The queue of all requests that read lists, fair between tokens. */
+@Injectable()
+export class ReadQueue {
+  private readonly queue = new FairQueue(LIMITS);
+
+  constructor(private readonly options: HttpOptions) {}
+
+  /**
+   * Does the work of an answer when it is the client's turn, which ends when the answer has been sent. Raises
+   * `ClientGone`, and 503 when too many requests wait, or this one for too long.
+   */
+  async run<Result>(reply: FastifyReply, work: (query: QueryOptions) => Promise<Result>): Promise<Result> {
+    const { caller } = admissionOf(reply.request);
+    // A connection that is closed already emits no further event.
+    if (reply.request.raw.socket.destroyed || reply.raw.destroyed) throw new ClientGone();
+    const gone = new AbortController();
+    const { signal } = gone;
+    const sent = new Promise<void>((resolve) => {
+      finished(reply.raw, (error) => {
+        if (error !== undefined && error !== null) gone.abort(new ClientGone());
+        resolve();
+      });
+    });
+    const query = { client: caller.tokenHash, timeLimit: this.options.searchTime, signal };
+    return await new Promise<Result>((resolve, reject) => {
+      const waiting = new AbortController();
+      const late = setTimeout(() => waiting.abort(overloaded()), MAX_WAIT);
+      signal.addEventListener('abort', () => waiting.abort(signal.reason), { once: true });
+      const turn = async (): Promise<void> => {
+        clearTimeout(late);
+        resolve(await work(query));
+        await sent;
+      };
+      this.queue.run(caller.tokenHash, turn, waiting.signal).catch((error: unknown) => {
+        clearTimeout(late);
+        reject(error instanceof QueueFull ? overloaded() : (error as Error));
+      });
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import { type IncomingMessage } from 'node:http';
+import { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { type Caller } from '../directory/organisations';
+import { parseRequestTarget, type RequestTarget } from '../wire/request-target';
+import { PostedBody } from './posted-body';
+import { type Service, serviceOf } from './service';
+import { type View } from './view';
+
+/** What hooks and guards find out about a request, for its handler and its answer. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    target: RequestTarget;
+    /** Content-Type as sent. */
+    contentType: string | undefined;
+    /** The service that the route belongs to, or the path where there is no route. */
+    service: Service | undefined;
+    /** Whose token it is, once `AuthenticationGuard` has run. */
+    caller: Caller | undefined;
+    /** How the answer is wanted, once `NegotiationGuard` has run. */
+    view: View | undefined;
+  }
+}
+
+interface RequestOptions {
+  readonly services: readonly Service[];
+  /** Bytes that a posted body may have. */
+  readonly maxBody: number;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** Fastify's `rewriteUrl`: routes by the path alone, without keys, extension and query. */
+export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
+  const { path } = parseRequestTarget(url);
+  try {
+    decodeURI(path);
+    return path;
+  } catch {
+    // It cannot be decoded. Encoded once more it can be, and matches no route.
+    return encodeURI(path);
+  }
+}
+
+/**
+ * Takes each request apart before anything else looks at it. Its Content-Type is hidden from Fastify, which would
+ * check it before the token (`docs/decisions.md#a8`, order of checks).
+ */
+export function decorateRequests(
+  fastify: FastifyInstance,
+  { services, maxBody, stopping }: RequestOptions,
+): void {
+  for (const name of ['target', 'contentType', 'service', 'caller', 'view']) fastify.decorateRequest(name);
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw;
+    request.target = parseRequestTarget(request.originalUrl);
+    request.contentType = headers['content-type'];
+    delete headers['content-type'];
+    request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
+    request.body = new PostedBody(request, maxBody, stopping);
+    done();
+  });
+  // Nothing parses a body: handlers read it as a `PostedBody`.
+  fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
+}
+
+/** A request that all guards have let through. */
+export interface Admission {
+  readonly service: Service;
+  readonly caller: Caller;
+  readonly view: View;
+}
+
+/** What is known of a request on a route of a service. */
+export function admissionOf({ service, caller, view, target }: FastifyRequest): Admission {
+  if (service === undefined || caller === undefined || view === undefined)
+    throw new Error(`${target.path} belongs to no service`);
+  return { service, caller, view };
+}

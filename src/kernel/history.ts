@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Decider, type DomainEvent, toDomainEvent } from './decider';
+import { streamOf } from './event';
+import { type EventLog } from './event-log';
+
+/** What one event changed in an aggregate. */
+export interface Version {
+  /** Counted from 1. */
+  readonly version: number;
+  /** ISO 8601. */
+  readonly time: string;
+  /** Names of the fields whose values it changed, those it added and removed included. */
+  readonly changed: readonly string[];
+}
+
+export interface History<State> {
+  /** After the last event. */
+  readonly state: State;
+  /** In order: the last 1,000 (`docs/decisions.md#x42`). */
+  readonly versions: readonly Version[];
+}
+
+interface TimedEvent extends DomainEvent {
+  /** `at`: ISO 8601. */
+  readonly data: { readonly at: string };
+}
+
+/** Versions of one aggregate that are returned. */
+const MOST = 1000;
+
+/** Events read at once: each may have the longest texts. */
+const BATCH = 20;
+
+/**
+ * The history of an aggregate, one version per event, folded from its stream by its decider: so it outlasts the aggregate's
+ * removal. `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that
+ * removed it changed none. Undefined if the stream has no events.
+ */
+export async function historyOf<State, Event extends TimedEvent>(
+  log: EventLog,
+  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
+  id: string | number,
+  fieldsOf: (state: State) => Fields | undefined,
+): Promise<History<State> | undefined> {
+  const versions: Version[] = [];
+  let state = decider.initial;
+  let before: Fields = {};
+  for await (const batch of log.readStream(streamOf(decider.category, id), { batchSize: BATCH })) {
+    for (const recorded of batch) {
+      const event = toDomainEvent(recorded) as Event;
+      state = decider.evolve(state, event);
+      const after = fieldsOf(state);
+      const changed = after === undefined ? [] : differing(before, after);
+      versions.push({ version: recorded.revision + 1, time: event.data.at, changed });
+      before = after ?? {};
+    }
+    versions.splice(0, versions.length - MOST);
+  }
+  return versions.length === 0 ? undefined : { state, versions };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function differing(before: Fields, after: Fields): readonly string[] {
+  const names = new Set([...Object.keys(after), ...Object.keys(before)]);
+  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]));
+}

@@ -1,0 +1,154 @@
+import {
+  type Found,
+  type GroupSearch,
+  type Paged,
+  type QueryOptions,
+  type Results,
+  type Search,
+  type Cursor,
+} from './query';
+import { type ReadStore, type Target } from './read-store';
+import { mapInSlices } from './slices';
+
+/** Characters of documents that are in memory at once for one answer, more or less (`docs/decisions.md#x72`). */
+const BODY_LIMIT = 4 * 1024 * 1024;
+
+/** Ids asked for at once. */
+const AT_ONCE = 1000;
+
+/** A collection to search, and how its documents are read. */
+export interface Documents<Document> {
+  readonly store: ReadStore;
+  readonly target: Target;
+  readonly read: (found: Found) => Document;
+}
+
+/**
+ * A page of groups, in batches that are read when they are asked for, again each time it is iterated. Documents that did
+ * not come with the search are as they are when their batch is read, and missing if they were removed since.
+ */
+export interface PageInParts<Document> extends Paged {
+  readonly groups: AsyncIterable<readonly (readonly Document[])[]>;
+}
+
+/** A page of documents, each in a group of its own, at any offset. */
+export async function searchInParts<Document>(
+  documents: Documents<Document>,
+  wanted: Search,
+  query: QueryOptions,
+): Promise<PageInParts<Document>> {
+  const { found, rest = [], ...paged } = await searchAtAnyOffset(documents, wanted, query);
+  const groups = found.map((one) => [one]);
+  return { ...paged, groups: groupBatches(documents, { groups, rest: rest.map((id) => [id]) }, query) };
+}
+
+/** A page of groups. */
+export async function searchGroupsInParts<Document>(
+  documents: Documents<Document>,
+  wanted: GroupSearch,
+  query: QueryOptions,
+): Promise<PageInParts<Document>> {
+  const { store, target } = documents;
+  const bounded = { ...query, bodyLimit: BODY_LIMIT };
+  const { groups, rest = [], ...paged } = await store.searchGroups(target, wanted, bounded);
+  return { ...paged, groups: groupBatches(documents, { groups, rest }, query) };
+}
+
+/** A store counts so far from the first result, unless the order is random; by `after` it goes on to the last (`Page`). */
+const REACH = 10_000;
+
+async function searchAtAnyOffset<Document>(
+  { store, target }: Documents<Document>,
+  wanted: Search,
+  query: QueryOptions,
+): Promise<Results> {
+  const bounded = { ...query, bodyLimit: BODY_LIMIT };
+  const [first] = wanted.order;
+  const isRandom = first !== undefined && 'shuffled' in first;
+  if (isRandom || wanted.offset + wanted.size <= REACH) return store.search(target, wanted, bounded);
+  let after: Cursor | null = null;
+  for (let left = wanted.offset; left > 0;) {
+    const size = Math.min(left, REACH - 1);
+    // Of what is skipped, documents are not needed: ids come without them.
+    const skipped: Results = await store.search(
+      target,
+      { ...wanted, offset: 0, size, after },
+      { ...query, bodyLimit: 1 },
+    );
+    if (skipped.next === undefined) return { total: skipped.total, found: [] };
+    after = skipped.next;
+    left -= size;
+  }
+  return store.search(target, { ...wanted, offset: 0, after }, bounded);
+}
+
+/** Groups that a search has found: whole ones, and the ids of the members of others. */
+interface FoundGroups {
+  readonly groups: readonly (readonly Found[])[];
+  readonly rest: readonly (readonly string[])[];
+}
+
+function groupBatches<Document>(
+  { store, target, read }: Documents<Document>,
+  { groups, rest }: FoundGroups,
+  query: QueryOptions,
+): PageInParts<Document>['groups'] {
+  async function* parts(): AsyncGenerator<readonly (readonly Found[])[]> {
+    if (groups.length > 0) yield groups;
+    yield* groupsOf(store, target, rest, query);
+  }
+  async function* readParts(): AsyncGenerator<readonly (readonly Document[])[]> {
+    for await (const part of parts()) yield await mapInSlices(part, (group) => group.map(read), query.signal);
+  }
+  return { [Symbol.asyncIterator]: readParts };
+}
+
+/** The documents of groups that are known by their ids. */
+async function* groupsOf(
+  store: ReadStore,
+  target: Target,
+  groups: readonly (readonly string[])[],
+  query: QueryOptions,
+): AsyncGenerator<readonly (readonly Found[])[]> {
+  let group: Found[] = [];
+  let number = 0;
+  const ids = groups.flatMap((members, at) => members.map((id) => ({ id, group: at })));
+  for (let from = 0; from < ids.length;) {
+    const documents = await readFirst(store, target, ids.slice(from, from + AT_ONCE), query);
+    from += documents.length;
+    const batch: (readonly Found[])[] = [];
+    for (const { found, group: of } of documents) {
+      if (of !== number) {
+        if (group.length > 0) batch.push(group);
+        group = [];
+        number = of;
+      }
+      if (found !== undefined && (group.length === 0 || sizeOf(group) < BODY_LIMIT)) group.push(found);
+    }
+    if (from >= ids.length && group.length > 0) batch.push(group);
+    if (batch.length > 0) yield batch;
+  }
+}
+
+/** The first of the ids asked for, each with its document unless that was removed. */
+async function readFirst<Id extends { readonly id: string }>(
+  store: ReadStore,
+  target: Target,
+  asked: readonly Id[],
+  query: QueryOptions,
+): Promise<readonly (Id & { readonly found: Found | undefined })[]> {
+  const documents = await store.get(
+    target,
+    asked.map(({ id }) => id),
+    { ...query, bodyLimit: BODY_LIMIT },
+  );
+  const byId = new Map(documents.map((found) => [found.id, found]));
+  const last = asked.findLastIndex(({ id }) => byId.has(id));
+  // Whether those after the last one were removed is not known, unless all were.
+  const read = last === -1 ? asked : asked.slice(0, last + 1);
+  return read.map((one) => ({ ...one, found: byId.get(one.id) }));
+}
+
+function sizeOf(group: readonly Found[]): number {
+  return group.reduce((sum, { body }) => sum + body.length, 0);
+}
