@@ -10,8 +10,8 @@ export function lineOf({ figure, measured, limit, ratio, goal, unit }: Figure): 
   const verdict = goal === null ? '' : ratio >= goal ? 'ok' : 'short';
   return row([
     figure,
-    `${shown(measured)} ${unit}`,
-    `${shown(limit)} ${unit}`,
+    `${rounded(measured)} ${unit}`,
+    `${rounded(limit)} ${unit}`,
     ratio.toFixed(2),
     goal === null ? '-' : goal.toFixed(1),
     verdict,
@@ -25,6 +25,6 @@ function row(cells: readonly string[]): string {
     .trimEnd();
 }
 
-function shown(value: number): string {
+function rounded(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 }

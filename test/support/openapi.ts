@@ -62,13 +62,13 @@ export class OpenApiDocument {
   async problemsOf(id: string, answer: Response): Promise<readonly string[]> {
     const described = this.operation(id).responses[answer.statusCode];
     if (described === undefined) return [`status ${answer.statusCode}`];
-    const told = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
-    const untold = SPECIAL.filter((name) => name in answer.headers && !told.includes(name));
-    if (described.content === undefined) return [...untold, ...(answer.body === '' ? [] : ['a body'])];
+    const documented = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
+    const undocumented = SPECIAL.filter((name) => name in answer.headers && !documented.includes(name));
+    if (described.content === undefined) return [...undocumented, ...(answer.body === '' ? [] : ['a body'])];
     const type = String(answer.headers['content-type']);
     const schema = described.content[type]?.schema;
     const wrong = schema === undefined ? [type] : await this.problemsIn(answer.body, type, schema);
-    return [...untold, ...wrong];
+    return [...undocumented, ...wrong];
   }
 
   /** Schema violations of a body with a content type. */

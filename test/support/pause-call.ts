@@ -25,7 +25,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
   const reached = new Promise<void>((resolve) => (reach = resolve));
   let go: () => void;
   const released = new Promise<void>((resolve) => (go = resolve));
-  const held = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
+  const paused = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
     if (isMeant(...args) && (calls += 1) >= nth) {
       reach();
       if (calls === nth) await released;
@@ -33,7 +33,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
     }
     return await own.apply(target, args);
   };
-  target[name] = held as Target[Name];
+  target[name] = paused as Target[Name];
   return {
     reached,
     release: (error) => {
