@@ -1,4 +1,4 @@
-# Node.js of any release that package.json's "engines" allows.
+# Any Node.js release allowed by "engines" in package.json.
 ARG NODE=20
 
 FROM node:${NODE}-slim AS build

@@ -8,9 +8,9 @@ import { FEED, withFeed } from './one-feed';
 import { bodyOf } from './products';
 
 /**
- * Ours: the whole feed as a publisher downloads it, from the request to the last byte over HTTP.
- * Bare: all rows of the same file read, parsed and written as simply as can be, in this process: nothing joined, nothing
- * sent.
+ * Ours: a publisher downloads the whole feed over HTTP, from the request to the last byte.
+ * Bare: reads all rows of the same file, parses and serialises them as simply as possible in this process, without joining
+ * or sending anything.
  */
 function bulk(format: keyof typeof SERIALISATIONS): (bench: Bench) => Promise<readonly Figure[]> {
   return (bench) =>
@@ -23,7 +23,7 @@ function bulk(format: keyof typeof SERIALISATIONS): (bench: Bench) => Promise<re
         () => timed(() => server.take(path)),
         () => timed(() => scanAndWrite(file, format)),
       );
-      // None at all would be no figure to divide by.
+      // At least 1, since the ratio divides by it.
       const measured = Math.max(1, growth());
       const memory = { figure: `bulk-${format} memory`, measured, limit: 100, ratio: 100 / measured };
       return [figure, { ...memory, goal: 1, unit: 'MB' }];
@@ -34,7 +34,7 @@ export const bulkJson = bulk('json');
 export const bulkXml = bulk('xml');
 export const bulkCsv = bulk('csv');
 
-/** Changes since, of a hundredth of the products, against the whole feed: share of its time. */
+/** Time of a download of changes to 1 % of the products, as a share of a download of the whole feed. */
 export async function since(bench: Bench): Promise<readonly Figure[]> {
   return withFeed(bench, 'since', async (server) => {
     const path = `/1.0/productsUnlimited.json;fid=${FEED}`;

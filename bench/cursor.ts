@@ -5,7 +5,7 @@ import { type Server } from './server';
 
 const PAGE = 100;
 
-/** Orders that a feed is gone through in, page by page. */
+/** Orders to page through a feed in. */
 const ORDERS = {
   'newest first': '',
   'oldest first': ';orderBy=modificationDateAsc',
@@ -13,8 +13,8 @@ const ORDERS = {
 } as const;
 
 /**
- * A whole feed gone through by its cursor, in pages of 100: a page of the last tenth against one of the first (the median of
- * either), since a page that is deep shall take no longer.
+ * Pages through a whole feed by cursor, 100 products per page. Compares the median time of a page in the last tenth with that
+ * in the first: later pages should take no longer.
  */
 export async function cursor(bench: Bench): Promise<readonly Figure[]> {
   return withFeed(bench, 'cursor', async (server) => {
@@ -37,7 +37,7 @@ export async function cursor(bench: Bench): Promise<readonly Figure[]> {
   });
 }
 
-/** How long each page took (ms); fails unless they hold as many products as there are. */
+/** Time of each page (ms); fails unless they contain all products. */
 async function pagesOf(server: Server, keys: string, count: number): Promise<readonly number[]> {
   const times: number[] = [];
   const seen = new Set<string>();
@@ -49,7 +49,7 @@ async function pagesOf(server: Server, keys: string, count: number): Promise<rea
     for (const { offers } of page.products) for (const { id } of offers) seen.add(id);
     next = page.productHeader.nextCursor;
   }
-  if (seen.size !== count) throw new Error(`${seen.size} of ${count} products were on the pages`);
+  if (seen.size !== count) throw new Error(`the pages contain ${seen.size} of ${count} products`);
   return times;
 }
 

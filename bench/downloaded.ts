@@ -7,7 +7,7 @@ import { type OutputProduct } from '../src/products/output';
 
 export type DownloadFormat = 'json' | 'xml' | 'csv';
 
-/** What a product is compared by, under the names of its columns in CSV. */
+/** The compared fields of a product, by the names of their CSV columns. */
 const COMPARED = [
   ...(['id', 'TDProductId', 'feedId', 'groupingId', 'language', 'name', 'description', 'imageUrl'] as const),
   ...(['MerchantCategoryName', 'TDCategoryName', 'TDCategoryId', 'productUrl', 'price', 'modified'] as const),
@@ -17,7 +17,7 @@ const COMPARED = [
 
 type Row = Readonly<Partial<Record<string, string | number>>>;
 
-/** A product as JSON has it: its price is a number. */
+/** A product in JSON: its price is a number. */
 interface JsonProduct extends Pick<OutputProduct, 'categories' | 'identifiers' | 'fields' | 'productImage'> {
   readonly offers: readonly [Row];
 }
@@ -28,7 +28,7 @@ const ROWS: Readonly<Record<DownloadFormat, (body: Readable) => AsyncIterable<Ro
   csv: csvRows,
 };
 
-/** Reads a download to its end in flat memory: how many products it has, and a digest of them that no format changes. */
+/** Reads a download in constant memory: the number of products and a digest that is the same in all formats. */
 export async function digestOf(
   format: DownloadFormat,
   body: Readable,
@@ -42,7 +42,7 @@ export async function digestOf(
   return { products, digest: hash.digest('hex') };
 }
 
-/** A line each, but the first and the last one. */
+/** One product per line, except the first and the last line. */
 async function* jsonRows(body: Readable): AsyncGenerator<Row> {
   for await (const line of createInterface({ input: body })) {
     if (!line.startsWith('{"name"')) continue;
@@ -71,7 +71,7 @@ async function* csvRows(body: Readable): AsyncGenerator<Row> {
   for await (const row of rows) yield row as Row;
 }
 
-/** Elements by their local names, attributes by what CSV calls them. */
+/** Elements by local name, attributes by the name of their CSV column. */
 async function* xmlRows(body: Readable): AsyncGenerator<Row> {
   const parser = new SaxesParser();
   let ready: Row[] = [];

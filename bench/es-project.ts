@@ -6,12 +6,12 @@ import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded, projected } from './read-models';
 
 /**
- * Products of the log projected into live read models in an Elasticsearch, all that there are.
+ * Projects all products of the log into live read models in Elasticsearch.
  *
- * Ours: the runner that the server's projector thread runs, here in this process, from its start until all read
- * models have reached the end of the log: read, parsed, folded, described, written.
- * Bare: the documents that come of it (already in memory) by `_bulk` into indices laid out the same, 1,000 in a
- * request, one request after the other.
+ * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have reached
+ * the end of the log: read, parse, fold, describe, write.
+ * Bare: writes the resulting documents (already in memory) by `_bulk` into identical indices, 1,000 per request, one request
+ * after the other.
  */
 export async function esProject(bench: Bench): Promise<readonly Figure[]> {
   const { server, prefix, url } = ownStore();

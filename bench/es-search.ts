@@ -12,7 +12,7 @@ import { openLoaded, projected } from './read-models';
 type Criteria = Parameters<typeof searchProducts>[1];
 type Keys = Omit<Criteria, 'feedIds' | 'visibleOnly' | 'window'>;
 
-/** One search, asked of the read model and of the server. */
+/** One search, in the read model and on the server. */
 interface Asked {
   readonly keys: Keys;
   readonly bare: BareRequest;
@@ -20,11 +20,11 @@ interface Asked {
 
 /** The feed searched. */
 const FEED = 1;
-/** Searches of each kind that count, after some that do not. */
+/** Measured searches of each kind, after a warm-up. */
 const COUNTED = 100;
 const WARM_UP = 10;
 
-/** Ten kinds of search in one feed, the first page of 100 each: made after a product of it, so that they find something. */
+/** Ten kinds of search in one feed, the first page of 100: derived from a product of it, so that they match. */
 const KINDS: Readonly<Record<string, (product: PostedProduct) => Asked>> = {
   'a word': ({ description }) => {
     const word = wordOf(description, 5);
@@ -84,11 +84,11 @@ const KINDS: Readonly<Record<string, (product: PostedProduct) => Asked>> = {
 };
 
 /**
- * Searches, ten kinds of them, in a feed of all products in an Elasticsearch.
+ * Ten kinds of search in a feed of all products in Elasticsearch.
  *
- * Ours: the query of the read model, from its criteria to offers as they are answered with.
- * Bare: the same search by the client alone. Groups are collapsed and counted by the server, which orders and counts
- * them less exactly than is promised.
+ * Ours: the query of the read model, from its criteria to the offers of the answer.
+ * Bare: the same search by the client alone. The server collapses and counts groups, with less exact order and counts than we
+ * guarantee.
  */
 export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
   const { server, prefix, url } = ownStore();
@@ -116,7 +116,7 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
           ours: async () => (found = await searched(store, criteria)),
           bare: async () => (total = await bare.run({ ...request, filter: [feed, ...request.filter] })),
         };
-        // Who asks second finds what the first one has warmed.
+        // Alternate, since the second search profits from warm caches.
         const sides = searches % 2 === 0 ? (['ours', 'bare'] as const) : (['bare', 'ours'] as const);
         searches += 1;
         for (const side of sides) {
@@ -124,7 +124,7 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
           if (searches > WARM_UP) times[side].push(ms);
         }
         if (request.isGrouped !== true && total !== found.total)
-          throw new Error(`${kind}: ${found.total} hits, Elasticsearch finds ${total}`);
+          throw new Error(`${kind}: ${found.total} hits, expected ${total} as in Elasticsearch`);
       }
       figures.push(...compareLatencies(`es-search ${kind}`, times.ours, times.bare));
     }

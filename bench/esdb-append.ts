@@ -8,14 +8,14 @@ import { startEndpoint } from './esdb-endpoint';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded } from './read-models';
 
-/** Events in an append, as many as the server puts there. */
+/** Events per append, as in the server. */
 const BATCH = 499;
 
 /**
- * Events appended to an EventStoreDB that is the project's own endpoint over an embedded log, in a thread of its own.
+ * Appends events to our own EventStoreDB endpoint over an embedded log, in its own thread.
  *
- * Ours: the very events of a load of all products, through the adapter, one append after the other to one stream.
- * Bare: the same, their data as objects already, through the official client alone.
+ * Ours: the events of a load of all products, through the adapter, one append after the other to one stream.
+ * Bare: the same with the official client alone, with the data already as objects.
  */
 export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'esdb-append');
@@ -43,12 +43,11 @@ export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
-/** Callers that append at the same time. */
+/** Concurrent callers. */
 const CALLERS = 64;
 
 /**
- * Events of 64 callers, each appended by itself to a stream of its caller, over an EventStoreDB that is the project's own
- * endpoint.
+ * Appends single events of 64 concurrent callers, each to its own stream, to our own EventStoreDB endpoint.
  *
  * Ours: through the adapter. Bare: through the official client alone.
  */
@@ -107,7 +106,7 @@ async function eventsOf(log: EventLog, stream: string): Promise<readonly NewEven
   return events;
 }
 
-/** The events with ids of their own, in appends. */
+/** The events with new ids, split into appends. */
 function renewed(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
   const fresh = events.map((event) => ({ ...event, id: randomUUID() }));
   const batches: NewEvent[][] = [];

@@ -3,13 +3,13 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { openLog } from '../src/engines/embedded/log/open-log';
 import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 
-/** A log served as EventStoreDB by a thread of its own, which shares no classes with the clients. */
+/** A log served as EventStoreDB by its own thread, which shares no classes with the clients. */
 export interface Endpoint {
   readonly url: string;
   stop(): Promise<unknown>;
 }
 
-/** Serves the log in a file, which is made when it is not there. */
+/** Serves the log in a file, which is created if it does not exist. */
 export async function startEndpoint(file: string): Promise<Endpoint> {
   const worker = new Worker(__filename, { workerData: { esdb: file } });
   const [url] = (await once(worker, 'message')) as unknown[];

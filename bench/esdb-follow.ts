@@ -12,20 +12,20 @@ import { type Bench, type Figure, quantile, roundsOf } from './harness';
 
 const FOLLOWERS = 4;
 
-/** How long calls are counted (ms). */
+/** Duration of counting calls (ms). */
 const COUNTED = 5_000;
 
-/** Events a second that others append meanwhile. */
+/** Events per second that others append meanwhile. */
 const RATE = 40;
 
-/** Calls in that time that would not be noticed. */
+/** Acceptable number of calls in that time. */
 const UNNOTICED = 5;
 
 /**
- * What four followers cost that follow streams that do not grow, over an EventStoreDB that is the project's own endpoint.
+ * Cost of four followers of streams that do not grow, with our own EventStoreDB endpoint.
  *
- * Calls, idle and with 40 events a second of others; for how long the thread is busy with each event that is appended and
- * passed, against a subscription of the official client that is sent the same events.
+ * Measures calls, idle and with 40 events per second in other streams, and the CPU time of this thread per appended and skipped
+ * event, against a subscription of the official client that receives the same events.
  */
 export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
   const endpoint = await startEndpoint(join(bench.folder, 'esdb-follow.sqlite'));
@@ -71,7 +71,7 @@ function callsFigure(figure: string, calls: number): Figure {
   };
 }
 
-/** For how long this thread was busy (ms): the endpoint has one of its own. */
+/** CPU time of this thread (ms); the endpoint has its own thread. */
 async function busyOf(work: () => Promise<unknown>): Promise<number> {
   const before = performance.eventLoopUtilization();
   await work();
@@ -132,7 +132,7 @@ async function follow(
   };
 }
 
-/** Counts the reads and subscriptions that this process starts. */
+/** Counts reads and subscriptions started by this process. */
 function countCalls(): { while(work: () => Promise<unknown>): Promise<number> } {
   let calls = 0;
   const read: unknown = Reflect.get(StreamsClient.prototype, 'read');

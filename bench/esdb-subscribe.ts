@@ -7,14 +7,14 @@ import { startEndpoint } from './esdb-endpoint';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded } from './read-models';
 
-/** The streams with the products' events. */
+/** Prefix of the streams with product events. */
 const PREFIX = 'feed-';
 
 /**
- * The events of a load of all products, followed from the log's start over an EventStoreDB that is the project's own
- * endpoint over the very log, in a thread of its own.
+ * Follows the events of a load of all products from the start of the log, with our own EventStoreDB endpoint over this log in
+ * its own thread.
  *
- * Ours: the adapter's subscription by a prefix, until the last of them has come.
+ * Ours: the adapter's subscription with a prefix, until the last event has arrived.
  * Bare: the same with the official client alone.
  */
 export async function esdbSubscribe(bench: Bench): Promise<readonly Figure[]> {

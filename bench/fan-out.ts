@@ -5,10 +5,10 @@ import { PUBLISHER_TOKEN } from './network';
 import { FEED, withFeed } from './one-feed';
 import { CATEGORIES } from './products';
 
-/** Seconds until the last of them shows, of 100,000 products. */
+/** Limit in seconds until all of 100,000 products are visible. */
 const LIMIT = 30;
 
-/** What all categories of the feed are mapped to in turn, and how many then are found in any; undefined is nothing. */
+/** The successive mappings of all categories of the feed; undefined unmaps them. */
 const TURNS = [
   { figure: 'fan-out', category: '1' },
   { figure: 'fan-out to nothing', category: undefined },
@@ -16,8 +16,8 @@ const TURNS = [
 ] as const;
 
 /**
- * Every category of the feed mapped to another platform category at once, then to none, and then to one again, by a file
- * each: the seconds, of the command and after it, until all products are found in that, or none in any.
+ * Maps every category of the feed to another platform category, then to none, and then to one again, each with a file. Measures
+ * the seconds from the start of the command until all products are found in the category, or none in any.
  */
 export async function fanOut(bench: Bench): Promise<readonly Figure[]> {
   return withFeed(bench, 'fan-out', async (server, dataDir) => {
@@ -39,7 +39,7 @@ export async function fanOut(bench: Bench): Promise<readonly Figure[]> {
       });
       for (const other of ['1', '2'])
         if (other !== category && (await found(other)) > 0)
-          throw new Error('products are found in a category that they are not in');
+          throw new Error('found products in a category that they are not in');
       const measured = ms / 1000;
       figures.push({ figure, measured, limit: LIMIT, ratio: LIMIT / measured, goal: 1, unit: 's' });
     }

@@ -12,14 +12,14 @@ import { Server } from './server';
 /** With 100,000 products as the count: ten million events. */
 const TIMES = 100;
 const [LARGE, OTHER] = [1, 2] as const;
-/** Products of a small post: a few more than it would wait for to be found, as nothing is projected here. */
+/** Products of a small post: more than a post waits to see projected, since no projector runs here. */
 const SMALL = 1_100;
-/** Milliseconds that the first post after a restart may take, events a second that are folded without the file. */
+/** Limits: milliseconds of the first post after a restart, events per second folded without the file. */
 const GOALS = { post: 2000, fold: 100_000 } as const;
 
 /**
- * A feed with a long history, a hundred times as many events as its products: how long its next small post takes after a
- * restart; and how fast its fingerprints are folded when their file is lost, while another feed is posted to.
+ * A feed with a long history, a hundred times as many events as products. Measures the first small post after a restart, and how
+ * fast its fingerprints are folded when their file is lost, while another feed receives posts.
  */
 export async function feedRestart(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'feed-restart');
@@ -84,7 +84,7 @@ async function postSmall(server: Server, feed: number): Promise<void> {
   await server.post(feed, 'json', Readable.from(bodyOf('json', SMALL)));
 }
 
-/** Lists so many products in the large feed and changes their prices in turn, until there are so many events. */
+/** Lists products in the large feed and changes their prices in rotation, up to a number of events. */
 async function appendHistory(dataDir: string, products: number, events: number): Promise<void> {
   const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false, readers: 0 };
   const engines = await openEngines(settings);
@@ -97,7 +97,7 @@ async function appendHistory(dataDir: string, products: number, events: number):
 }
 
 const AT = '2026-01-01T00:00:00.000Z';
-/** Small: it is never shown. */
+/** Minimal, since it is never returned. */
 const PRODUCT = '{"name":"n","description":"d","productUrl":"https://s.example/","categories":[]}';
 const META = `{"content":"${'0f'.repeat(16)}"}`;
 

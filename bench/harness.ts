@@ -2,32 +2,32 @@ import { join } from 'node:path';
 import { type BodyFormat } from '../src/wire/format';
 import { writeBody } from './products';
 
-/** What was measured, against what: one line of the report. */
+/** A measurement and its reference: one line of the report. */
 export interface Figure {
   readonly figure: string;
-  /** Of our code, in `unit`. */
+  /** Our result, in `unit`. */
   readonly measured: number;
-  /** What the bare engine reached in the same run, or the bound that is set, in `unit`. */
+  /** The result of the bare engine in the same run, or a fixed bound, in `unit`. */
   readonly limit: number;
-  /** How near to the limit: 1 is as good as it, more is better, whether much or little of the unit is good. */
+  /** Our result relative to the limit: 1 is equal, more is better, for every unit. */
   readonly ratio: number;
-  /** The least ratio aimed at; null where there is none. */
+  /** The minimum ratio aimed at; null if there is none. */
   readonly goal: number | null;
   readonly unit: string;
 }
 
-/** What all figures of a run share. */
+/** Shared by all figures of a run. */
 export class Bench {
   private readonly bodies = new Map<BodyFormat, Promise<string>>();
 
   constructor(
-    /** Products to measure with. */
+    /** Number of products. */
     readonly count: number,
-    /** For everything that is written; removed after the run. */
+    /** For all files; removed after the run. */
     readonly folder: string,
   ) {}
 
-  /** A file with the body of a post of all products: written once, before anything is timed. */
+  /** A file with the body of a post of all products, written once, before any measurement. */
   async body(format: BodyFormat): Promise<string> {
     const path = join(this.folder, `body.${format}`);
     let written = this.bodies.get(format);
@@ -39,21 +39,21 @@ export class Bench {
   }
 }
 
-/** Does the work of one round, from 0, and returns the milliseconds of it that count. */
+/** Runs one round, from 0, and returns the measured milliseconds. */
 export type Side = (round: number) => Promise<number> | number;
 
 const ROUNDS = 3;
-/** A round for each so many products: a small run is a trial. */
+/** Products per round: a small run has a single round. */
 const A_ROUND = 1000;
 
-/** How many rounds are measured with so many products. */
+/** Number of rounds for a number of products. */
 export function roundsOf(count: number): number {
   return Math.min(ROUNDS, Math.ceil(count / A_ROUND));
 }
 
 /**
- * Products per second of both sides, each the median of up to three rounds that took turns: whatever else the machine
- * does meanwhile falls on both.
+ * Products per second of both sides, each the median of up to three alternating rounds, so that other load on the machine affects
+ * both.
  */
 export async function compareRates(
   { figure, goal, count }: { readonly figure: string; readonly goal: number; readonly count: number },
@@ -71,7 +71,7 @@ export async function compareRates(
   return { figure, measured, limit, ratio: measured / limit, goal, unit: 'products/s' };
 }
 
-/** Median and 99th percentile of how long answers took, ours against bare (ms). */
+/** Median and 99th percentile of answer times, ours against bare (ms). */
 export function compareLatencies(
   figure: string,
   ours: readonly number[],
@@ -89,13 +89,13 @@ export function compareLatencies(
   });
 }
 
-/** The value that such a share of the values does not exceed. */
+/** A quantile: the value that this share of the values does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;
 }
 
-/** Milliseconds that some work takes. */
+/** Duration in milliseconds. */
 export async function timed(work: () => unknown): Promise<number> {
   const start = performance.now();
   await work();

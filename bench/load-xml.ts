@@ -2,11 +2,11 @@ import { xmlProducts } from './bare/read-xml';
 import { type Bench, type Figure } from './harness';
 import { compareLoads } from './loads';
 
-/** Posted as XML; reading is saxes building the same products. */
+/** Posts XML; the bare side builds the same products with saxes. */
 export async function loadXml(bench: Bench): Promise<readonly Figure[]> {
   return compareLoads(bench, { figure: 'load-xml', format: 'xml', goal: 0.7 }, (body) => {
     let built = 0;
     xmlProducts(body, () => (built += 1));
-    if (built !== bench.count) throw new Error(`saxes found ${built} of ${bench.count} products`);
+    if (built !== bench.count) throw new Error(`saxes built ${built} of ${bench.count} products`);
   });
 }

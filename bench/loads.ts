@@ -6,11 +6,11 @@ import { type BodyFormat } from '../src/wire/format';
 import { Server } from './server';
 
 /**
- * New products posted into an empty feed, the projector paused.
+ * Posts new products to an empty feed, without a projector.
  *
- * Ours: from the start of the POST to the answer, which says that all of it is durable.
- * Bare, one after the other in one thread: `read` reads the same bytes (already in memory); then the very events that
- * the server has appended (already in memory) are appended to a log of the same make.
+ * Ours: from the start of the POST to the answer, when everything is durable.
+ * Bare, sequentially in one thread: `read` reads the same bytes (already in memory); then the events that the server has
+ * appended (already in memory) are appended to a log with the same schema.
  */
 export async function compareLoads(
   bench: Bench,

@@ -67,13 +67,13 @@ Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwa
 
 type Name = keyof typeof FIGURES;
 
-/** Measures what is named and prints it; how fast it was is reported, not judged: 1 only if something broke. */
+/** Runs the named benchmarks and prints their figures. Exits with 1 only on failures, not for slow results. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { count: { type: 'string', default: '100000' }, json: { type: 'boolean', default: false } },
   });
-  const names = positionals.flatMap((name) => (name === 'all' ? allThereAre() : [name]));
+  const names = positionals.flatMap((name) => (name === 'all' ? allNames() : [name]));
   const count = Number(values.count);
   if (names.length === 0 || !names.every(isName) || !Number.isSafeInteger(count) || count < 1) {
     process.stderr.write(USAGE);
@@ -94,11 +94,11 @@ async function main(): Promise<void> {
   }
 }
 
-/** All figures; those over an Elasticsearch only where one is named, which is said. */
-function allThereAre(): readonly string[] {
+/** All benchmarks; those with Elasticsearch are skipped, with a message, unless a server is configured. */
+function allNames(): readonly string[] {
   const names = Object.keys(FIGURES);
   if ((process.env['TEST_READ_STORE'] ?? '') !== '') return names;
-  process.stderr.write('left out, as TEST_READ_STORE names no Elasticsearch: es-project, es-search\n');
+  process.stderr.write('skipped, since TEST_READ_STORE is not set: es-project, es-search\n');
   return names.filter((name) => !name.startsWith('es-'));
 }
 

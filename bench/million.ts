@@ -11,12 +11,12 @@ import { Server } from './server';
 const TIMES = 10;
 /** The feed that is replaced, and the one that is searched meanwhile. */
 const [LARGE, SEARCHED] = [1, 2] as const;
-/** Searches that are made while nothing else happens. */
+/** Searches on an idle server. */
 const IDLE = 200;
 
 /**
- * Least products a second to the durable answer, most MB of the process, most times as slow as idle (p99); products a
- * second of a download, most MB that the process grows by it, most ms until its first byte.
+ * Limits: minimum products per second until durable, maximum MB of the process, maximum slowdown of searches (p99); minimum
+ * products per second of a download, maximum MB that the process grows by it, maximum ms until its first byte.
  */
 const GOALS = {
   rate: 10_000,
@@ -28,10 +28,9 @@ const GOALS = {
 } as const;
 
 /**
- * A feed of ten times the count replaced as a whole, twice by the same products: how long until they are durable, and
- * until all are found; how much memory the process took; how searches in another feed of as many products as the count
- * fared meanwhile; then the feed downloaded in every format, which all have to hold the same. The bodies are made while
- * they are sent, downloads read as they come.
+ * Replaces a feed of ten times the count, twice with the same products. Measures the time until they are durable and until all are
+ * found, the memory of the process, and searches in another feed meanwhile. Then downloads the feed in every format; all must
+ * have the same products. Bodies are generated while they are sent, downloads are streamed.
  */
 export async function* million(bench: Bench): AsyncGenerator<Figure> {
   const count = bench.count * TIMES;
@@ -75,7 +74,7 @@ export async function* million(bench: Bench): AsyncGenerator<Figure> {
   }
 }
 
-/** The large feed in each format: how fast, by how much the process grew; fails unless they hold the same products. */
+/** Downloads the large feed in each format: speed and memory growth; fails unless all have the same products. */
 async function* downloads(server: Server, count: number): AsyncGenerator<Figure> {
   const digests = new Set<string>();
   for (const format of ['json', 'xml', 'csv'] as const satisfies readonly DownloadFormat[]) {
@@ -94,7 +93,7 @@ async function* downloads(server: Server, count: number): AsyncGenerator<Figure>
     if (products !== count) throw new Error(`the download in ${format} has ${products} products`);
     digests.add(digest);
   }
-  if (digests.size > 1) throw new Error('the downloads do not hold the same products');
+  if (digests.size > 1) throw new Error('the downloads differ');
   const path = `/1.0/productsUnlimited.csv;fid=${LARGE};csvFlattenFields=true?token=${PUBLISHER_TOKEN}`;
   yield atMost(
     'million flattened csv first byte',
@@ -104,7 +103,7 @@ async function* downloads(server: Server, count: number): AsyncGenerator<Figure>
   );
 }
 
-/** Begins a download, and breaks it off. */
+/** Starts a download and aborts it at the first byte. */
 async function firstByte(server: Server, path: string): Promise<void> {
   for await (const _ of await server.stream(path)) return;
 }
@@ -114,7 +113,7 @@ async function searchTime(server: Server): Promise<number> {
   return await timed(() => server.get(path));
 }
 
-/** Fails unless the last load of the large feed did these things and no others. */
+/** Fails unless the last load of the large feed has these results. */
 async function requireLast(server: Server, expected: Partial<ReportedImport>): Promise<void> {
   const answer = await server.get(`/1.0/products/imports.json;fid=${LARGE}?token=${ADVERTISER_TOKEN}`);
   const [last] = (JSON.parse(answer) as { imports: readonly ReportedImport[] }).imports;
@@ -122,7 +121,7 @@ async function requireLast(server: Server, expected: Partial<ReportedImport>): P
   for (const [name, value] of Object.entries(wanted)) {
     const found = last?.[name as keyof ReportedImport];
     if (found !== value)
-      throw new Error(`the load has ${name} ${JSON.stringify(found)}, not ${JSON.stringify(value)}`);
+      throw new Error(`the load has ${name} ${JSON.stringify(found)}, expected ${JSON.stringify(value)}`);
   }
 }
 

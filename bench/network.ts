@@ -1,15 +1,15 @@
 import { CATEGORIES } from './products';
 
-/** May post to all feeds. */
+/** The advertiser of all feeds. */
 export const ADVERTISER_TOKEN = 'b'.repeat(40);
-/** Sees all feeds. */
+/** A publisher with access to all feeds. */
 export const PUBLISHER_TOKEN = 'c'.repeat(40);
-/** The same advertiser and publisher, in the voucher service. */
+/** Tokens of the same organisations for vouchers. */
 export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
-/** The feeds there are: 1 and up to this. */
+/** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
-/** A network file with one advertiser, one publisher and some feeds, every category of the products mapped in each. */
+/** A network file with one advertiser, one publisher and some feeds, each with all product categories mapped. */
 export function networkFile(): string {
   const feeds = Array.from({ length: FEEDS }, (_, feed) => feed + 1);
   const categories = CATEGORIES.map(({ name }, at) => ({ id: String(at + 1), name }));

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { type Bench } from './harness';
 import { Server } from './server';
 
-/** The feed that is filled. */
+/** The filled feed. */
 export const FEED = 1;
 
-/** Does something with a server that has all products of the bench in one feed, and shows them. */
+/** Runs `work` with a server that has all products in one visible feed. */
 export async function withFeed<Result>(
   bench: Bench,
   name: string,

@@ -2,10 +2,10 @@ import { open } from 'node:fs/promises';
 import { generateProducts, type PostedProduct } from '../src/demo/generate';
 import { type BodyFormat } from '../src/wire/format';
 
-/** Advertiser categories of the products, one each. */
+/** Advertiser categories; each product has one. */
 export const CATEGORIES = Array.from({ length: 40 }, (_, at) => ({ name: `category ${at}` }));
 
-/** The body of a post of so many products of about 1 KB, piece by piece; the same ones in every run. */
+/** The body of a post with a number of products of about 1 KB, in chunks; deterministic. */
 export function* bodyOf(format: BodyFormat, count: number): Generator<string> {
   yield format === 'json' ? '{"products":[' : XML_START;
   let piece = '';
@@ -30,7 +30,7 @@ export async function writeBody(path: string, format: BodyFormat, count: number)
   }
 }
 
-/** So many of the products that a body of `count` has, from all over it. */
+/** A sample of the products of such a body, evenly distributed. */
 export function* sampleOf(count: number, wanted: number): Generator<PostedProduct> {
   const step = Math.max(1, Math.floor(count / wanted));
   let at = 0;
@@ -40,13 +40,13 @@ export function* sampleOf(count: number, wanted: number): Generator<PostedProduc
   }
 }
 
-/** Characters. */
+/** Chunk size in characters. */
 const PIECE = 256 * 1024;
 
 const XML_START = `<?xml version="1.0" encoding="UTF-8"?>
 <products version="3.0" xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common">`;
 
-/** Nothing in these products needs to be escaped; prices have no decimals or two. */
+/** These products need no escaping; prices have no decimals or two. */
 function toXml({
   sourceProductId,
   price,

@@ -4,17 +4,17 @@ import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded, projected, type Wanted, wantedOf } from './read-models';
 
-/** Documents that both sides write in one transaction. */
+/** Documents per transaction on both sides. */
 const BATCH = 1000;
 
 /**
- * Products of the log projected into live read models, all that there are, indexes and FTS5 in place.
+ * Projects all products of the log into live read models with existing indexes and FTS5.
  *
- * Ours: the runner that the server's projector thread runs, here in this process, from its start until all read
- * models have reached the end of the log: read, parsed, folded, described, written by a thread of the store's.
- * (`npm run bench` gives this process the young generation that the projector thread has.)
- * Bare: the rows that come of it (already in memory) inserted into the same tables, indexes in place, as many in a
- * transaction, one read model after the other.
+ * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have reached the
+ * end of the log: read, parse, fold, describe, write in a thread of the store. (`npm run bench` gives this process the young
+ * generation size of the projector thread.)
+ * Bare: inserts the resulting rows (already in memory) into the same tables with indexes, in transactions of the same size, one
+ * read model after the other.
  */
 export async function project(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'project', true);

@@ -13,13 +13,13 @@ import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
 import { type Bench, timed } from './harness';
 import { Server } from './server';
 
-/** A data folder whose log has all products in feed 1, open in this process. */
+/** A data folder with all products in feed 1 of its log, opened in this process. */
 export interface Loaded {
   readonly dataDir: string;
   readonly engines: Engines;
 }
 
-/** With `threads` opened as the projector and `affilog rebuild` open it. */
+/** `threads`: open it like the projector and `affilog rebuild`. */
 export async function openLoaded(bench: Bench, name: string, threads = false): Promise<Loaded> {
   const dataDir = join(bench.folder, name);
   const server = await Server.start(dataDir, 'api');
@@ -32,7 +32,7 @@ export async function openLoaded(bench: Bench, name: string, threads = false): P
   return { dataDir, engines: await openEngines(settings) };
 }
 
-/** Puts a generation without a document in the place of the live one. */
+/** Replaces the live generation by an empty one. */
 async function createLive(store: ReadStore, collection: CollectionSpec): Promise<Generation> {
   const generation = await store.create(collection);
   await store.finish(generation);
@@ -40,11 +40,11 @@ async function createLive(store: ReadStore, collection: CollectionSpec): Promise
   return generation;
 }
 
-/** What the bare side has to load. */
+/** The input of the bare side. */
 export interface Wanted {
-  /** The rows that our fold makes of the log. */
+  /** The rows that our projection produces. */
   readonly rows: Rows;
-  /** The tables and indexes that our engine makes. */
+  /** The tables and indexes of our engine. */
   readonly schema: Schema;
 }
 
@@ -74,7 +74,7 @@ function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string
   return join(dataDir, 'read', `${collection}-g${number}.sqlite`);
 }
 
-/** Projects all of the log into new live generations; ms. */
+/** Projects the whole log into new live generations; returns ms. */
 export async function projected({ log, store }: Pick<Engines, 'log' | 'store'>): Promise<number> {
   for (const { collection } of PROJECTIONS) await createLive(store, collection);
   const head = await log.head();

@@ -11,17 +11,15 @@ import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded, type Wanted, wantedOf } from './read-models';
 
-/** Documents that both sides write in one transaction. */
+/** Documents per transaction on both sides. */
 const BATCH = 5000;
 
 /**
- * The read model of products built anew from the log.
+ * Rebuilds the read model of products from the log.
  *
- * Ours: `affilog rebuild products` without its process: beside the live generation, folded, indexed, compared with
- * the live one document by document, swapped in.
- * Bare: events read from the log's file, `JSON.parse`, the projection's own fold and description; then the rows
- * that come of it inserted (what the index of words is given is in memory already), FTS5 and the other indexes
- * afterwards. Nothing is compared.
+ * Ours: `affilog rebuild products` in this process: project, index, compare with the live generation document by document, swap.
+ * Bare: reads events from the log's file, `JSON.parse`, the projection's fold and description; then inserts the resulting rows
+ * (the tokens are already in memory) and builds FTS5 and the other indexes. Nothing is compared.
  */
 export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'rebuild', true);
@@ -29,7 +27,7 @@ export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
   try {
     const wanted = await wantedOf(loaded, products);
     const directory = await directoryAt(engines.log, await engines.log.head());
-    // The first one has nothing to be compared with but an empty generation.
+    // The first one can only be compared with an empty generation.
     await rebuildProjections(engines, products.collection.name, { force: true });
     const figure = await compareRates(
       { figure: 'rebuild', goal: 0.6, count: bench.count },
@@ -73,7 +71,8 @@ function loadBare(
   { rows: { keys, tokens } }: Wanted,
   documents: readonly string[],
 ): void {
-  if (documents.length !== keys.length) throw new Error(`${documents.length} documents, not ${keys.length}`);
+  if (documents.length !== keys.length)
+    throw new Error(`${documents.length} documents, expected ${keys.length}`);
   const bodies = documents.map((document, at) => [keys[at]?.[0] ?? 0, document] as const);
   for (let from = 0; from < keys.length; from += BATCH)
     tables.insert({ keys: keys.slice(from, from + BATCH), bodies: bodies.slice(from, from + BATCH) });

@@ -7,12 +7,11 @@ import { Server } from './server';
 const FEED = 1;
 
 /**
- * A body posted once more into a feed that has all of it already, the projector paused: nothing is appended but the
- * event that says so.
+ * Posts a body to a feed that already has the same products, without a projector: only the event that closes the load is
+ * appended.
  *
  * Ours: from the start of the POST to the answer.
- * Bare, element by element in one thread: cutting the same bytes (already in memory), `JSON.parse` and SHA-256;
- * nothing is looked up.
+ * Bare, element by element in one thread: cuts the same bytes (already in memory), `JSON.parse` and SHA-256, without lookups.
  */
 export async function reloadUnchanged(bench: Bench): Promise<readonly Figure[]> {
   const path = await bench.body('json');

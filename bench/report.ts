@@ -5,13 +5,13 @@ const WIDTHS = [34, 20, 20, 7, 6, 5] as const;
 
 export const HEADING = row(COLUMNS);
 
-/** A figure as a line of a table for people; `bare` is the bound where there is no bare engine. */
+/** A figure as a line of a table; `bare` is the bound if there is no bare engine. */
 export function lineOf({ figure, measured, limit, ratio, goal, unit }: Figure): string {
   const verdict = goal === null ? '' : ratio >= goal ? 'ok' : 'short';
   return row([
     figure,
-    `${shown(measured)} ${unit}`,
-    `${shown(limit)} ${unit}`,
+    `${rounded(measured)} ${unit}`,
+    `${rounded(limit)} ${unit}`,
     ratio.toFixed(2),
     goal === null ? '-' : goal.toFixed(1),
     verdict,
@@ -25,6 +25,6 @@ function row(cells: readonly string[]): string {
     .trimEnd();
 }
 
-function shown(value: number): string {
+function rounded(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 }

@@ -14,17 +14,17 @@ import {
   relevance,
 } from './bare/search';
 
-/** One search, asked of the server and of SQLite. */
+/** One search, on the server and in SQLite. */
 interface Asked {
   /** Matrix keys, without `fid`. */
   readonly keys: string;
   readonly bare: BareQuery;
 }
 
-/** A kind of search: made after a product of the feed, so that it finds something. */
+/** A kind of search, derived from a product of the feed so that it matches. */
 type Kind = (product: PostedProduct, feed: number, range: Range) => Asked;
 
-/** Ten kinds of search in one feed, the first page of 100 each, asked by a publisher. */
+/** Ten kinds of search by a publisher in one feed, the first page of 100. */
 export const KINDS: Readonly<Record<string, Kind>> = {
   'a word': ({ description }, _, range) => {
     const word = wordOf(description, 5);

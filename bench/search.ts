@@ -10,22 +10,21 @@ import { Server } from './server';
 
 /** The feed searched. */
 const FEED = 1;
-/** Searches of each kind that count (fewer where there are few products, or they are slow), after some that do not. */
+/** Measured searches of each kind (fewer with few products or slow searches), after a warm-up. */
 const COUNTED = 100;
 const WARM_UP = 5;
-/** Milliseconds after which no more searches of a kind are made, if one has counted. */
+/** Time limit (ms) for the searches of a kind, with at least one measured. */
 const MOST_MS = 5_000;
-/** Seconds from the answer to a load of 100,000 products until searches find them all. */
+/** Limit in seconds from the answer to a load of 100,000 products until searches find them all. */
 const FOUND_IN = 20;
 
 /**
- * How soon after its answer all products of a load are found. Then searches, ten kinds of them, in this feed: first
- * while nothing else happens, then while the same products are loaded into other feeds, one load after the other, and
- * projected.
+ * Measures how soon after its answer all products of a load are found. Then ten kinds of search in this feed: on an idle server,
+ * and while the same products are loaded into other feeds, one after the other, and projected.
  *
- * Ours: from the request to the whole answer in JSON, over HTTP.
- * Bare: the same search as SQL in the same file, in this process: the number of all that match and the rows of the
- * page, bodies as they are stored. Nothing is parsed and nothing rendered.
+ * Ours: from the request to the complete JSON answer, over HTTP.
+ * Bare: the same search as SQL in the same file, in this process: the number of matches and the rows of the page with stored
+ * bodies, without parsing or rendering.
  */
 export async function* search(bench: Bench): AsyncGenerator<Figure> {
   const dataDir = join(bench.folder, 'search');
@@ -42,7 +41,7 @@ export async function* search(bench: Bench): AsyncGenerator<Figure> {
         await server.post(feed, 'json', path);
     };
     const loading = load();
-    // Waited for below; a failure meanwhile is told there.
+    // Awaited below, where failures are raised.
     loading.catch(() => undefined);
     try {
       yield* searched(server, bare, sample, 'loading');
@@ -56,12 +55,12 @@ export async function* search(bench: Bench): AsyncGenerator<Figure> {
   }
 }
 
-/** How long it takes from the answer until searches find every product of the feed. */
+/** Time from the answer until searches find all products of the feed. */
 async function untilFound(server: Server, position: string, count: number): Promise<Figure> {
   const measured = (await timed(() => server.shows(position))) / 1000;
   const answer = await server.get(`/1.0/products.json;fid=${FEED};pageSize=1?token=${PUBLISHER_TOKEN}`);
   const total = hitsOf(answer);
-  if (total !== count) throw new Error(`${total} products are found, ${count} were posted`);
+  if (total !== count) throw new Error(`found ${total} products, posted ${count}`);
   return { figure: 'found', measured, limit: FOUND_IN, ratio: FOUND_IN / measured, goal: 1, unit: 's' };
 }
 
@@ -89,7 +88,7 @@ async function* searched(
       let total = 0;
       const theirs = await timed(() => (total = bare.run(query)));
       const totalHits = hitsOf(answer);
-      if (totalHits !== total) throw new Error(`${keys}: ${totalHits} hits, SQLite finds ${total}`);
+      if (totalHits !== total) throw new Error(`${keys}: ${totalHits} hits, expected ${total} as in SQLite`);
       searches += 1;
       if (searches <= WARM_UP) continue;
       times.ours.push(ours);

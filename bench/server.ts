@@ -14,7 +14,7 @@ const PROGRAM = join(__dirname, '../src/main.js');
 /** What the system takes as that. */
 const RESET_PEAK = '5';
 
-/** The server as its users run it: a process of its own, reached over HTTP on the loopback interface. */
+/** The server as users run it: its own process, accessed over HTTP on the loopback interface. */
 export class Server {
   private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
@@ -25,8 +25,8 @@ export class Server {
   ) {}
 
   /**
-   * Starts it on a folder of data (a new one gets the network of `networkFile` first) with some roles: without
-   * `projector` the read models stand still.
+   * Starts it with a data folder (a new one gets the network of `networkFile` first) and some roles; without `projector`
+   * nothing is projected.
    */
   static async start(dataDir: string, roles: string): Promise<Server> {
     const made = await mkdir(dataDir, { recursive: true });
@@ -39,18 +39,18 @@ export class Server {
     return new Server(child, await originOf(child), dataDir);
   }
 
-  /** Starts it as `npm start` does, with the demonstration on an empty folder. */
+  /** Starts it like `npm start`, with the demo in an empty folder. */
   static async startDemo(dataDir: string): Promise<Server> {
     const child = launch(dataDir, ['serve', '--demo']);
     return new Server(child, await originOf(child), dataDir);
   }
 
-  /** Runs another command of the program on the same folder, to its end. */
+  /** Runs another command of the program with the same folder. */
   async affilog(...args: readonly string[]): Promise<void> {
     await ended(launch(this.dataDir, args));
   }
 
-  /** Posts a body of products into a feed; the answer says that they are durable. */
+  /** Posts products to a feed; they are durable when it is answered. */
   async post(feed: number, format: BodyFormat, body: Readable | string, keys = ''): Promise<string> {
     const path = `/1.0/products;fid=${feed}${keys}?token=${ADVERTISER_TOKEN}`;
     const headers = { 'content-type': `application/${format}; charset=utf-8` };
@@ -85,16 +85,16 @@ export class Server {
     return text;
   }
 
-  /** Gets a path and throws the body away; the value of `X-Next-Since`. */
+  /** Gets a path and discards the body; returns `X-Next-Since`. */
   async take(path: string): Promise<string> {
     const answer = await this.answerTo(path);
-    // Without a bound `dump` would stop early.
+    // Without a limit, `dump` would stop early.
     await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER });
     if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}`);
     return String(answer.headers['x-next-since']);
   }
 
-  /** Gets a path: its body as it comes in, to be read to its end. */
+  /** Gets a path; the caller must read the body stream to its end. */
   async stream(path: string): Promise<Readable> {
     const answer = await this.answerTo(path);
     if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}`);
@@ -117,7 +117,7 @@ export class Server {
     return this.memory('VmHWM');
   }
 
-  /** From now on: by how many MB the peak of resident memory exceeds what it is now. */
+  /** Returns a function for the growth, from now on, of peak resident memory in MB. */
   memoryGrowth(): () => number {
     const before = this.memory('VmRSS');
     writeFileSync(`/proc/${this.child.pid ?? 0}/clear_refs`, RESET_PEAK);
@@ -153,9 +153,9 @@ function launch(dataDir: string, args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** Where the server says it listens. */
+/** The URL that the server prints. */
 async function originOf(child: ChildProcess): Promise<string> {
-  if (child.stdout === null) throw new Error('the output of the server cannot be read');
+  if (child.stdout === null) throw new Error('expected a pipe for the output of the server');
   for await (const line of createInterface({ input: child.stdout })) {
     const origin = /listening on (http:\S+)/.exec(line)?.[1];
     if (origin !== undefined) {
@@ -169,5 +169,5 @@ async function originOf(child: ChildProcess): Promise<string> {
 async function ended(child: ChildProcess): Promise<void> {
   child.stdout?.resume();
   const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code)}`);
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} exited with ${String(code)}`);
 }

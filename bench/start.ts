@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { type Bench, type Figure, quantile, roundsOf, timed } from './harness';
 import { Server } from './server';
 
-/** Most milliseconds until the server says that it listens. */
+/** Limit in milliseconds until the server listens. */
 const GOALS = { first: 10_000, later: 2_000 } as const;
 
 /**
- * Starts of the built program with the demonstration, until it says that it listens: on an empty folder, where it makes
- * the demonstration network, and on that folder again. Medians of three.
+ * Starts the built program with the demo until it listens: with an empty folder, where it creates the demo network, and with that
+ * folder again. Medians of three.
  */
 export async function start(bench: Bench): Promise<readonly Figure[]> {
   const times: { first: number[]; later: number[] } = { first: [], later: [] };

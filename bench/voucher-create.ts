@@ -7,18 +7,17 @@ import { VOUCHER_TOKENS } from './network';
 import { Server } from './server';
 import { postedVoucher } from './voucher-posts';
 
-/** Requests under way at a time. */
+/** Concurrent requests. */
 const IN_FLIGHT = 64;
 
-/** Vouchers of a round: as many single appends take long enough. */
+/** Vouchers per round: enough single appends for a measurement. */
 const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 10));
 
 /**
- * New vouchers, each with a `sourceId` of its own, 64 posts in flight.
+ * Posts new vouchers with unique `sourceId`, 64 at a time.
  *
- * Ours: over HTTP, from the first post to the last answer; each says that its voucher is durable and listed.
- * Bare: as many appends of one event of the same size, each durable when the next one begins: SQLite has one writer,
- * however many are in flight.
+ * Ours: over HTTP, from the first post to the last answer; each voucher is durable and listed when it is answered.
+ * Bare: the same number of appends of one event of the same size, each durable before the next one: SQLite has one writer.
  */
 export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
   const count = share(bench.count);

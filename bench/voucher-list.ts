@@ -10,11 +10,11 @@ import { VOUCHER_TOKENS } from './network';
 import { Server } from './server';
 import { postedVoucher } from './voucher-posts';
 
-/** Listings of each kind that count, after some that do not. */
+/** Measured listings of each kind, after a warm-up. */
 const COUNTED = 50;
 const WARM_UP = 5;
 
-/** Keys of a listing, and what they mean in SQL. */
+/** Keys of a listing and the equivalent SQL. */
 const KINDS = {
   'first 1,000': { keys: '', match: '', size: 1000 },
   'first 100': { keys: ';pageSize=100', match: '', size: 100 },
@@ -22,11 +22,11 @@ const KINDS = {
 } as const;
 
 /**
- * What a publisher may see and is valid now, of as many vouchers as there are, two in three of them.
+ * Lists the currently valid vouchers of a publisher, two in three of all.
  *
- * Ours: from the request to the whole answer in JSON, over HTTP.
- * Bare: the same listing as SQL in the same file, in this process: the number of all that match and the rows of the page,
- * bodies as they are stored. Nothing is parsed and nothing rendered.
+ * Ours: from the request to the complete JSON answer, over HTTP.
+ * Bare: the same listing as SQL in the same file, in this process: the number of matches and the rows of the page with stored
+ * bodies, without parsing or rendering.
  */
 export async function voucherList(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'voucher-list');
@@ -60,7 +60,8 @@ async function listed(
     let total = 0;
     const theirs = await timed(() => (total = bare.run(query)));
     const { length } = JSON.parse(answer) as readonly unknown[];
-    if (length !== Math.min(size, total)) throw new Error(`${kind}: ${length} listed, SQLite finds ${total}`);
+    if (length !== Math.min(size, total))
+      throw new Error(`${kind}: ${length} listed, expected ${total} as in SQLite`);
     if (listing < WARM_UP) continue;
     times.ours.push(ours);
     times.bare.push(theirs);
@@ -68,7 +69,7 @@ async function listed(
   return compareLatencies(`voucher-list ${kind}`, times.ours, times.bare);
 }
 
-/** `5` and `6` begin tokens of the fields `audience` and `text`. */
+/** `5` and `6` are the token prefixes of the fields `audience` and `text`. */
 function queryOf(match: string, size: number): BareQuery {
   const from = `FROM tokens t CROSS JOIN keys k ON k.row = t.rowid
     WHERE t.tokens MATCH ?1 AND k.f_publishStart <= ?2 AND k.f_publishEnd >= ?2 AND k.f_endDate >= ?2`;
@@ -85,7 +86,7 @@ function queryOf(match: string, size: number): BareQuery {
 
 const BATCH = 1000;
 
-/** Writes the documents of so many vouchers into a live generation; its file. */
+/** Writes the documents of vouchers into a live generation; returns its file. */
 async function fill(dataDir: string, count: number): Promise<string> {
   const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
   const engines = await openEngines(settings);

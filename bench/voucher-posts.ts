@@ -1,7 +1,7 @@
 const DAY = 24 * 60 * 60 * 1000;
 const NOW = Date.now();
 
-/** A voucher of the bench's only program as it is posted; two in three are valid now. */
+/** A voucher to post for the only program; two in three are valid now. */
 export function postedVoucher(number: number, sourceId: string) {
   return {
     programId: 11,

@@ -9,18 +9,17 @@ import { Server } from './server';
 
 /** With 100,000 products as the count: a million. */
 const TIMES = 10;
-/** The feed that is loaded, and the one that is downloaded meanwhile. */
+/** The loaded feed, and the one downloaded meanwhile. */
 const [LOADED, DOWNLOADED] = [1, 2] as const;
 const FORMATS = ['json', 'xml', 'csv'] as const;
 const LOOK_MS = 100;
 const MB = 1_000_000;
-/** Most MB of one WAL. */
+/** Maximum MB of one WAL. */
 const LIMIT = 1_000;
 
 /**
- * The largest WAL of a read model, in MB, while ten times the count of products is loaded and projected and another feed,
- * of as many products as the count, is downloaded in every format over and over, so that there is always a snapshot; and
- * what is left of it when all of that has ended.
+ * The largest WAL of a read model, in MB, while ten times the count of products is loaded and projected, and another feed is
+ * downloaded in every format over and over, so that there always is a snapshot; and the size afterwards.
  */
 export async function wal(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'wal');
@@ -65,13 +64,13 @@ export async function wal(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
-/** What WALs in a folder measure. */
+/** Sizes of the WALs in a folder. */
 class Sizes {
   largest = 0;
 
   constructor(private readonly folder: string) {}
 
-  /** The largest there is now, in bytes. */
+  /** The largest one now, in bytes. */
   async look(): Promise<number> {
     const names = (await readdir(this.folder)).filter((name) => name.endsWith('-wal'));
     const sizes = await Promise.all(

@@ -1,15 +1,15 @@
 import { Client, type estypes } from '@elastic/elasticsearch';
 
-/** An index as it is, to be made again: how it is laid out, and its documents by name. */
+/** A copy of an index: its settings and mappings, and its documents by id. */
 export interface Copied {
   readonly layout: Pick<estypes.IndicesCreateRequest, 'settings' | 'mappings'>;
   readonly documents: readonly (readonly [name: string, source: string])[];
 }
 
-/** Documents in one request. */
+/** Documents per request. */
 const BULK = 1000;
 
-/** Elasticsearch by its client alone, as anyone would use it who knows the indices. */
+/** Elasticsearch with only its client, for someone who knows the indices. */
 export class BareBulk {
   private readonly client: Client;
 
@@ -64,7 +64,7 @@ export class BareBulk {
     }
   }
 
-  /** Removes all indices whose names begin so. */
+  /** Removes all indices with a prefix. */
   async remove(prefix: string): Promise<void> {
     const index = Object.keys(await this.client.indices.get({ index: `${prefix}*` }));
     if (index.length > 0) await this.client.indices.delete({ index });

@@ -1,12 +1,12 @@
 import { Client, type estypes } from '@elastic/elasticsearch';
 
-/** A search in the index of products, as anyone would write it who knows its fields. */
+/** A search in the index of products, for someone who knows its fields. */
 export interface BareRequest {
   readonly filter: estypes.QueryDslQueryContainer[];
   readonly sort: estypes.SortCombinations[];
-  /** Words in the title that count before all else. */
+  /** Words in the title, the first sort key. */
   readonly relevant?: string;
-  /** Offers of one product together, by the server's collapsing. */
+  /** Group offers by product with `collapse`. */
   readonly isGrouped?: boolean;
 }
 
@@ -25,7 +25,7 @@ export function anywhere(word: string): estypes.QueryDslQueryContainer {
   };
 }
 
-/** Searches by Elasticsearch's client alone. */
+/** Searches with only the Elasticsearch client. */
 export class BareSearches {
   private readonly client: Client;
 
@@ -36,7 +36,7 @@ export class BareSearches {
     this.client = new Client({ node: new URL('/', server).href });
   }
 
-  /** Asks for the first page and the number of all hits, or of all groups as far as the server counts them. */
+  /** Requests the first page and the number of all hits, or of groups as counted by the server. */
   async run({ filter, sort, relevant, isGrouped = false }: BareRequest): Promise<number> {
     const request: estypes.SearchRequest = {
       index: this.index,

@@ -9,7 +9,7 @@ import {
 } from '@eventstore/db-client';
 import { type NewEvent } from '../../src/kernel/event';
 
-/** An EventStoreDB used by its official client alone, as its documentation shows it. */
+/** EventStoreDB with only its official client, as in its documentation. */
 export class BareClient {
   private readonly client: EventStoreDBClient;
 
@@ -28,7 +28,7 @@ export class BareClient {
     }
   }
 
-  /** Takes so many events of streams with a prefix from the start of the log. */
+  /** Reads a number of events of streams with a prefix from the start of the log. */
   async follow(prefix: string, count: number): Promise<void> {
     const filter = streamNameFilter({ prefixes: [prefix] });
     const subscription = this.client.subscribeToAll({ fromPosition: START, filter });
@@ -45,7 +45,7 @@ export class BareClient {
   }
 }
 
-/** The events as this client takes them: their data as objects. */
+/** The events in the form of this client: their data as objects. */
 export function toProposed(events: readonly NewEvent[]): readonly JSONEventData[] {
   return events.map(({ id, type, data, meta }) =>
     jsonEvent({ id, type, data: objectOf(data), metadata: objectOf(meta) }),

@@ -4,12 +4,12 @@ import { LOG_PRAGMAS } from '../../src/engines/embedded/log/schema';
 /** An event's id, type, data and meta. */
 export type EventTexts = readonly [id: string, type: string, data: string, meta: string];
 
-/** Events inserted by one statement. */
+/** Events per statement. */
 const ROWS = 10;
 
 /**
- * A log as its engine lays it down, driven with SQLite alone: its pragmas, the same tables, indexes and statements
- * (`src/engines/embedded/log/schema.ts`), in this thread.
+ * A log with only SQLite, in this thread: the engine's pragmas, tables, indexes and statements
+ * (`src/engines/embedded/log/schema.ts`).
  */
 export class BareLog {
   private readonly database: DatabaseSyncInstance;
@@ -42,7 +42,7 @@ export class BareLog {
     );
   }
 
-  /** Appends to the end of a stream in one transaction, which is on the disk when this returns. */
+  /** Appends to a stream in one transaction, which is durable when this returns. */
   append(stream: string, events: readonly EventTexts[]): void {
     this.database.exec('BEGIN IMMEDIATE');
     const [revision] = (this.last.get(stream) as [number] | undefined) ?? [-1];
@@ -62,7 +62,7 @@ export class BareLog {
   }
 }
 
-/** The events of a stream in a log's file, in order. */
+/** The events of a stream in a log file, in order. */
 export function eventsIn(file: string, stream: string): EventTexts[] {
   const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
   try {
@@ -76,7 +76,7 @@ export function eventsIn(file: string, stream: string): EventTexts[] {
   }
 }
 
-/** Appends events in batches of the size that the server appends. */
+/** Appends events in batches of the server's size. */
 export function appendAll(log: BareLog, stream: string, events: readonly EventTexts[]): void {
   for (let at = 0; at < events.length; at += BATCH) log.append(stream, events.slice(at, at + BATCH));
 }

@@ -5,7 +5,7 @@ const BACKSLASH = 0x5c;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** What it takes at least to know the products of a body: cutting it into elements, `JSON.parse` and SHA-256 of each. */
+/** The minimum work to read the products of a body: cut it into elements, `JSON.parse` and SHA-256 of each. */
 export function readAndHash(body: Buffer): void {
   for (const element of jsonElements(body)) {
     JSON.parse(element.toString());
@@ -13,7 +13,7 @@ export function readAndHash(body: Buffer): void {
   }
 }
 
-/** The objects of the list in `{"products":[…]}`, as the bytes that they are: no more than finding their ends. */
+/** The objects of the list in `{"products":[…]}` as bytes: only finds their ends. */
 function* jsonElements(body: Buffer): Generator<Buffer> {
   let depth = 0;
   let start = 0;
@@ -31,7 +31,7 @@ function* jsonElements(body: Buffer): Generator<Buffer> {
   }
 }
 
-/** Where the string ends whose first character is at `from`: at a quote with an even number of backslashes before. */
+/** End of the string that starts at `from`: a quote after an even number of backslashes. */
 function endOfString(body: Buffer, from: number): number {
   for (let end = body.indexOf(QUOTE, from); ; end = body.indexOf(QUOTE, end + 1)) {
     if (end < 0) return body.length;

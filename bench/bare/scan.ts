@@ -1,16 +1,16 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 
-/** A stored product, as far as anyone who writes it has to know. */
+/** The fields of a stored product that are written. */
 type Stored = Readonly<Record<string, unknown>>;
 
-/** How a product is written by the simplest code there is; nothing is joined. */
+/** Serialises a product with the simplest code, without joining anything. */
 export const SERIALISATIONS = {
   json: (stored: Stored) => JSON.stringify(stored),
   xml: (stored: Stored) => `<product>${elementsOf(stored)}</product>`,
   csv: (stored: Stored) => `${cellsOf(stored).join(',')}\r\n`,
 } as const;
 
-/** Reads all products of a read model's file in the order of its rows, writes each of them; the bytes of all. */
+/** Reads and serialises all products of a read model file in row order; returns the total bytes. */
 export function scanAndWrite(file: string, format: keyof typeof SERIALISATIONS): number {
   const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
   const write = SERIALISATIONS[format];

@@ -2,19 +2,19 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 
 type Values = readonly (string | number)[];
 
-/** A search in the tables of the live products: two statements, as anyone would write them who knows the tables. */
+/** A search in the tables of the live products: two statements, for someone who knows the tables. */
 export interface BareQuery {
   readonly count: string;
   readonly page: string;
   readonly values: Values;
 }
 
-/** Row numbers of a feed: the first and the last it may have. */
+/** Range of a feed's row numbers. */
 export type Range = readonly [first: number, last: number];
 
 const PAGE = 100;
 
-/** Documents that match an expression of FTS5, `order` by columns of `keys k` as `a`, `b`, ... */
+/** Documents that match an FTS5 expression, ordered by columns of `keys k` as `a`, `b`, ... */
 export function byTokens(match: string, range: Range, order: string): BareQuery {
   return query(
     `FROM tokens t CROSS JOIN keys k ON k.row = t.rowid
@@ -24,7 +24,7 @@ export function byTokens(match: string, range: Range, order: string): BareQuery 
   );
 }
 
-/** Documents of a feed within bounds of the price, by price, from its index. */
+/** Documents of a feed in a price range, by price, from the index. */
 export function byPrice(feed: number, min: number, max: number): BareQuery {
   return query(
     `FROM keys k INDEXED BY by_price
@@ -43,12 +43,12 @@ export function newest(feed: number): BareQuery {
 
 export const NEWEST = 'k.f_modified DESC';
 
-/** Those first that match another expression as well, then the newest. */
+/** First those that match another expression too, then the newest. */
 export function relevance(match: string): string {
   return `k.row IN (SELECT m.rowid FROM tokens m WHERE m.tokens MATCH '${match}' AND m.rowid BETWEEN ?2 AND ?3) DESC, ${NEWEST}`;
 }
 
-/** Offers of one product together, groups by their cheapest offer. */
+/** Offers grouped by product, groups ordered by their cheapest offer. */
 export function grouped(match: string, range: Range): BareQuery {
   const from = `FROM tokens t CROSS JOIN keys k ON k.row = t.rowid
     WHERE t.tokens MATCH ?1 AND t.rowid BETWEEN ?2 AND ?3 AND k.f_visible = 1`;
@@ -65,7 +65,7 @@ export function grouped(match: string, range: Range): BareQuery {
   };
 }
 
-/** The page is cut before the bodies are read. */
+/** Selects the page before reading bodies. */
 function query(from: string, order: string, values: Values): BareQuery {
   return {
     count: `SELECT count(*) ${from}`,
@@ -77,7 +77,7 @@ function query(from: string, order: string, values: Values): BareQuery {
   };
 }
 
-/** Searches in a file of the read store with SQLite alone. */
+/** Searches in a read store file with only SQLite. */
 export class BareSearch {
   private readonly database: DatabaseSyncInstance;
   private readonly statements = new Map<string, StatementSyncInstance>();
@@ -92,7 +92,7 @@ export class BareSearch {
     return [slot * 2 ** 32, (slot + 1) * 2 ** 32 - 1];
   }
 
-  /** Runs both statements on one snapshot and reads all rows of the page; how many match in all. */
+  /** Runs both statements on one snapshot and reads all rows of the page; returns the number of matches. */
   run({ count, page, values }: BareQuery): number {
     this.database.exec('BEGIN');
     const [total] = this.prepared(count).get(...values) as [number];

@@ -3,15 +3,15 @@ import { GENERATION_PRAGMAS, PAGE_PRAGMA } from '../../src/engines/embedded/stor
 
 type Row = readonly (string | number | null | Uint8Array)[];
 
-/** Rows of a read model, ready to be inserted, in one order. */
+/** Rows of a read model, ready to insert, in the same order. */
 export interface Rows {
   readonly keys: readonly Row[];
   readonly bodies: readonly Row[];
-  /** What the inverted index is given. */
+  /** Text for the inverted index. */
   readonly tokens: readonly Row[];
 }
 
-/** The rows of keys and bodies in a file of the read store. */
+/** The rows of keys and bodies in a read store file. */
 export function rowsIn(file: string): Omit<Rows, 'tokens'> {
   const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
   try {
@@ -24,8 +24,8 @@ export function rowsIn(file: string): Omit<Rows, 'tokens'> {
 }
 
 /**
- * A read model's tables, indexes and FTS5 index as its engine lays them down, filled with SQLite alone: the engine's
- * pragmas, and its schema, taken from a file of the engine.
+ * A read model's tables, indexes and FTS5 index, filled with only SQLite: the engine's pragmas, and its schema, copied from a file
+ * of the engine.
  */
 export class BareTables {
   private readonly database: DatabaseSyncInstance;
@@ -52,7 +52,7 @@ export class BareTables {
     this.token = this.database.prepare('INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)');
   }
 
-  /** Makes the indexes of `keys`. */
+  /** Creates the indexes of `keys`. */
   createIndexes(): void {
     for (const sql of this.indexes) this.database.exec(sql);
   }
@@ -70,13 +70,13 @@ export class BareTables {
   }
 }
 
-/** Statements that make tables and indexes. */
+/** Statements that create tables and indexes. */
 export interface Schema {
   readonly tables: readonly string[];
   readonly indexes: readonly string[];
 }
 
-/** What a finished file of the read store is made of; tables that FTS5 makes by itself are left out. */
+/** The schema of a finished read store file, without the tables that FTS5 creates itself. */
 export function schemaOf(file: string): Schema {
   const database = new DatabaseSync(file, { readOnly: true });
   try {

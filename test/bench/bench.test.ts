@@ -85,7 +85,7 @@ describe('the benchmark', () => {
     );
     expect(aims).toEqual(FULL_SIZE ? AIMS : Object.fromEntries(SMALL.map((name) => [name, AIMS[name]])));
     expect(stderr).toBe(
-      FULL_SIZE ? 'left out, as TEST_READ_STORE names no Elasticsearch: es-project, es-search\n' : '',
+      FULL_SIZE ? 'skipped, since TEST_READ_STORE is not set: es-project, es-search\n' : '',
     );
     // Ten kinds of search, each idle and while a load runs, its median and its 99th percentile.
     expect(lines.filter(({ figure }) => figure.startsWith('search '))).toHaveLength(FULL_SIZE ? 40 : 0);

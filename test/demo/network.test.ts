@@ -32,7 +32,7 @@ describe('The demo network', () => {
   it('has a category tree of three levels without duplicate names (decisions P13)', () => {
     const ids = Object.keys(CATEGORIES);
     expect(new Set(ids.map((id) => id.length))).toEqual(new Set([1, 2, 3]));
-    const borne = Object.values(CATEGORIES).flatMap((names) => [...new Set(names)]);
-    expect(new Set(borne).size).toBe(borne.length);
+    const names = Object.values(CATEGORIES).flatMap((translations) => [...new Set(translations)]);
+    expect(new Set(names).size).toBe(names.length);
   });
 });

@@ -21,7 +21,7 @@ it.each([
   [20_000, 400],
   [1_000, 400],
 ])(
-  'abandoned searches for 1,000 products of %i characters are dropped (decisions X70)',
+  'abandoned searches for 1,000 products of %i characters are cancelled (decisions X70)',
   async (characters, requests) => {
     const outcome = await abandonSearches(server, { products: 1_000, characters, requests });
     onTime(outcome);

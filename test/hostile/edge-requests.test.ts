@@ -15,7 +15,7 @@ afterAll(async () => {
   await live(server);
   expect(await unexpectedFailures(server)).toBe(0);
   expect(await server.end()).toBe(0);
-  // Nothing of all this is worth a line in the log.
+  // These requests need no log output.
   expect(server.stderr).toBe('');
   await removeFolder(folder);
 });
@@ -25,7 +25,7 @@ const XML_TYPE = 'Content-Type: application/xml; charset=utf-8';
 const token = `token=${ADVERTISER}`;
 const post = `POST /1.0/products;fid=22?${token} HTTP/1.1`;
 
-/** What was sent: its name, its line and headers, its body, and the status and the code that it has to be answered with. */
+/** Name, request line and headers, body, expected status and expected code. */
 type Case = readonly [
   name: string,
   head: readonly string[],
@@ -48,9 +48,9 @@ const xml = (name: string, text: string, code: string): Case => [
   code,
 ];
 
-/** Every spelling of a path by its first letter: percent-encoded, in either case. */
+/** Percent-encodings of the first letter of a path, in upper and lower case. */
 const SPELLINGS: readonly Case[] = ['%70roducts', 'pr%6fducts', 'pr%6Fducts', '%70%72%6f%64%75%63%74%73'].map(
-  (spelt) => [spelt, [`GET /1.0/${spelt}?fid=22 HTTP/1.1`, 'Host: x'], undefined, 400, '1'],
+  (path) => [path, [`GET /1.0/${path}?fid=22 HTTP/1.1`, 'Host: x'], undefined, 400, '1'],
 );
 
 const CASES: readonly Case[] = [
@@ -92,7 +92,7 @@ const CASES: readonly Case[] = [
   ],
 ];
 
-it.each(CASES)('%s is answered as any failure is', async (name, head, body, status, code) => {
+it.each(CASES)('%s is answered like any other error', async (name, head, body, status, code) => {
   const received = await exchange(
     port,
     [`${head.join('\r\n')}\r\n\r\n${body ?? ''}`],
@@ -109,7 +109,7 @@ it.each(CASES)('%s is answered as any failure is', async (name, head, body, stat
   expect(received).not.toContain('100 Continue');
 });
 
-it('9 MB of empty products hold up neither loads of others nor health', async () => {
+it('9 MB of empty products block neither other loads nor health checks', async () => {
   const bad = `{"products":[${Array(3_000_000).fill('{}').join(',')}]}`;
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   const begun = performance.now();
@@ -132,9 +132,9 @@ it('9 MB of empty products hold up neither loads of others nor health', async ()
     loads.push(performance.now() - asked);
   }
   const [status] = await attack;
-  const most = (all: readonly number[]) => `${all.length}, the slowest ${Math.round(Math.max(...all))} ms`;
+  const summary = (all: readonly number[]) => `${all.length}, the slowest ${Math.round(Math.max(...all))} ms`;
   report(
-    `9 MB of {}: ${status} after ${Math.round(performance.now() - begun)} ms; beside it loads: ${most(loads)}; live: ${most(lives)}`,
+    `9 MB of {}: ${status} after ${Math.round(performance.now() - begun)} ms; meanwhile loads: ${summary(loads)}; live: ${summary(lives)}`,
   );
   expect(status).toBe(400);
 });

@@ -1,7 +1,7 @@
 const { join } = require('node:path');
 const config = require('../../jest.config.cjs');
 
-/** Attacks on a started server, one after the other: `npm run test:hostile` builds it and runs them. */
+/** Attacks on a running server, one after the other: `npm run test:hostile` builds it and runs them. */
 module.exports = {
   ...config,
   rootDir: join(__dirname, '../..'),

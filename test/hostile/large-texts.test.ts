@@ -17,7 +17,7 @@ const onTime = ({ live, ready }: { readonly live: number; readonly ready: number
   expect(Math.max(live, ready)).toBeLessThan(PATIENCE_MS);
 };
 
-it('1,000 vouchers with two texts of 65,535 characters that have to be escaped are listed (decisions X72)', async () => {
+it('1,000 vouchers with two texts of 65,535 characters to escape are listed (decisions X72)', async () => {
   const outcome = await listLargeVouchers(server, 1_000);
   onTime(outcome);
   expect(outcome.answers.map(({ status, count }) => [status, count])).toEqual([
@@ -27,7 +27,7 @@ it('1,000 vouchers with two texts of 65,535 characters that have to be escaped a
   ]);
 });
 
-it('1,000 products of 250,000 characters that have to be escaped are found (decisions X72)', async () => {
+it('1,000 products of 250,000 characters to escape are found (decisions X72)', async () => {
   const outcome = await searchLargeProducts(server, 1_000);
   onTime(outcome);
   expect(outcome.answers.map(({ status, count }) => [status, count])).toEqual([

@@ -16,7 +16,7 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-it(`${COUNT} mutated requests meet no bug, leak nothing, leave no file open and keep health on time (HOSTILE_SEED=${SEED})`, async () => {
+it(`${COUNT} mutated requests cause no unexpected failure, leak nothing, leave no file open and do not delay health checks (HOSTILE_SEED=${SEED})`, async () => {
   await attackWithMutations(server, 1_000, SEED + 1);
   const before = openFiles(server);
   const asked: number[] = [];
@@ -29,7 +29,7 @@ it(`${COUNT} mutated requests meet no bug, leak nothing, leave no file open and 
   await watch;
   report(`${COUNT} mutated requests, seed ${SEED}: answered ${JSON.stringify(statuses)}`);
   report(
-    `/health/live asked ${asked.length} times beside them, the slowest ${Math.round(Math.max(...asked))} ms`,
+    `/health/live was requested ${asked.length} times meanwhile, the slowest ${Math.round(Math.max(...asked))} ms`,
   );
   expect(wrong.slice(0, 5)).toEqual([]);
   expect(await unexpectedFailures(server)).toBe(0);

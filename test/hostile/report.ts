@@ -1,4 +1,4 @@
-/** Says what was tried and what came of it, beside what jest prints. */
+/** Prints what was tried and its result, beside the output of jest. */
 export function report(line: string): void {
   process.stderr.write(`hostile: ${line}\n`);
 }

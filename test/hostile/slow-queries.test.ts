@@ -17,7 +17,7 @@ const onTime = ({ live, ready }: { readonly live: number; readonly ready: number
   expect(Math.max(live, ready)).toBeLessThan(PATIENCE_MS);
 };
 
-it('searches for 1,000 words are stopped in time and hold up nobody else (decisions X70, X71)', async () => {
+it('searches for 1,000 words are stopped in time and do not block others (decisions X70, X71)', async () => {
   const outcome = await searchManyWords(server, { products: 100_000, words: 1_000, requests: 10 });
   onTime(outcome);
   expect(outcome.answers.map(({ status }) => status)).toEqual(Array(5).fill(200));

@@ -4,18 +4,18 @@ import { live } from '../support/attack';
 import { ADVERTISER, folderWithNetwork, removeFolder, Server } from '../support/server';
 import { report } from './report';
 
-/** Each writes a line of more than a kilobyte to the log: several times what a pipe holds, and more than is kept. */
+/** Each post logs more than a kilobyte: together more than a pipe and the log buffer hold. */
 const POSTS = 3_000;
 
 it.each(['full', 'closed', 'unread'] as const)(
-  `${POSTS} posts are answered by a server whose output is %s, and it stops when asked to`,
+  `${POSTS} posts are answered by a server whose output is %s, and it stops on request`,
   async (way) => {
     const folder = await folderWithNetwork();
     const output = way === 'full' ? openSync('/dev/full', 'w') : undefined;
     const server = await Server.start(folder, output === undefined ? {} : { output });
     if (output !== undefined) closeSync(output);
     if (way !== 'full') server.stopReading(way);
-    // No file of it may grow: each post is refused, and logged.
+    // Its files may not grow, so each post is refused and logged.
     expect(spawnSync('prlimit', ['--pid', String(server.pid), '--fsize=1:']).status).toBe(0);
     const answers: Record<string, number> = {};
     const posts = Array.from({ length: POSTS }, (_, at) => at).values();

@@ -30,7 +30,7 @@ async function changesOf(log: EventLog, work: () => Promise<unknown>): Promise<r
 }
 
 describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
-  it('makes it what the file says', () =>
+  it('creates the network of the file', () =>
     withLog(async (log) => {
       const { events, position } = await importInto(log, smallNetwork());
       const directory = await directoryOf(log);
@@ -49,7 +49,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       expect(directory.feed(302)).toMatchObject({ sendToNewPF: false });
     }));
 
-  it('keeps no token, only its hash', () =>
+  it('stores tokens only as hashes', () =>
     withLog(async (log) => {
       await importInto(log, smallNetwork());
       const text = JSON.stringify(await eventsOf(log));
@@ -57,7 +57,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       expect(text).toContain(tokenHash(tokenNamed('fjord')));
     }));
 
-  it('appends nothing the second time, whatever the network', () =>
+  it('appends nothing the second time, for any network', () =>
     fc.assert(
       fc.asyncProperty(networks, fc.boolean(), (file, prune) =>
         withLog(async (log) => {
@@ -68,7 +68,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       { numRuns: 12 },
     ));
 
-  it('comes from any network to any other by pruning', () =>
+  it('changes any network into any other with prune', () =>
     fc.assert(
       fc.asyncProperty(networks, networks, (first, second) =>
         withLog((log) =>
@@ -96,12 +96,12 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
     ['a new name', (file) => (file.organisations[0]!.name = 'Fjord'), ['organisation-3 OrganisationDefined']],
     ['a program paused', (file) => (file.programs[0]!.status = 'paused'), ['program-31 ProgramPaused']],
     [
-      'a program at work again',
+      'a program activated again',
       (file) => (file.programs[2]!.status = 'active'),
       ['program-41 ProgramActivated'],
     ],
     ['a program closed', (file) => (file.programs[2]!.status = 'closed'), ['program-41 ProgramClosed']],
-    ['a status left out', (file) => delete file.programs[2]!.status, []],
+    ['a missing status', (file) => delete file.programs[2]!.status, []],
     [
       'a site connected',
       (file) => file.connections.push({ siteId: 51, programId: 41 }),
@@ -119,9 +119,9 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       ['mapping-301 CategoryMapped'],
     ],
     ['another token', (file) => (file.tokens[0]!.token = tokenNamed('new')), ['organisation-3 TokenIssued']],
-    ['a token left out', (file) => delete file.tokens[0]!.token, []],
-    ['lists left out', (file) => (file.feeds = []), []],
-  ])('appends what has changed and nothing else: %s', (_, change, expected) =>
+    ['a missing token', (file) => delete file.tokens[0]!.token, []],
+    ['an empty list', (file) => (file.feeds = []), []],
+  ])('appends only what has changed: %s', (_, change, expected) =>
     withLog(async (log) => {
       await importInto(log, smallNetwork());
       const file = smallNetwork();
@@ -130,7 +130,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
     }),
   );
 
-  it('removes what a file does not mention only when it is told to prune', () =>
+  it('removes what the file does not contain only with prune', () =>
     withLog(async (log) => {
       await importInto(log, smallNetwork());
       const { organisations, tokens, programs, sites, connections, feeds, ...others } = smallNetwork();
@@ -159,14 +159,14 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       ]);
     }));
 
-  it('does not take a file that names what pruning would remove', () =>
+  it('refuses a file with references to entries that prune would remove', () =>
     withLog(async (log) => {
       await importInto(log, smallNetwork());
       const file = { ...smallNetwork(), programs: [] };
       await expect(importInto(log, file, { prune: true })).rejects.toThrow(NetworkFaults);
     }));
 
-  it('changes nothing if the file has a fault', () =>
+  it('changes nothing if the file is invalid', () =>
     withLog(async (log) => {
       await importInto(log, smallNetwork());
       const file = smallNetwork();
@@ -177,7 +177,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       ).toEqual([]);
     }));
 
-  it('makes up a token for an entry that has none, once', () =>
+  it('generates a token once for an entry without one', () =>
     withLog(async (log) => {
       const tokens: NewToken[] = [];
       const onToken = (token: NewToken): unknown => tokens.push(token);
@@ -199,7 +199,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       });
     }));
 
-  it('makes up one token even if several import at a time', () =>
+  it('generates only one token in concurrent imports', () =>
     withLog(async (log) => {
       const tokens: NewToken[] = [];
       const file = { ...smallNetwork(), tokens: [{ organisationId: 6, system: 'CLAIMS' as const }] };
@@ -212,11 +212,11 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       expect(await importInto(log, smallNetwork())).toMatchObject({ events: smallNetwork().tokens.length });
     }));
 
-  it('is completed by importing again when it was broken off', () =>
+  it('is completed by importing again after an interruption', () =>
     withLog(async (log) => {
       for (let appends = 1; appends < 12; appends += 3) {
-        const broken = breakingAfter(log, appends);
-        await expect(importInto(broken, smallNetwork())).rejects.toThrow('broken off');
+        const broken = failingAfter(log, appends);
+        await expect(importInto(broken, smallNetwork())).rejects.toThrow('interrupted');
       }
       await importInto(log, smallNetwork());
       const [whole, events] = [networkOf(await directoryOf(log)), await eventsOf(log)];
@@ -229,7 +229,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       });
     }));
 
-  it('cuts what one stream needs into appends that the log takes', () =>
+  it('splits the events of a stream into appends within the limits', () =>
     withLog(async (log) => {
       const mappings = Array.from({ length: 1_200 }, (_none, number) => ({
         feedId: 301,
@@ -245,13 +245,13 @@ function sorted(entries: readonly unknown[]): readonly string[] {
   return entries.map((entry) => JSON.stringify(entry)).sort();
 }
 
-/** A log that takes some appends and then no more. */
-function breakingAfter(log: EventLog, appends: number): EventLog {
+/** A log that fails after a number of appends. */
+function failingAfter(log: EventLog, appends: number): EventLog {
   let left = appends;
   return overrideLog(log, {
     append: async (...append) => {
       left -= 1;
-      if (left < 0) throw new Error('broken off');
+      if (left < 0) throw new Error('interrupted');
       return await log.append(...append);
     },
   });

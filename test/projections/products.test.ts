@@ -59,8 +59,8 @@ describe('an offer', () => {
   });
 
   test('is identified by feed and sourceProductId (decisions P11)', () => {
-    const told = { ...listed('a'), stream: 'feed-7', position: '1' };
-    expect(products.idOf(told)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
+    const parsed = { ...listed('a'), stream: 'feed-7', position: '1' };
+    expect(products.idOf(parsed)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
   });
 });
 
@@ -146,7 +146,7 @@ describe('a posted category is mapped (decisions P13)', () => {
     ['by a name, in English', { name: 'x', tdCategoryName: 'Headphones' }, [headphones], '11'],
     ['by a name, in any language', { name: 'x', tdCategoryName: 'Kopfhörer' }, [headphones], '11'],
     [
-      'not by a name that two bear',
+      'not by a name that two categories have',
       { name: 'x', tdCategoryName: 'Headphones' },
       [headphones, defined('12', 'Headphones')],
       null,

@@ -30,7 +30,7 @@ async function pass(milliseconds: number): Promise<void> {
   }
 }
 
-test('a lease is held for as long as the work takes, even without a step that asks for it', async () => {
+test('a lease is renewed for the duration of the work, even if no step checks it', async () => {
   const mine = holder('a');
   const other = holder('b');
   expect(await mine.acquire()).toBe(true);
@@ -45,7 +45,7 @@ test('a lease is held for as long as the work takes, even without a step that as
   expect(await mine.acquire()).toBe(false);
 });
 
-test('a renewal that is under way when the lease is released does not outlive it', async () => {
+test('a renewal in progress during the release does not acquire the lease again', async () => {
   let isSlow = false;
   let arrive = (): void => undefined;
   const slow = new Proxy(store, {
@@ -82,7 +82,7 @@ test('a lease is renewed at once when the clock was stepped back', async () => {
   expect(await holder('b').acquire()).toBe(false);
 });
 
-test('a lease that was taken when the clock was an hour ahead keeps nobody waiting', async () => {
+test('a lease acquired while the clock was an hour ahead does not block others', async () => {
   now = 3_600_000;
   await holder('a').acquire();
   now = 1_000;

@@ -18,18 +18,18 @@ import { Exporter } from '../../src/products/download/exporter';
 import { type RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { isolatedEngines, type TestedEngines } from './engines';
 
-/** A response as `inject` gives it. */
+/** A response of `inject`. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 
 export interface TestAppOptions {
   /** A network file. */
   readonly network: object;
-  /** What loads and rate limits take for the present. */
+  /** The clock of loads and rate limits. */
   readonly now?: () => Date;
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
-  /** The read models stand still until `project`. */
+  /** Do not project until `project` is called. */
   readonly paused?: boolean;
-  /** By default those that the suite is run over. */
+  /** Default: the engines that the suite runs with. */
   readonly engines?: TestedEngines;
 }
 
@@ -39,7 +39,7 @@ export interface TestRequest {
   readonly body?: string | Buffer;
 }
 
-/** The whole application over a temporary folder, in one thread; clients are played by the tests. */
+/** The whole application in one thread, with a temporary data folder. */
 export class TestApp {
   private constructor(
     readonly engines: Engines,
@@ -48,7 +48,7 @@ export class TestApp {
     private readonly opened: (() => Promise<unknown>)[],
     private readonly now: () => Date,
     private readonly runner: Runner,
-    /** The application once more, as another process or a later one has it, or with other parts; to be closed by the test. */
+    /** Creates another instance, like another process, or one with other parts. The test must close it. */
     readonly again: (others?: Partial<AppParts>) => Promise<NestFastifyApplication>,
     readonly exporter: Exporter,
     readonly feeds: RenderedFeeds,
@@ -109,24 +109,24 @@ export class TestApp {
     return app;
   }
 
-  /** Lets the read models follow the log; resolves when they have caught up with it. */
+  /** Starts projecting; resolves when the read models have caught up. */
   async project(): Promise<void> {
     await this.runner.start();
     await this.settled();
   }
 
-  /** Lets the read models stand still. */
+  /** Stops projecting. */
   async stopProjecting(): Promise<void> {
     await this.runner.stop();
   }
 
-  /** Imports a network file, as an operator does. */
+  /** Imports a network file. */
   async import(network: object, { prune = false }: { readonly prune?: boolean } = {}): Promise<void> {
     await importNetwork(this.engines.log, network, { at: this.now().toISOString(), prune });
     await this.follower.reached(await this.engines.log.head());
   }
 
-  /** Sends a request to a target, `token` behind it; a body is JSON unless headers say otherwise. */
+  /** Sends a request to a target with `token` appended; a body is JSON unless headers specify otherwise. */
   async request(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS',
     target: string,
@@ -154,13 +154,13 @@ export class TestApp {
     return this.request('DELETE', target, request);
   }
 
-  /** Waits until everything that has been written can be read. */
+  /** Waits until everything written is visible to reads. */
   async settled(): Promise<void> {
     const { log, store } = this.engines;
     const position = await log.head();
     await this.follower.reached(position);
     if (await waitForPosition(store, PROJECTIONS, position, 30_000)) return;
-    throw new Error(`the read models have not reached ${position} within half a minute`);
+    throw new Error(`the read models have not reached ${position} within 30 s`);
   }
 
   async close(): Promise<void> {

@@ -3,24 +3,24 @@ import { connect } from 'node:net';
 import { mutatedRequests } from './mutated-requests';
 import { type Server } from './server';
 
-/** Milliseconds for an answer, and for `/health/live` beside or after an attack: far more than it takes. */
+/** Time limit (ms) for an answer, and for `/health/live` during or after an attack: far more than it takes. */
 export const PATIENCE_MS = 30_000;
 
-/** Milliseconds after which a client that was not answered sends nothing more. */
+/** Time (ms) after which an unanswered client stops sending. */
 const LEAVE_MS = 250;
 
-/** Clients that attack at the same time. */
+/** Concurrent clients. */
 const CLIENTS = 16;
 
-/** What an attack has come to. */
+/** Result of an attack. */
 export interface Attack {
-  /** How often each status was answered; 0 is a connection that was closed without an answer. */
+  /** Number of answers by status; 0 is a connection closed without an answer. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Requests that were answered as none may be, and how. */
+  /** Requests with an unacceptable answer. */
   readonly wrong: readonly { readonly request: string; readonly answer: string }[];
 }
 
-/** Sends a request over a connection of its own and gives all that comes back until that ends. */
+/** Sends a request over its own connection and returns everything received until it closes. */
 async function answerTo(port: number, request: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -29,7 +29,7 @@ async function answerTo(port: number, request: string): Promise<string> {
       received += '[no end]';
       socket.destroy();
     }, PATIENCE_MS);
-    // Whatever length is declared, nothing more comes; to say so at once would be to go away.
+    // Sends no more, whatever length it declared; half-closing at once would look like a disconnect.
     const leave = setTimeout(() => socket.end(), LEAVE_MS);
     socket.on('error', () => undefined);
     socket.on('data', (data) => {
@@ -45,7 +45,7 @@ async function answerTo(port: number, request: string): Promise<string> {
   });
 }
 
-/** A bug, a stack, an answer that does not end. */
+/** Unacceptable: an unexpected failure, a stack trace, an endless answer. */
 function isWrong(answer: string): boolean {
   const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
   return (
@@ -54,7 +54,7 @@ function isWrong(answer: string): boolean {
   );
 }
 
-/** Sends requests that were mutated by a seed. */
+/** Sends requests mutated with a seed. */
 export async function attackWithMutations(server: Server, count: number, seed: number): Promise<Attack> {
   const port = Number(new URL(server.url).port);
   const requests = mutatedRequests(count, seed).values();
@@ -72,7 +72,7 @@ export async function attackWithMutations(server: Server, count: number, seed: n
   return { statuses, wrong };
 }
 
-/** How many files and connections the server has open, but those of read models: SQLite closes them when it can. */
+/** Number of open files and connections of the server, except those of read models, which SQLite closes later. */
 export function openFiles({ pid }: Server): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => !/\.sqlite/.test(target(`/proc/${pid}/fd/${fd}`)))
     .length;
@@ -82,22 +82,21 @@ function target(link: string): string {
   try {
     return readlinkSync(link);
   } catch {
-    // Closed meanwhile.
+    // Closed in the meantime.
     return '';
   }
 }
 
-/** Resolves when the server has no more than `most` files open: what was left is closed after a while. */
+/** Waits until the server has at most `most` files open. */
 export async function untilClosed(server: Server, most: number): Promise<void> {
   const deadline = AbortSignal.timeout(2 * PATIENCE_MS);
   while (openFiles(server) > most) {
-    if (deadline.aborted)
-      throw new Error(`${openFiles(server)} files are open, at most ${most} were expected`);
+    if (deadline.aborted) throw new Error(`${openFiles(server)} files are open: expected at most ${most}`);
     await live(server);
   }
 }
 
-/** How long `/health/live` takes, in milliseconds; raises an error if it is not 200 in time. */
+/** Duration of `/health/live` in milliseconds; raises an error unless it is 200 in time. */
 export async function live(server: Server): Promise<number> {
   const asked = performance.now();
   const answer = await fetch(`${server.url}/health/live`, { signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -106,7 +105,7 @@ export async function live(server: Server): Promise<number> {
   return performance.now() - asked;
 }
 
-/** How many requests have met a bug, as the server counts them. */
+/** Number of unexpected failures, as counted by the server. */
 export async function unexpectedFailures(server: Server): Promise<unknown> {
   const answer = await fetch(`${server.url}/health/ready`);
   return ((await answer.json()) as { readonly unexpectedFailures?: number }).unexpectedFailures;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type SettingName } from '../../src/settings';
 
-/** What tests of the application run over: named by a jest configuration (`test/servers/`), else all SQLite. */
+/** Engines for tests of the application: set by a jest configuration (`test/servers/`), by default SQLite. */
 export interface TestedEngines {
   readonly log: 'sqlite' | 'eventstoredb';
   readonly store: 'sqlite' | 'elasticsearch';
@@ -13,18 +13,18 @@ function tested(): TestedEngines {
   return (globalThis as { engines?: TestedEngines }).engines ?? SQLITE;
 }
 
-/** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
+/** With servers each request takes longer: tests that do not depend on engines may use fewer cases. */
 export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
 
-/** A log and a store of one test's own: what names them, and what removes them once they are closed. */
+/** A log and a store for one test: their URLs, and how to remove them after closing. */
 export interface IsolatedEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;
   readonly remove: () => Promise<void>;
 }
 
 /**
- * Engines for an application whose data folder is this one. The EventStoreDB is the real client against our own
- * endpoint, over a log in the folder.
+ * Engines for an application with this data folder. EventStoreDB means the real client with our own endpoint, over a log
+ * in the folder.
  */
 export async function isolatedEngines(
   dataDir: string,
@@ -44,7 +44,7 @@ export async function isolatedEngines(
   };
 }
 
-// Clients and protocols of servers take long to load: those that nothing runs over are not.
+// Clients of servers take long to load, so they are only loaded if needed.
 
 async function servedStore(): Promise<{ url: string; remove: () => Promise<void> }> {
   const { ownStore } = await import('../servers/server.js');

@@ -4,26 +4,26 @@ import { join } from 'node:path';
 import { built, DIST } from './built';
 import { logFolder } from './log-folder';
 
-/** An embedded log served as EventStoreDB by a process of its own. */
+/** An embedded log served as EventStoreDB by its own process. */
 export interface EsdbServer {
   readonly port: number;
   readonly url: string;
-  /** The file of the log that is served. */
+  /** The file of the log. */
   readonly file: string;
-  /** Ends the process in the middle of whatever it does. */
+  /** Kills the process. */
   kill: () => Promise<void>;
-  /** Serves the same log at the same port again. */
+  /** Serves the same log on the same port again. */
   start: () => Promise<void>;
   /** Ends the process and removes the log. */
   stop: () => Promise<void>;
 }
 
-/** The endpoint as it is shipped, with writes, or with all that makes a real EventStoreDB awkward. */
+/** The endpoint as shipped, with writes, or with the awkward behaviour of a real EventStoreDB. */
 export type EsdbMode = 'read-only' | 'writable' | 'awkward';
 
 /**
- * The client and the endpoint share global state of their message classes, and the client that of its appends:
- * so each has a process of its own.
+ * The client and the endpoint share global state in their message classes, and clients share the state of appends, so each
+ * has its own process.
  */
 export async function startEsdbServer(mode: EsdbMode = 'writable'): Promise<EsdbServer> {
   built('test/support/esdb-awkward/serve-awkward');

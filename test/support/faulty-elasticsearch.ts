@@ -11,23 +11,23 @@ export interface Asked {
   readonly body: string;
 }
 
-/** What becomes of a request; without one it is passed on. */
+/** How a request fails; without a fault it is forwarded. */
 export type Fault =
-  /** Answered with this status in the server's place. */
+  /** Answered with this status instead of forwarded. */
   | { readonly status: number; readonly error?: string }
   /** Never answered. */
   | 'silence'
-  /** The connection is cut before it is passed on, or after, so that only the answer is lost. */
+  /** The connection is cut before the request is forwarded, or after, so that only the answer is lost. */
   | 'cut'
   | 'lost'
-  /** Passed on so many ms later. */
+  /** Forwarded after this delay (ms). */
   | { readonly delay: number }
-  /** Of a bulk, the operations of these places are refused for being too many (429), the others passed on. */
+  /** These operations of a bulk are refused with 429, the others are forwarded. */
   | { readonly busy: (place: number) => boolean };
 
-/** Stands before an Elasticsearch, or in the place of one, and fails as one may fail. */
+/** A proxy for an Elasticsearch, or a replacement of it, with injected faults. */
 export class FaultyElasticsearch {
-  /** Asked of each request; may be set at any time. */
+  /** Selects the fault of each request; may be changed at any time. */
   fault: (asked: Asked) => Fault | undefined = () => undefined;
   readonly asked: Asked[] = [];
   private server: Server | undefined;
@@ -45,7 +45,7 @@ export class FaultyElasticsearch {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Refuses connections from now on. */
+  /** Starts refusing connections. */
   async stop(): Promise<void> {
     const { server } = this;
     this.server = undefined;
@@ -53,7 +53,7 @@ export class FaultyElasticsearch {
     await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
   }
 
-  /** Takes connections again, at the same address. */
+  /** Accepts connections again, at the same address. */
   async resume(): Promise<void> {
     const server = createServer((request, response) => {
       this.take(request, response).catch(() => response.destroy());

@@ -2,47 +2,47 @@ import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
 
-/** What becomes of a connection in the end; one that is slow is cut when it has carried as much once more. */
+/** Faults of a connection; a slow one is cut after the same number of bytes again. */
 export const FAULTS = ['cut', 'silent', 'slow'] as const;
 type Fault = (typeof FAULTS)[number];
 
-/** What connections meet from now on. */
+/** The faults of connections. */
 interface Faults {
-  /** Each connection carries so many bytes well, both ways together; then it meets one of `inTurn`, the next the next. */
+  /** Bytes, in both directions, that a connection transfers before its fault, taken from `inTurn` in rotation. */
   good: number;
   inTurn: readonly Fault[];
-  /** What the server sends is held back, and with it all that comes after it over the same connection. */
+  /** Holds back what the server sends, and everything after it over the same connection. */
   mute: boolean;
-  /** Each piece of data arrives so much later (ms). */
+  /** Delay of each chunk (ms). */
   delay: number;
 }
 
-/** What there was so far. */
+/** Statistics. */
 interface Seen {
-  /** How many connections are open. */
+  /** Open connections. */
   open: number;
-  /** Those that have met a fault of `inTurn`. */
+  /** Connections by the fault of `inTurn` they had. */
   met: Record<Fault, number>;
-  /** How often something was held back because of `mute`. */
+  /** Number of chunks held back because of `mute`. */
   held: number;
-  /** That the server has sent. */
+  /** Bytes that the server has sent. */
   bytes: number;
 }
 
-/** Stands between a client and a server, and makes of the connection what a network may make of it. */
+/** A proxy between a client and a server that simulates network faults. */
 export interface FaultyProxy {
   readonly port: number;
-  /** May be set at any time. */
+  /** May be changed at any time. */
   readonly faults: Faults;
   readonly seen: Readonly<Seen>;
-  /** Breaks all connections there are; new ones may be made. */
+  /** Cuts all open connections; new ones are accepted. */
   cut(): void;
-  /** Resolves when what was seen is so. */
+  /** Waits until the statistics match. */
   until(isSo: (seen: Readonly<Seen>) => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How much later each piece comes over a connection that has become slow (ms). */
+/** Delay of each chunk over a slow connection (ms). */
 const SLOW = 1;
 
 export async function startFaultyProxy(target: number): Promise<FaultyProxy> {

@@ -76,7 +76,7 @@ const BODIES = [
   'feedId,name,categoryId\r\n22,n,1\r\n',
 ];
 
-/** What is put in the place of some characters. */
+/** Replacements of some characters. */
 const PIECES = [
   ...[
     '',
@@ -163,7 +163,7 @@ const request = fc
     return edited(`${[line, 'Host: x', ...headers, ...framing].join('\r\n')}\r\n\r\n${framed}`, wholeEdits);
   });
 
-/** Requests of all services, each with something wrong in it or nothing, as bytes in latin1: the same for a seed. */
+/** Requests of all services with mutations, as latin1 bytes; deterministic for a seed. */
 export function mutatedRequests(count: number, seed: number): readonly string[] {
   return fc.sample(request, { numRuns: count, seed });
 }

@@ -10,7 +10,7 @@ const name = fc
   .map((text) => `${text.replace(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '')}.`);
 const webUrl = fc.nat(999).map((number) => `https://site${number}.example/`);
 
-/** Network files that can be taken. */
+/** Valid network files. */
 export const networks: fc.Arbitrary<NetworkFile> = fc
   .record({
     advertisers: fc.uniqueArray(id, { minLength: 1, maxLength: 4 }),

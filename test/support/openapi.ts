@@ -9,7 +9,7 @@ interface DescribedAnswer {
   readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
 }
 
-/** An operation as the description of the interface has it. */
+/** An operation in the OpenAPI description. */
 export interface DescribedOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
@@ -21,10 +21,10 @@ export interface DescribedOperation {
   readonly responses: Readonly<Record<string, DescribedAnswer>>;
 }
 
-/** Headers of answers that only some operations send. */
+/** Response headers that only some operations send. */
 const SPECIAL = ['x-log-position', 'x-next-since', 'x-next-cursor', 'etag', 'retry-after', 'allow'];
 
-/** An application's description of itself, as those have it who use it: real answers are measured by it. */
+/** The application's OpenAPI description, which validates real answers. */
 export class OpenApiDocument {
   readonly operations: readonly DescribedOperation[];
   private readonly schemas: Json;
@@ -51,27 +51,27 @@ export class OpenApiDocument {
     return new OpenApiDocument(app, (await app.get('/1.0/openapi.json')).body);
   }
 
-  /** The operation of this name. */
+  /** The operation with this id. */
   operation(id: string): DescribedOperation {
     const found = this.operations.find(({ operationId }) => operationId === id);
-    if (found === undefined) throw new Error(`no ${id} is described`);
+    if (found === undefined) throw new Error(`operation ${id} is not described`);
     return found;
   }
 
-  /** What of an answer is not as described. */
+  /** Differences between an answer and its description. */
   async problemsOf(id: string, answer: Response): Promise<readonly string[]> {
     const described = this.operation(id).responses[answer.statusCode];
     if (described === undefined) return [`status ${answer.statusCode}`];
-    const told = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
-    const untold = SPECIAL.filter((name) => name in answer.headers && !told.includes(name));
-    if (described.content === undefined) return [...untold, ...(answer.body === '' ? [] : ['a body'])];
+    const documented = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
+    const undocumented = SPECIAL.filter((name) => name in answer.headers && !documented.includes(name));
+    if (described.content === undefined) return [...undocumented, ...(answer.body === '' ? [] : ['a body'])];
     const type = String(answer.headers['content-type']);
     const schema = described.content[type]?.schema;
     const wrong = schema === undefined ? [type] : await this.problemsIn(answer.body, type, schema);
-    return [...untold, ...wrong];
+    return [...undocumented, ...wrong];
   }
 
-  /** What of a text of a content type is not as a schema says. */
+  /** Schema violations of a body with a content type. */
   async problemsIn(text: string, type: string, schema: Json): Promise<readonly string[]> {
     if (type.startsWith('application/json')) {
       const { error } = this.shapeOf(schema).safeParse(JSON.parse(text));
@@ -89,7 +89,7 @@ export class OpenApiDocument {
   }
 }
 
-/** The target that a description makes of an operation: its path with these parameters and the keys of its example. */
+/** The request target of an operation: its path with these parameters and the keys of its example. */
 export function targetOf(
   { path, parameters }: DescribedOperation,
   format: string,

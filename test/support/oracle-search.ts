@@ -1,17 +1,17 @@
 import { type PostedProduct } from '../../src/demo/generate';
 
-/** An offer as it was posted; its id is the service's to say. */
+/** A posted offer; the service assigns its id. */
 export interface KnownOffer {
   readonly id: string;
   readonly feedId: number;
   /** Epoch ms. */
   readonly modified: number;
   readonly product: PostedProduct;
-  /** The platform categories that it is mapped to. */
+  /** The platform categories it is mapped to. */
   readonly categories: readonly string[];
 }
 
-/** What is known of the network. */
+/** The network. */
 export interface KnownNetwork {
   readonly feeds: readonly { readonly id: number; readonly currency: string; readonly language: string }[];
   readonly categories: readonly {
@@ -26,7 +26,7 @@ export interface KnownNetwork {
   }[];
 }
 
-/** Keys whose values are compared whole, and where a product has them. */
+/** Keys that compare whole values, and the values of a product. */
 export const TEXT_KEYS = {
   category: ({ categories }) => categories.map(({ name }) => name),
   brand: ({ brand }) => [brand],
@@ -49,7 +49,7 @@ type TextKey = keyof typeof TEXT_KEYS;
 const CODE_KEYS = ['ean', 'mpn', 'sku', 'upc', 'isbn'] as const;
 export type CodeKey = (typeof CODE_KEYS)[number];
 
-/** A search's keys by their names in Document 1, already read. */
+/** The parsed keys of a search, by their names in Document 1. */
 export interface Asked extends Readonly<Partial<Record<TextKey | CodeKey, readonly string[]>>> {
   readonly fid: readonly number[];
   readonly q?: readonly string[];
@@ -77,7 +77,7 @@ export interface Answered {
   readonly products: readonly (readonly string[])[];
 }
 
-/** What a search must answer (Document 1, Search products; decisions P3 to P8, P13, X7), found by looking at every offer. */
+/** The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, X7), by examining every offer. */
 export function answerOf(
   asked: Asked,
   by: 'advertiser' | 'publisher',
@@ -109,7 +109,7 @@ export function answerOf(
   };
 }
 
-// Which offers ------------------------------------------------------------------------------------------------
+// Matching ------------------------------------------------------------------------------------------------
 
 function meantBy(asked: Asked, network: KnownNetwork): (offer: KnownOffer) => boolean {
   const feeds = network.feeds
@@ -159,10 +159,10 @@ function hasWords(product: PostedProduct, value: string): boolean {
   return cutWords(value).every((word) => words.has(word));
 }
 
-/** The words of products that have been looked at. */
+/** Cached words of products. */
 const searched = new WeakMap<PostedProduct, ReadonlySet<string>>();
 
-/** The platform categories that an offer is mapped to (decisions P13). */
+/** The platform categories of an offer (decisions P13). */
 export function categoriesOf(
   { feedId, product }: Pick<KnownOffer, 'feedId' | 'product'>,
   { categories, mappings }: KnownNetwork,
@@ -179,15 +179,15 @@ export function categoriesOf(
   });
 }
 
-/** A category and all that it lies below. */
+/** A category and its ancestors. */
 function above(id: string | null, network: KnownNetwork): string[] {
   const category = network.categories.find((one) => one.id === id);
   return category === undefined ? [] : [category.id, ...above(category.parentId, network)];
 }
 
-// In which order ----------------------------------------------------------------------------------------------
+// Ordering ----------------------------------------------------------------------------------------------
 
-/** What a product is ordered by, the least first. */
+/** Sort keys of a product, ascending. */
 function ranksOf(group: readonly KnownOffer[], { orderBy, q }: Asked): number[] {
   const cheapest = Math.min(...group.map(({ product }) => product.price));
   const newest = Math.max(...group.map(({ modified }) => modified));
@@ -214,7 +214,7 @@ function gtinOf({ product: { ean, upc } }: KnownOffer): string | undefined {
 
 // Texts -------------------------------------------------------------------------------------------------------
 
-/** Of texts that have been cut already. */
+/** Cached words of texts. */
 const cut = new Map<string, readonly string[]>();
 
 function cutWords(text: string): readonly string[] {
@@ -235,7 +235,7 @@ function cutWords(text: string): readonly string[] {
   return words;
 }
 
-/** Full case folding of each character by itself; the dotless i is the only one whose capital is another's. */
+/** Full case folding per character; only the dotless i shares its capital with another letter. */
 function withoutCase(text: string): string {
   let folded = '';
   for (const character of text.normalize('NFD')) {

@@ -8,7 +8,7 @@ import {
 import { type Document } from '../../src/kernel/read-store';
 import { shuffler } from '../../src/kernel/shuffle';
 
-/** What a read store must answer, found by looking at every document: slow and obviously right. */
+/** The expected answers of a read store, by examining every document: slow and obviously correct. */
 export function oracleOf(documents: readonly Document[]) {
   const matching = (filter: Filter) => documents.filter((document) => meets(document, filter));
   return {
@@ -30,7 +30,7 @@ export function oracleOf(documents: readonly Document[]) {
       };
     },
     count: (filter: Filter) => matching(filter).length,
-    /** Numbers of documents by the values of a field. */
+    /** Document counts by the values of a field. */
     countGroups: (field: string, filter: Filter) =>
       new Map([...groupedBy(matching(filter), field)].map(([value, group]) => [value, group.length])),
     scan: (filter: Filter) => inOrder(matching(filter), []).map(({ id }) => id),
@@ -67,7 +67,7 @@ function valuesOf(value: Document['fields'][string] | undefined): readonly (stri
   return typeof value === 'object' ? value : [value];
 }
 
-/** A document's value of a sort key; undefined where it has none. */
+/** A document's value of a sort key; undefined if it has none. */
 function keyOf(document: Document, order: Order): number | undefined {
   if ('field' in order) return document.fields[order.field] as number | undefined;
   if ('shuffled' in order) {
@@ -98,7 +98,7 @@ function groupsInOrder(
   );
 }
 
-/** By their values of each key, which are found once, then by id. */
+/** Sorts by the values of each key, computed once, then by id. */
 function sorted<Item, Key extends Order | GroupOrder>(
   items: readonly Item[],
   order: readonly Key[],

@@ -1,16 +1,16 @@
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
-/** A call that waits. */
+/** A paused call. */
 export interface PausedCall {
   /** Resolves when the call has been made. */
   readonly reached: Promise<void>;
-  /** Lets it go on; with an error, it fails, and so do all that are meant, until it is called without. */
+  /** Continues the call. With an error, it fails, and so do all further matching calls until `release` is called without one. */
   readonly release: (error?: Error) => void;
 }
 
 /**
- * Holds one call of a method, the n-th (from 1) of those that are meant: what stands between two steps can then be
- * looked at. All calls are the object's own, and after the release it is as it was.
+ * Pauses the n-th (from 1) matching call of a method, so that a test can examine the state between two steps. The real
+ * method runs in any case, and is restored after the release.
  */
 export function pauseCall<Name extends string, Target extends Calls<Name>>(
   target: Target,
@@ -25,7 +25,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
   const reached = new Promise<void>((resolve) => (reach = resolve));
   let go: () => void;
   const released = new Promise<void>((resolve) => (go = resolve));
-  const held = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
+  const paused = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
     if (isMeant(...args) && (calls += 1) >= nth) {
       reach();
       if (calls === nth) await released;
@@ -33,7 +33,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
     }
     return await own.apply(target, args);
   };
-  target[name] = held as Target[Name];
+  target[name] = paused as Target[Name];
   return {
     reached,
     release: (error) => {

@@ -35,8 +35,8 @@ const SIMPLE = [
 ] as const;
 
 /**
- * The posted body of Document 1 in XML. What that has no place for (the size of an image, a category's `tdCategoryName`)
- * are attributes of the element they belong to (`docs/decisions.md#x5`).
+ * The posted body of Document 1 in XML. The size of an image and a category's `tdCategoryName`, which have no element, are
+ * attributes (`docs/decisions.md#x5`).
  */
 export function toXml(products: Iterable<PostedProduct>, options: { readonly vendor?: string } = {}): string {
   const model = `urn:com:${options.vendor ?? 'affilog'}:pf:model:xml`;
@@ -83,14 +83,14 @@ function attribute(name: string, value: string | number | undefined): string {
   return value === undefined ? '' : ` ${name}="${escaped(String(value))}"`;
 }
 
-/** Line ends and tabs as references: an XML processor would turn them into others. */
+/** Line ends and tabs as references, since XML processors normalise them. */
 function escaped(text: string): string {
   return text.replace(/[&<>"\t\r\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 // Arbitrary products ------------------------------------------------------------------------------------------
 
-/** What formats are known to stumble over. */
+/** Strings that are difficult for formats. */
 const NASTY = [
   ...[
     '&amp;',
@@ -143,7 +143,7 @@ const NASTY = [
   ],
 ];
 
-/** A text of at least one character, all of them allowed by XML: words, then everything at all. */
+/** A non-empty string of characters that XML allows: words, or anything. */
 const anyText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -165,15 +165,15 @@ const anyEan = fc
   .map((number) => ean13(String(number).padStart(12, '0')));
 
 const anyCategory = fc.record(
-  // Of an id nobody knows of, the name that stands beside it is taken.
+  // An unknown id needs a name beside it.
   { name: anyText, id: fc.nat({ max: 9999 }).map(String), tdCategoryName: anyText },
   { requiredKeys: ['name'] },
 );
 
-/** An amount of whole cents. */
+/** An amount in whole cents. */
 export const anyPrice: fc.Arbitrary<number> = fc.nat({ max: 10_000_000 }).map((cents) => cents / 100);
 
-/** A product that is taken, with any of the fields there are, the same in JSON and in XML. */
+/** A valid product with any fields, the same in JSON and in XML. */
 export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<PostedProduct> {
   const anyUrl = fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] });
   return fc.record(
@@ -228,7 +228,7 @@ export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<Po
   );
 }
 
-/** Products of one body, each id once. */
+/** Products of one body with unique ids. */
 export function anyProducts(maxLength = 10): fc.Arbitrary<PostedProduct[]> {
   return fc.uniqueArray(anyProduct(), { maxLength, selector: ({ sourceProductId }) => sourceProductId });
 }

@@ -10,11 +10,11 @@ import {
 } from '@eventstore/db-client/generated/streams_pb';
 import { credentials } from '@grpc/grpc-js';
 
-/** How an id is put into a message: clients of some languages send the text, those of others two numbers. */
+/** Encoding of an id in a message: some clients send text, others two numbers. */
 export const ENCODINGS = ['text', 'numbers'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Calls as clients of other languages make them, which the one for Node.js never does. */
+/** Calls that clients of other languages make, but the Node.js client never does. */
 export class RawEsdb {
   readonly #streams: StreamsClient;
 
@@ -22,7 +22,7 @@ export class RawEsdb {
     this.#streams = new StreamsClient(`127.0.0.1:${port}`, credentials.createInsecure());
   }
 
-  /** All answers to a read of the first 1,000 events of the whole log, but for what is changed of it. */
+  /** All answers to a read of the first 1,000 events of the log, with changes to the request. */
   async read(change: (options: ReadReq.Options) => unknown): Promise<readonly ReadResp[]> {
     const ids = new ReadReq.Options.UUIDOption().setString(new Empty());
     const all = new ReadReq.Options.AllOptions().setStart(new Empty());
@@ -34,7 +34,7 @@ export class RawEsdb {
     return responses;
   }
 
-  /** Appends an event by a call of its own; `change` may spoil it. */
+  /** Appends an event with a single call; `change` may corrupt it. */
   async append(
     stream: Uint8Array,
     id: UUID,
@@ -53,7 +53,7 @@ export class RawEsdb {
     });
   }
 
-  /** Appends an event over a call for many. */
+  /** Appends an event with a batch call. */
   async batchAppend(stream: Uint8Array, id: UUID, correlation: UUID): Promise<BatchAppendResp> {
     const options = new BatchAppendReq.Options()
       .setStreamIdentifier(identifierOf(stream))
@@ -81,7 +81,7 @@ export function encoded(id: string, encoding: Encoding): UUID {
   return new UUID().setStructured(numbers);
 }
 
-/** The id in a message, and how it was put there. */
+/** The id in a message and its encoding. */
 export function decoded(id: UUID): { readonly id: string; readonly encoding: Encoding } {
   const numbers = id.getStructured();
   if (numbers === undefined) return { id: id.getString(), encoding: 'text' };

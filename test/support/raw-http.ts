@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /**
- * Sends these pieces over one connection, texts byte by byte (latin1), and gives all that comes back until it matches
- * `until` or the connection ends.
+ * Sends chunks over one connection (strings as latin1) and returns everything received until it matches `until` or the
+ * connection closes.
  */
 export async function exchange(
   port: number,
@@ -29,7 +29,7 @@ export async function exchange(
   return received;
 }
 
-/** An answer taken apart; what came before it (`100 Continue`) and after it is left out. */
+/** Parses an answer, ignoring what precedes it (`100 Continue`) and follows it. */
 export function answerIn(received: string): {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

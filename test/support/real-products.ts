@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ean13, type PostedProduct } from '../../src/demo/generate';
 
-/** Where the real products lie, if they are there: a clone of the project alone has none. */
+/** Path of the real products, which a clone of the project does not contain. */
 export const REAL_PRODUCTS = join(__dirname, '../../../shared/data/products.json');
 const EXAMPLE = join(__dirname, '../../../shared/network.example.json');
 const REAL_CATEGORIES = join(__dirname, '../../../shared/data/categories.json.gz');
@@ -11,7 +11,7 @@ const REAL_CATEGORIES = join(__dirname, '../../../shared/data/categories.json.gz
 export interface RealFeed {
   readonly currency: string;
   readonly language: string;
-  /** Unchanged by a way through XML. */
+  /** Unchanged by a round trip through XML. */
   readonly products: readonly PostedProduct[];
 }
 
@@ -26,8 +26,8 @@ interface RealProduct {
 }
 
 /**
- * 3,291 real products as two feeds, one after the other to the first and the second; every tenth stands in both,
- * with the same EAN and another price. Undefined when they are not there.
+ * 3,291 real products, distributed alternately to two feeds; every tenth is in both, with the same EAN and another price.
+ * Undefined if they do not exist.
  */
 export function realFeeds(): readonly [RealFeed, RealFeed] | undefined {
   if (!existsSync(REAL_PRODUCTS)) return undefined;
@@ -44,7 +44,7 @@ export function realFeeds(): readonly [RealFeed, RealFeed] | undefined {
   ];
 }
 
-/** `rate`: what 100 of the price it has here are in the feed's currency. */
+/** `rate`: 100 units of the original price in the feed's currency. */
 function posted(product: RealProduct, at: number, rate: number): PostedProduct {
   const { name, description, brand, categories, price, image, popularity } = product;
   const number = createHash('sha256').update(name).digest().readUIntBE(0, 5) % 10 ** 11;
@@ -59,14 +59,14 @@ function posted(product: RealProduct, at: number, rate: number): PostedProduct {
     brand,
     availability: popularity > 5000 ? 'in stock' : 'ships within a week',
     inStock: popularity % 100,
-    // Two in three, so that there are products that stand alone.
+    // Two in three, so that there are also ungrouped products.
     ...(at % 3 === 1 ? {} : { ean: ean13(`2${String(number).padStart(11, '0')}`) }),
     mpn: `M-${number % 100_000}`,
     fields: [{ name: 'popularity', value: String(popularity) }],
   };
 }
 
-/** A test over the real products; where they are not there, what is left out is said and no test is counted. */
+/** A test with the real products; if they do not exist, it reports the skipped test and counts none. */
 export function testRealProducts(
   name: string,
   run: (feeds: readonly [RealFeed, RealFeed]) => Promise<void> | void,
@@ -74,12 +74,12 @@ export function testRealProducts(
   testReal(name, REAL_PRODUCTS, realFeeds, run);
 }
 
-/** A test over a published tree of categories, which it is given the path of; left out where there is none. */
+/** A test with a published category tree, given its path; skipped if there is none. */
 export function testRealCategories(name: string, run: (file: string) => Promise<void>): void {
   testReal(name, REAL_CATEGORIES, () => (existsSync(REAL_CATEGORIES) ? REAL_CATEGORIES : undefined), run);
 }
 
-/** A test over the network file that is given as an example, which it is given the path of; left out where there is none. */
+/** A test with the example network file, given its path; skipped if there is none. */
 export function testNetworkExample(name: string, run: (file: string) => Promise<void>): void {
   testReal(name, EXAMPLE, () => (existsSync(EXAMPLE) ? EXAMPLE : undefined), run);
 }
@@ -91,6 +91,6 @@ function testReal<T>(
   run: (real: T) => Promise<void> | void,
 ): void {
   const real = found();
-  if (real === undefined) process.stderr.write(`left out, since there is no ${path}: ${name}\n`);
+  if (real === undefined) process.stderr.write(`skipped, since ${path} does not exist: ${name}\n`);
   else test(name, async () => run(real), 300_000);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ListName, type NetworkFile } from '../../src/directory/network-file';
 
-/** The token of this name, the same each time. */
+/** A token derived from a name. */
 export function tokenNamed(name: string): string {
   return createHash('sha1').update(name).digest('hex');
 }

@@ -5,16 +5,16 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 
-/** Stands before a server that speaks no TLS, and speaks it for that, by a certificate that signs itself. */
+/** A TLS proxy with a self-signed certificate for a server without TLS. */
 export class TlsFront {
   private constructor(
     private readonly server: Server,
     private readonly sockets: ReadonlySet<TLSSocket>,
-    /** A file with the certificate, to be trusted. */
+    /** File with the certificate to trust. */
     readonly certificate: string,
   ) {}
 
-  /** Before `target`, a port of this machine; the certificate's file goes into `folder`. */
+  /** Forwards to the local port `target`; writes the certificate to `folder`. */
   static async start(target: number, folder: string): Promise<TlsFront> {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const cert = selfSigned(publicKey, privateKey);
@@ -47,7 +47,7 @@ export class TlsFront {
   }
 }
 
-/** A certificate of `localhost` and 127.0.0.1 as PEM: X.509 (RFC 5280) in DER. */
+/** A PEM certificate for `localhost` and 127.0.0.1: X.509 (RFC 5280) in DER. */
 function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
   const name = sequence(set(sequence(COMMON_NAME, tagged(0x0c, Buffer.from('localhost')))));
   const time = (date: string): Buffer => tagged(0x18, Buffer.from(date));

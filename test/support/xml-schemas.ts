@@ -1,7 +1,7 @@
 import { validateXML, type XMLFileInfo } from 'xmllint-wasm';
 import { type TestApp } from './app';
 
-/** What libxml2 finds wrong in documents, measured by a schema that the application serves. */
+/** Validates documents with libxml2 and a schema that the application serves; returns the errors. */
 export async function faultsBySchema(
   app: TestApp,
   file: string,
