@@ -4,7 +4,7 @@ import { joinBase } from './open-base';
 import { serveThread } from './thread';
 
 /** Renders downloads away from the thread that serves HTTP. */
-serveThread(async (ticket: EngineTicket) => {
+serveThread(async ({ ticket }: { readonly ticket: EngineTicket }) => {
   const base = await joinBase(ticket);
   const exporter = makeExporter(base.engines, base.follower);
   return {

@@ -25,13 +25,10 @@ export function makeExporter(
 
 /** An exporter in a thread of its own; needs compiled code. */
 export function startExporter(engines: Engines, report: (failure: string) => void): ProductExporter {
-  const { calls, end } = startThread<Exporter, EngineTicket>({
+  const { calls, end } = startThread<Exporter, { readonly ticket: EngineTicket }>({
     file: join(__dirname, 'exporter.thread.js'),
     methods: ['open', 'begin', 'more', 'close'],
-    start: () => {
-      const ticket = engines.ticket();
-      return { data: ticket, ports: ticket.ports };
-    },
+    data: () => ({ ticket: engines.ticket() }),
     report,
     // What is rendered lives until it is written: a larger young generation keeps it from being promoted.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },

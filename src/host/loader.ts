@@ -48,10 +48,7 @@ export function startLoader(
   const { calls, end } = startThread<Loader, LoaderThreadData>({
     file: join(__dirname, 'loader.thread.js'),
     methods: ['open', 'write', 'finish', 'abort', 'remove'],
-    start: () => {
-      const ticket = engines.ticket();
-      return { data: { ticket, dataDir }, ports: ticket.ports };
-    },
+    data: () => ({ ticket: engines.ticket(), dataDir }),
     report,
   });
   return { ...calls, close: end };

@@ -25,10 +25,7 @@ export function startLogEndpoint(
   return startThread<LogEndpoint, LogEndpointData>({
     file: join(__dirname, 'log-endpoint.thread.js'),
     methods: ['open'],
-    start: () => {
-      const ticket = engines.ticket();
-      return { data: { ticket, tcpPort }, ports: ticket.ports };
-    },
+    data: () => ({ ticket: engines.ticket(), tcpPort }),
     report,
     onRestart: ({ open }) => open(),
   });

@@ -6,7 +6,7 @@ import { runningCode } from '../projector/running-code';
 import { serveThread } from './thread';
 
 /** Keeps the read models up to date away from the thread that serves HTTP. */
-serveThread(async (ticket: EngineTicket, report) => {
+serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {
   const engines = await joinEngines(ticket);
   const options = { owner: randomUUID(), code: await runningCode(), report };
   const runner = new Runner(engines.log, engines.store, PROJECTIONS, options);

@@ -9,13 +9,10 @@ export type Projector = Pick<Remote<Runner>, 'start' | 'status' | 'trouble' | 's
 
 /** A projector in a thread of its own; needs compiled code. `report` receives failures after which it continues. */
 export function startProjector(engines: Engines, report: (failure: string) => void): Projector {
-  const { calls, end } = startThread<Runner, EngineTicket>({
+  const { calls, end } = startThread<Runner, { readonly ticket: EngineTicket }>({
     file: join(__dirname, 'projector.thread.js'),
     methods: ['start', 'status', 'trouble'],
-    start: () => {
-      const ticket = engines.ticket();
-      return { data: ticket, ports: ticket.ports };
-    },
+    data: () => ({ ticket: engines.ticket() }),
     report,
     onRestart: ({ start }) => start(),
     // The documents of a batch live until it is written: a larger young generation keeps them from being promoted.

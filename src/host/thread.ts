@@ -15,10 +15,9 @@ export interface Thread<T> {
   readonly end: () => Promise<void>;
 }
 
-/** What a thread is started with; `ports` are those within `data`. */
-interface ThreadStart<Data> {
-  readonly data: Data;
-  readonly ports?: readonly MessagePort[];
+/** What a thread is started with; the ports of a ticket are transferred. */
+interface ThreadData {
+  readonly ticket?: { readonly ports: readonly MessagePort[] };
 }
 
 interface ThreadOptions<T, Data> {
@@ -27,7 +26,7 @@ interface ThreadOptions<T, Data> {
   /** The methods that can be called: no others, since Nest would call hooks of an object that seems to have them. */
   readonly methods: readonly (keyof Remote<T> & string)[];
   /** Called for each start. */
-  readonly start: () => ThreadStart<Data>;
+  readonly data: () => Data;
   /** Receives failures after which the thread continues or is replaced. */
   readonly report: (failure: string) => void;
   /** Called when the thread has died and another one has taken its place. */
@@ -55,7 +54,9 @@ const RESTART_MS = { first: 100, longest: 60_000 } as const;
  * Starts a thread. Should it die, its calls fail as `EngineUnavailable`, the failure is reported, and it is replaced
  * after a while.
  */
-export function startThread<T extends object, Data>(options: ThreadOptions<T, Data>): Thread<T> {
+export function startThread<T extends object, Data extends ThreadData>(
+  options: ThreadOptions<T, Data>,
+): Thread<T> {
   const { methods, report, onRestart } = options;
   const ending = new AbortController();
   const backoff = new Backoff(RESTART_MS);
@@ -91,17 +92,17 @@ export function startThread<T extends object, Data>(options: ThreadOptions<T, Da
   };
 }
 
-function startWorker<T extends object, Data>(
-  { file, start, report, resourceLimits }: ThreadOptions<T, Data>,
+function startWorker<T extends object, Data extends ThreadData>(
+  { file, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
   onDeath: () => void,
 ): Thread<T> {
-  const { data, ports = [] } = start();
+  const data = newData();
   const calls = new MessageChannel();
   const control = new MessageChannel();
   const given: WorkerData<Data> = { data, port: calls.port2, control: control.port2 };
   const worker = new Worker(file, {
     workerData: given,
-    transferList: [calls.port2, control.port2, ...ports],
+    transferList: [calls.port2, control.port2, ...(data.ticket?.ports ?? [])],
     ...(resourceLimits === undefined ? {} : { resourceLimits }),
   });
   worker.unref();

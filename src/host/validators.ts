@@ -20,10 +20,10 @@ export function validatorThreads(report: (failure: unknown) => void): {
   const threads: Validating[] = [];
   const count = Math.min(MAX_THREADS, availableParallelism());
   const start = (): Validating => ({
-    ...startThread<Validator, undefined>({
+    ...startThread<Validator, object>({
       file: join(__dirname, 'validator.thread.js'),
       methods: ['validate'],
-      start: () => ({ data: undefined }),
+      data: () => ({}),
       report,
     }),
     busy: 0,

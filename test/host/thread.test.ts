@@ -17,10 +17,10 @@ let thread: Thread<Dying>;
 
 function start(cannotOpen = false, onRestart?: () => Promise<unknown>): void {
   reports = [];
-  thread = startThread<Dying, { dist: string; cannotOpen: boolean }>({
+  thread = startThread<Dying, object>({
     file: join(__dirname, '../support/dying.thread.cjs'),
     methods: ['id', 'complain', 'die'],
-    start: () => ({ data: { dist: DIST, cannotOpen } }),
+    data: () => ({ dist: DIST, cannotOpen }),
     report: (failure) => {
       reports.push(failure.split('\n')[0] ?? '');
       told.emit('report');
