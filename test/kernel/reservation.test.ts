@@ -10,7 +10,7 @@ const reserve = (owner: number) => ({ do: 'reserve', owner, at }) as const;
 const release = (owner: number) => ({ do: 'release', owner, at }) as const;
 
 describe('a reservation', () => {
-  it('is of the first who asks: who asks later learns whose it is', () =>
+  it('belongs to the first caller: later ones learn its owner', () =>
     withLog(async (log) => {
       const holders = await Promise.all(
         Array.from({ length: 10 }, async (_, owner) => (await execute(log, keys, 'k', reserve(owner))).state),
@@ -18,7 +18,7 @@ describe('a reservation', () => {
       expect(new Set(holders).size).toBe(1);
     }));
 
-  it('is undone by its owner only, and then free for another', () =>
+  it('is released only by its owner, and then free for another', () =>
     withLog(async (log) => {
       await execute(log, keys, 'k', reserve(1));
       expect((await execute(log, keys, 'k', release(2))).state).toBe(1);
@@ -27,7 +27,7 @@ describe('a reservation', () => {
       expect((await load(log, keys, 'another')).state).toBeUndefined();
     }));
 
-  it('is not written a second time, whatever is repeated', () => {
+  it('is not written twice, whatever is repeated', () => {
     const commands = fc.oneof(fc.nat(2).map(reserve), fc.nat(2).map(release));
     fc.assert(
       fc.property(fc.array(commands), commands, (before, command) => {
@@ -39,7 +39,7 @@ describe('a reservation', () => {
     );
   });
 
-  it('is folded as it has been stored for ever (test/golden)', () => {
+  it('reads events in the stored format (test/golden)', () => {
     const events = (['KeyReserved', 'KeyReleased'] as const).map(
       (type) => golden<ReservationEvent>(type).event,
     );
