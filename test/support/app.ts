@@ -21,18 +21,18 @@ import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { readinessOf } from '../../src/host/readiness';
 import { isolatedEngines, type TestedEngines } from './engines';
 
-/** A response as `inject` gives it. */
+/** A response of `inject`. */
 export type Response = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 
 export interface TestAppOptions {
   /** A network file. */
   readonly network: object;
-  /** What loads and rate limits take for the present. */
+  /** The clock of loads and rate limits. */
   readonly now?: () => Date;
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
-  /** The read models stand still until `project`. */
+  /** Do not update read models until `project`. */
   readonly paused?: boolean;
-  /** By default those that the suite is run over. */
+  /** By default the engines that the suite runs over. */
   readonly engines?: TestedEngines;
 }
 
@@ -42,7 +42,7 @@ export interface TestRequest {
   readonly body?: string | Buffer;
 }
 
-/** The whole application over a temporary folder, in one thread; clients are played by the tests. */
+/** The whole application over a temporary folder, in one thread. */
 export class TestApp {
   private constructor(
     readonly engines: Engines,
@@ -51,7 +51,7 @@ export class TestApp {
     private readonly opened: (() => Promise<unknown>)[],
     private readonly now: () => Date,
     private readonly runner: Runner,
-    /** The application once more, as another process or a later one has it, or with other parts; to be closed by the test. */
+    /** Creates the application again, like another process, optionally with other parts. The test must close it. */
     readonly again: (others?: Partial<AppParts>) => Promise<NestFastifyApplication>,
     readonly exporter: Exporter,
     readonly feeds: RenderedFeeds,
@@ -123,13 +123,13 @@ export class TestApp {
     return app;
   }
 
-  /** Lets the read models follow the log; resolves when they have caught up with it. */
+  /** Starts updating the read models; resolves when they have caught up with the log. */
   async project(): Promise<void> {
     await this.runner.start();
     await this.settled();
   }
 
-  /** Lets the read models stand still. */
+  /** Stops updating the read models. */
   async stopProjecting(): Promise<void> {
     await this.runner.stop();
   }
@@ -140,7 +140,7 @@ export class TestApp {
     await this.follower.reached(await this.engines.log.head());
   }
 
-  /** Sends a request to a target, `token` behind it; a body is JSON unless headers say otherwise. */
+  /** Sends a request, with `token` added to the target. A body is JSON unless the headers say otherwise. */
   async request(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS',
     target: string,
@@ -168,7 +168,7 @@ export class TestApp {
     return this.request('DELETE', target, request);
   }
 
-  /** Waits until everything that has been written can be read. */
+  /** Waits until all writes are visible to queries. */
   async settled(): Promise<void> {
     const { log, store } = this.engines;
     const position = await log.head();

@@ -1,4 +1,4 @@
-// Appends to a log until it is killed; says each id on stdout as soon as the append is acknowledged.
+// Appends to a log until it is killed; prints each id as soon as the append is acknowledged.
 // Usage: node append-forever.cjs <folder of the compiled program> <file> <stream prefix> [threads]
 const { randomUUID } = require('node:crypto');
 const { writeSync } = require('node:fs');

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type SettingName } from '../../src/settings';
 
-/** What tests of the application run over: named by a jest configuration (`test/servers/`), else all SQLite. */
+/** The engines that tests of the application run over: set by a jest configuration (`test/servers/`), by default SQLite. */
 export interface TestedEngines {
   readonly log: 'sqlite' | 'eventstoredb';
   readonly store: 'sqlite' | 'elasticsearch';
@@ -13,23 +13,23 @@ function tested(): TestedEngines {
   return (globalThis as { engines?: TestedEngines }).engines ?? SQLITE;
 }
 
-/** Each request takes longer then: tests of what engines have no part in may try fewer cases. */
+/** Requests are slower over servers, so tests that do not depend on engines may try fewer cases. */
 export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
 
-/** How many of so many random cases are tried: a third over servers, whose three pairs try others, each time. */
+/** The number of random cases to try: a third over servers, as each of the three pairs of engines tries different ones. */
 export function randomCases(all: number): number {
   return OVER_SERVERS ? Math.ceil(all / 3) : all;
 }
 
-/** A log and a store of one test's own: what names them, and what removes them once they are closed. */
+/** A log and a store for one test: the settings that name them, and a function to remove them after they are closed. */
 export interface IsolatedEngines {
   readonly settings: Readonly<Partial<Record<SettingName, string>>>;
   readonly remove: () => Promise<void>;
 }
 
 /**
- * Engines for an application whose data folder is this one. The EventStoreDB is the real client against our own
- * endpoint, over a log in the folder.
+ * Engines for an application with this data folder. EventStoreDB is the real client against our own endpoint, over a log in the
+ * folder.
  */
 export async function isolatedEngines(
   dataDir: string,
@@ -49,7 +49,7 @@ export async function isolatedEngines(
   };
 }
 
-// Clients and protocols of servers take long to load: those that nothing runs over are not.
+// Imported lazily, since clients and protocols of servers take long to load.
 
 async function servedStore(): Promise<{ url: string; remove: () => Promise<void> }> {
   const { ownStore } = await import('../servers/server.js');

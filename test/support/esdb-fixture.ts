@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { type EsdbMode, type EsdbServer, startEsdbServer } from './esdb-server';
 
-/** An endpoint with the official client connected to it, for some tests. */
+/** An endpoint with the official client connected to it. */
 export interface EsdbFixture {
   readonly server: EsdbServer;
   readonly client: EventStoreDBClient;
-  /** What the streams of the test at hand begin with. */
+  /** A category for the streams of the current test. */
   readonly category: string;
-  /** A stream of the test at hand. */
+  /** A stream of the current test. */
   readonly stream: string;
 }
 
-/** To be called where tests are declared: what it gives is there once they run. */
+/** Call it where tests are declared; its properties are available while they run. */
 export function esdbFixture(mode: EsdbMode = 'writable'): EsdbFixture {
   let server: EsdbServer;
   let client: EventStoreDBClient;

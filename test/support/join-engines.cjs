@@ -1,4 +1,4 @@
-// A worker thread that opens the engines its ticket is for, appends an event and says what it found.
+// A worker thread that opens the engines of its ticket, appends an event and posts the result.
 const { join } = require('node:path');
 const { parentPort, workerData } = require('node:worker_threads');
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type OpenedLog, type openLog } from '../../src/engines/embedded/log/open-log';
 import { type LogFixture } from '../contracts/event-log';
 
-/** A folder for one test, and the file in it that its log shall be in. */
+/** A temporary folder for one test, and the file for its log. */
 export interface LogFolder {
   readonly folder: string;
   readonly file: string;
@@ -16,7 +16,7 @@ export async function logFolder(): Promise<LogFolder> {
   return { folder, file: join(folder, 'log.sqlite'), remove: () => rm(folder, { recursive: true }) };
 }
 
-/** A log in a temporary folder for the contract, opened by source or by compiled code. */
+/** A log in a temporary folder for the contract, opened from source or from compiled code. */
 export async function logFixture(open: typeof openLog, threads: boolean): Promise<LogFixture> {
   const { file, remove } = await logFolder();
   let opened: OpenedLog = await open(file, threads);

@@ -1,22 +1,22 @@
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
-/** A call that waits. */
+/** A paused call. */
 export interface PausedCall {
-  /** Resolves when the call has been made. */
+  /** Resolves when the call is made. */
   readonly reached: Promise<void>;
-  /** Lets it go on; with an error, it fails, and so do all that are meant, until it is called without. */
+  /** Resumes the call. With an error, it and all later matching calls fail, until `release` is called without one. */
   readonly release: (error?: Error) => void;
 }
 
 /**
- * Holds one call of a method, the n-th (from 1) of those that are meant: what stands between two steps can then be
- * looked at. All calls are the object's own, and after the release it is as it was.
+ * Pauses the n-th (from 1) matching call of a method, so that a test can inspect the state between two steps. Calls still run
+ * the object's own method, which is restored by `release`.
  */
 export function pauseCall<Name extends string, Target extends Calls<Name>>(
   target: Target,
   name: Name,
   nth: number,
-  isMeant: (...args: Parameters<Target[Name]>) => boolean = () => true,
+  isMatch: (...args: Parameters<Target[Name]>) => boolean = () => true,
 ): PausedCall {
   const own = target[name];
   let calls = 0;
@@ -26,7 +26,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
   let go: () => void;
   const released = new Promise<void>((resolve) => (go = resolve));
   const held = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
-    if (isMeant(...args) && (calls += 1) >= nth) {
+    if (isMatch(...args) && (calls += 1) >= nth) {
       reach();
       if (calls === nth) await released;
       if (failure !== undefined) throw failure;

@@ -1,5 +1,5 @@
-// Posts vouchers, all at once, or withdraws one, by a process of its own, and says the ids, one a line. Told to, it kills
-// itself (SIGKILL) at its first append to a stream of a category, before or after that is made.
+// Posts vouchers concurrently, or withdraws one, in its own process, and prints the ids, one per line. Optionally kills
+// itself (SIGKILL) at its first append to a stream of a category, before or after that append.
 // Usage: node post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
 //   [<category> before|after]
 const { join } = require('node:path');

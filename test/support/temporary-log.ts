@@ -3,7 +3,7 @@ import { type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { logFolder } from './log-folder';
 
-/** Gives `use` an empty log in a folder that is removed afterwards. */
+/** Calls `use` with an empty log in a temporary folder. */
 export async function withLog<T>(use: (log: EventLog, file: string) => Promise<T>): Promise<T> {
   const { file, remove } = await logFolder();
   const { log } = await openLog(file, false);
@@ -21,7 +21,7 @@ export async function eventsOf(log: EventLog): Promise<readonly RecordedEvent[]>
   return all;
 }
 
-/** The log with some of its methods replaced: how an engine fails is played, everything else is real. */
+/** The log with some methods replaced, to simulate failures of an engine. */
 export function overrideLog(log: EventLog, methods: Partial<EventLog>): EventLog {
   return new Proxy(log, {
     get(target, name) {

@@ -1,5 +1,5 @@
-// Writes to a collection until it is killed: with version n ten documents of their own and one that is always the
-// same, and n as the checkpoint; says n on stdout when it is written.
+// Writes to a collection until it is killed: per version n ten new documents and one that is always the same, with n as
+// the checkpoint. Prints n once it is written.
 // Usage: node write-forever.cjs <folder of the compiled program> <folder of the store> <collection>
 const { writeSync } = require('node:fs');
 const { join } = require('node:path');
