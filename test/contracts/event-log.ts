@@ -1,7 +1,7 @@
 import { type EventLog } from '../../src/kernel/event-log';
 import { appending } from './event-log/appending';
 import { finding } from './event-log/finding';
-import { judging } from './event-log/judging';
+import { recognizing } from './event-log/recognizing';
 import { type Subject } from './event-log/events';
 import { reading } from './event-log/reading';
 import { readingBackwards } from './event-log/reading-backwards';
@@ -17,7 +17,7 @@ export interface LogFixture {
 
 const PARTS = {
   appends: appending,
-  'judges a repeated append': judging,
+  'recognizes a repeated append': recognizing,
   reads: reading,
   'reads backwards': readingBackwards,
   'finds streams': finding,

@@ -39,9 +39,9 @@ export function readStoreContract(name: string, open: () => Promise<StoreFixture
     };
     describe('writes', () => writing(subject));
     describe('reads', () => reading(subject));
-    describe('searches like an oracle that looks at every document', () => searching(subject));
-    describe('goes through what it finds page by page', () => paging(subject));
-    describe('keeps, finds and orders', () => extremes(subject));
+    describe('searches like a brute-force oracle', () => searching(subject));
+    describe('pages through results', () => paging(subject));
+    describe('stores, finds and orders', () => extremes(subject));
     describe('ends queries', () => ending(subject));
     describe('limits the size of', () => limited(subject));
     describe('scans', () => scanning(subject));

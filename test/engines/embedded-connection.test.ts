@@ -23,7 +23,7 @@ function openWithoutRollback(): DatabaseSyncInstance {
   return database;
 }
 
-test('a rollback that fails hides neither the error nor keeps the file open', () => {
+test('a failing rollback neither hides the original error nor keeps the file open', () => {
   const connection = new Connection('the read store', openWithoutRollback);
   const failing = (): void =>
     connection.use(({ database }) => {
@@ -39,7 +39,7 @@ test('a rollback that fails hides neither the error nor keeps the file open', ()
   expect(openFilesIn(folder)).toEqual([]);
 });
 
-test('closing within a transaction that cannot be rolled back closes the file', () => {
+test('closing closes the file even if its transaction cannot be rolled back', () => {
   const connection = new Connection('the read store', openWithoutRollback);
   connection.use(({ database }) => {
     database.exec('BEGIN; INSERT INTO numbers VALUES (1)');

@@ -110,7 +110,7 @@ const reported = (position: number) => ({
   ) as string,
 });
 
-describe('a log in which events are missing is reported as damaged, with the position, by who reads (decisions X91)', () => {
+describe('reading a log with missing events reports the damage and its position (decisions X91)', () => {
   test.each(Object.entries(READS))('%s', async (_, read) => {
     for (const [gone, first] of [
       ['DELETE FROM events WHERE position = 1', 1],
@@ -143,7 +143,7 @@ describe('a log in which events are missing is reported as damaged, with the pos
   test.each([
     ['the last append', `DELETE FROM appends WHERE position = ${ALL}`],
     ['the last event', `DELETE FROM events WHERE position = ${ALL}`],
-  ])('%s is missing: it is not even opened', async (_, gone) => {
+  ])('%s is missing: opening fails', async (_, gone) => {
     await expect(withLogIn(changed(gone), forwards)).rejects.toMatchObject({
       name: 'EngineUnavailable',
       message: expect.stringContaining('the event log is damaged'),
@@ -168,12 +168,12 @@ describe('an index of streams that lacks an append (decisions X91)', () => {
     });
   });
 
-  test('is not looked for by what opens the log for a moment: that would take longer with every append', async () => {
+  test('is not checked when the log is opened briefly, as the check takes longer with every append', async () => {
     await withLogIn(torn(), async (log) => expect(await forwards(log)).toHaveLength(ALL));
   });
 });
 
-test('a log with flipped bytes gives all of its events, or says that it is not available', async () => {
+test('a log with flipped bytes returns all of its events, or is unavailable', async () => {
   const bytes = readFileSync(whole);
   const flips = fc.array(
     fc.tuple(fc.integer({ min: 100, max: bytes.length - 1 }), fc.integer({ min: 1, max: 255 })),

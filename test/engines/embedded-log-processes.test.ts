@@ -37,7 +37,7 @@ test.each([['the thread that asks'], ['a log thread']])(
   },
 );
 
-test('two processes append to one log, and a subscriber in one hears of what the other appends', async () => {
+test('two processes append to one log, and a subscriber in one receives what the other appends', async () => {
   const { log } = await openLog(temporary.file, false);
   const child = append('other', false);
   const heard = gather(

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => temporary.remove());
 
-test('a subscriber that takes its time does not keep the write-ahead log from being worked off', async () => {
+test('a slow subscriber does not block checkpoints of the WAL', async () => {
   const { log } = await openLog(temporary.file, false);
   await fill(log, 'feed-1', 2_000);
   const slow = log.subscribe({ after: await log.head(), batchSize: 1 })[Symbol.asyncIterator]();
@@ -24,7 +24,7 @@ test('a subscriber that takes its time does not keep the write-ahead log from be
   await log.close();
 });
 
-test('a batch is cut when it holds 4 MB, whatever was asked for', async () => {
+test('a batch ends at 4 MB, whatever batch size was requested', async () => {
   const { log } = await openLog(temporary.file, false);
   for (let n = 0; n < 12; n += 1)
     await log.append('feed-1', n - 1, [newEvent({ text: 'x'.repeat(1_000_000) })]);

@@ -11,7 +11,7 @@ const { openLog, joinLog } = built(
 
 eventLogContract('SQLite with a log thread', () => logFixture(openLog, true));
 
-test('threads that join append to the same log and hear of each other at once', async () => {
+test('joined threads append to the same log and are notified of each other at once', async () => {
   const { file, remove } = await logFolder();
   const { log, ticket } = await openLog(file, true);
   const joined = [joinLog(ticket()), joinLog(ticket())];
@@ -38,7 +38,7 @@ test('threads that join append to the same log and hear of each other at once', 
   await remove();
 });
 
-test('a thread whose log thread has ended is told so', async () => {
+test('an append fails when the log thread has ended', async () => {
   const { file, remove } = await logFolder();
   const { log, ticket } = await openLog(file, true);
   const joined = joinLog(ticket());

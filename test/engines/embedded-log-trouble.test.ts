@@ -20,8 +20,8 @@ beforeEach(async () => {
 });
 afterEach(() => temporary.remove());
 
-describe('appends at the same time', () => {
-  test('share one commit, and its one wait for the disk', async () => {
+describe('concurrent appends', () => {
+  test('share one commit and one wait for the disk', async () => {
     const writer = new LogWriter(temporary.file);
     const groups: number[] = [];
     const commits = new GroupCommit(
@@ -35,7 +35,7 @@ describe('appends at the same time', () => {
     writer.close();
   });
 
-  test('of more than 16 MB are committed in several turns, in order', async () => {
+  test('of more than 16 MB are committed in several transactions, in order', async () => {
     const writer = new LogWriter(temporary.file);
     const groups: number[] = [];
     const positions: string[] = [];
@@ -53,7 +53,7 @@ describe('appends at the same time', () => {
     writer.close();
   });
 
-  test('that were waiting when the log is closed are made before', async () => {
+  test('that are pending when the log is closed are committed first', async () => {
     const { log } = await openLog(temporary.file, false);
     const appended = log.append('feed-1', NO_STREAM, newEvents(2));
     await log.close();
@@ -63,7 +63,7 @@ describe('appends at the same time', () => {
   });
 });
 
-test('every commit waits until the disk has it, over the connection that appends', () => {
+test('every commit over the appending connection waits for the disk', () => {
   const opened: DatabaseSyncInstance[] = [];
   const writer = new LogWriter(temporary.file, (file) => {
     const database = openToAppend(file);
@@ -129,7 +129,7 @@ describe('a disk that', () => {
 });
 
 describe('a start', () => {
-  test('in a folder that may not be written is refused, and done when it may', async () => {
+  test('in a read-only folder fails, and succeeds once the folder is writable', async () => {
     chmodSync(temporary.folder, 0o555);
     const refused = unprivileged(() => openLog(temporary.file, false));
 

@@ -4,7 +4,7 @@ import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { storeFolder } from '../support/store-folder';
 
-test('while a generation is finished, the thread gets on with other work after each index: the lease is renewed then', async () => {
+test('finishing a generation yields after each index, so that the lease is renewed', async () => {
   const { directory, remove } = await storeFolder();
   const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
   const generation = await store.create(OFFERS);

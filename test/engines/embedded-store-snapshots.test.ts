@@ -32,7 +32,7 @@ const subject: Subject = {
   reopen: () => Promise.resolve(store),
   close,
 };
-describe('a store whose snapshots are copied at once scans', () => scanning(subject));
+describe('a store whose snapshots are copied immediately scans', () => scanning(subject));
 
 describe('the WAL of a read model', () => {
   let name: string;
@@ -56,7 +56,7 @@ describe('the WAL of a read model', () => {
     await new Promise((resolve) => setTimeout(resolve, 1));
   };
 
-  it('does not grow with what is written while somebody takes a snapshot slowly, and that still shows its moment', async () => {
+  it('does not grow without bound while a snapshot is consumed slowly, and the snapshot stays consistent', async () => {
     await rewrite(1);
     const slow = store.snapshot(target, EVERYTHING)[Symbol.asyncIterator]();
     expect((await slow.next()).value).toMatchObject({ found: [], total: 400, checkpoint: at(1) });
@@ -74,7 +74,7 @@ describe('the WAL of a read model', () => {
     expect(shown).toEqual(ids);
   });
 
-  it('does not grow while somebody takes the samples of a snapshot slowly, and these show its moment too', async () => {
+  it('does not grow without bound while samples are consumed slowly, and they stay consistent too', async () => {
     await rewrite(1);
     const slow = store.snapshot(target, EVERYTHING, 'groupId')[Symbol.asyncIterator]();
     const samples: Found[] = [];
@@ -92,7 +92,7 @@ describe('the WAL of a read model', () => {
     expect(new Set(found.map(({ version }) => version))).toEqual(new Set([at(1)]));
   });
 
-  it('does not grow while somebody scans slowly', async () => {
+  it('does not grow without bound during a slow scan', async () => {
     await rewrite(1);
     const slow = store.scan(target, EVERYTHING)[Symbol.asyncIterator]();
     await slow.next();
@@ -104,7 +104,7 @@ describe('the WAL of a read model', () => {
     expect(scanned).toBe(400);
   });
 
-  it('does not grow while snapshots overlap without end', async () => {
+  it('does not grow without bound while snapshots overlap continuously', async () => {
     await rewrite(1);
     let ends = false;
     const reader = async (): Promise<void> => {

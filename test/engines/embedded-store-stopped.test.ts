@@ -51,7 +51,7 @@ function isRead(): boolean {
   }
 }
 
-describe('queries that are stopped keep their connection, and leave no file and no transaction open', () => {
+describe('stopped queries keep their connection and leave no file or transaction open', () => {
   test('cancelled ones', async () => {
     const before = openFilesIn(directory);
     for (let times = 0; times < 500; times += 1) {
@@ -64,7 +64,7 @@ describe('queries that are stopped keep their connection, and leave no file and 
     expect(await store.search(target, search)).toMatchObject({ total: 600 });
   });
 
-  test('those that take too long', async () => {
+  test('timed-out ones', async () => {
     const before = openFilesIn(directory);
     for (let times = 0; times < 500; times += 1)
       await expect(store.search(target, search, { timeLimit: 0 })).rejects.toEqual(new QueryTooLong(0));

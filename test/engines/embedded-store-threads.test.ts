@@ -32,7 +32,7 @@ function openWithWriter({ directory }: { readonly directory: string }): ReadStor
   return new WriterThreadStore(directory, 0);
 }
 
-test('stores in two threads or processes see what the other writes, swaps and drops', async () => {
+test('stores in two threads or processes see the writes, swaps and drops of the other', async () => {
   const { directory, remove } = await storeFolder();
   const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
   const target = { collection: OFFERS.name };
@@ -52,7 +52,7 @@ test('stores in two threads or processes see what the other writes, swaps and dr
   await remove();
 });
 
-test('generations that another store drops are let go of by threads that nobody asks any more', async () => {
+test('idle threads close generations that another store drops', async () => {
   const { directory, remove } = await storeFolder();
   const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
   const target = { collection: OFFERS.name };
@@ -74,7 +74,7 @@ test('generations that another store drops are let go of by threads that nobody 
   await remove();
 });
 
-test('queries that are asked at the same time are all answered, and none after it was closed', async () => {
+test('concurrent queries are all answered, and later ones are refused after close', async () => {
   const { directory, remove } = await storeFolder();
   const store = openEmbeddedStore({ directory, threads: true, readers: 2 });
   const target = { collection: OFFERS.name };
@@ -88,7 +88,7 @@ test('queries that are asked at the same time are all answered, and none after i
   await remove();
 });
 
-test('large batches are written in another thread: if it ends meanwhile, all of a batch is there or nothing of it', async () => {
+test('large batches are written in another thread; if it ends meanwhile, a batch is written completely or not at all', async () => {
   const { directory, remove } = await storeFolder();
   const store = openEmbeddedStore({ directory, threads: true, readers: 0 });
   const target = { collection: OFFERS.name };
@@ -123,7 +123,7 @@ test('large batches are written in another thread: if it ends meanwhile, all of 
   await remove();
 });
 
-test('a thread that dies is replaced: who waits for it is told, the next one is answered', async () => {
+test('a thread that dies is replaced: its callers get an error, the next call succeeds', async () => {
   const { directory, remove } = await storeFolder();
   const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
   const target = { collection: OFFERS.name };

@@ -32,7 +32,7 @@ afterEach(async () => {
   await remove();
 });
 
-test('kill -9 at any point leaves documents and checkpoint of one moment, and nothing acknowledged is lost', async () => {
+test('after kill -9 at any point, documents and checkpoint match and no acknowledged write is lost', async () => {
   await live(store, OFFERS);
   for (let round = 0; round < 5; round += 1) {
     const acknowledged = await writtenUntilKilled(1 + round * round * 20);
@@ -71,7 +71,7 @@ test.each([
   },
 );
 
-test('a damaged file is named without its path, can be dropped, and does not touch the others', async () => {
+test('an error about a damaged file omits its path; the file can be dropped and does not affect others', async () => {
   const generation = await live(store, OFFERS);
   await put(store, target, generatedDocuments(20));
   await store.close();
@@ -116,7 +116,7 @@ test('a folder that cannot be made is named without its path', () => {
   expect(inFile).not.toThrow(directory);
 });
 
-test('files that crashes have left are removed when the store is opened, those of generations are not', async () => {
+test('opening the store removes files left by crashes, but not those of generations', async () => {
   const generation = await live(store, OFFERS);
   const dropped = await store.create(OFFERS);
   await store.drop(dropped);
@@ -154,7 +154,7 @@ async function writtenUntilKilled(lines: number): Promise<number> {
   return last;
 }
 
-test('generations laid out by other code are forgotten and their files removed: they are built again', async () => {
+test('generations with another layout version are removed, to be rebuilt', async () => {
   const generation = await live(store, OFFERS);
   await store.close();
   const registry = new DatabaseSync(join(directory, 'registry.sqlite'));

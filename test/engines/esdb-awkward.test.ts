@@ -15,7 +15,7 @@ import { esdbFixture } from '../support/esdb-fixture';
 const tried = esdbFixture('awkward');
 const NOWHERE = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
 
-test('a filtered subscription that matches nothing on a new server: nowhere is its only checkpoint', async () => {
+test('a filtered subscription without matches on a new server: its only checkpoint is 2^64 - 1', async () => {
   const { subscription, checkpoints } = followed(START, { prefixes: [`${tried.category}-`] });
   await once(subscription, 'caughtUp');
   const matched = once(subscription, 'data');
@@ -39,7 +39,7 @@ test('events of the server and of other programs come before, between and after 
   expect(new Set(all.map(({ event }) => `${event!.streamId[0] === '$'} ${event!.isJson}`)).size).toBe(4);
 });
 
-test('a live subscriber that is sent a burst falls behind: it catches up and says so again', async () => {
+test('a live subscriber falls behind in a burst: it catches up again and says so', async () => {
   const { subscription } = followed(END, { prefixes: [tried.category] });
   await once(subscription, 'caughtUp');
   const again = once(subscription, 'caughtUp');
@@ -102,7 +102,7 @@ test('the same append over another connection times out while the first is in fl
   await other.dispose();
 });
 
-test('no more than 100 calls are under way over one connection', async () => {
+test('at most 100 calls run over one connection', async () => {
   // The client's appends are one call.
   await begin(tried.client, tried.stream, 1);
   const subscriptions = Array.from({ length: 99 }, () => tried.client.subscribeToStream(tried.stream));

@@ -33,7 +33,7 @@ describe('all streams', () => {
     positions = own.filter(({ event }) => isOwn(event)).map(({ event }) => event!.position);
   });
 
-  test('are read from a position, which is the first, and backwards from before one', async () => {
+  test('are read from a position, inclusive forwards and exclusive backwards', async () => {
     expect(positions).toHaveLength(8);
     const forwards = await collected(tried.client.readAll({ fromPosition: positions[2]!, maxCount: 3 }));
     const backwards = await collected(
@@ -134,7 +134,7 @@ describe('all streams', () => {
     },
   );
 
-  test('filtered, live: what comes, and from time to time how far the log has come without it', async () => {
+  test('filtered, live: new events, and periodic checkpoints', async () => {
     const checkpoints: Position[] = [];
     const told = new EventEmitter();
     const filter = streamNameFilter({
@@ -160,7 +160,7 @@ describe('all streams', () => {
     await subscription.unsubscribe();
   });
 
-  test('unfiltered, live: all there is after a position, then what comes, in order', async () => {
+  test('unfiltered, live: existing events after a position, then new ones, in order', async () => {
     const seen: bigint[] = [];
     const subscription = tried.client.subscribeToAll({ fromPosition: positions[4]! });
     subscription.once('caughtUp', () => {
@@ -177,7 +177,7 @@ describe('all streams', () => {
     expect(seen).toEqual(seen.toSorted((a, b) => (a < b ? -1 : 1)));
   });
 
-  test('follow links when that is asked for, read and subscribed to', async () => {
+  test('resolve links on request, in reads and subscriptions', async () => {
     const links = `${tried.category}links-1`;
     const to = Buffer.from(`1@${tried.category}voucher-1`);
     const { position } = await tried.client.appendToStream(links, binaryEvent({ type: '$>', data: to }));

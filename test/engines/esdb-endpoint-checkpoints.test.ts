@@ -14,11 +14,11 @@ import { esdbFixture } from '../support/esdb-fixture';
 const tried = esdbFixture();
 const NOWHERE = { commit: 2n ** 64n - 1n, prepare: 2n ** 64n - 1n };
 
-test('of an empty log there is none when a filtered subscription has caught up', async () => {
+test('an empty log has no checkpoint when a filtered subscription has caught up', async () => {
   expect(await caughtUp(START, 'none')).toEqual([]);
 });
 
-test('before the first page is full there is one nowhere, and no other ever after', async () => {
+test('before the first page is full, the checkpoint is 2^64 - 1, and no other follows', async () => {
   await begin(tried.client, 'other-1', 19);
   const { subscription, checkpoints } = followed(START, 'own', 10, 2);
   await once(subscription, 'caughtUp');
@@ -32,26 +32,26 @@ test('before the first page is full there is one nowhere, and no other ever afte
   await subscription.unsubscribe();
 });
 
-test('of what does not match there is one each interval of events: where the last page began', async () => {
+test('non-matching events have a checkpoint per interval: the start of the last page', async () => {
   await begin(tried.client, 'other-4', 15);
 
   expect(await caughtUp(START, 'none', 10, 2)).toEqual(pagesAt(11, 31, 51, 71));
 });
 
-test('of what matches there is one after each interval of events: at the last of a page of at most 32', async () => {
+test('matching events have a checkpoint after each interval: at the last event of a page of at most 32', async () => {
   await begin(tried.client, 'match-1', 100);
 
   expect(await caughtUp(eventAt(95), 'match', 40)).toEqual([159, 191, 195].map(eventAt));
 });
 
-test('from an event that does not match there is one at once: the first page begins with it', async () => {
+test('starting at a non-matching event sends a checkpoint at once: the first page starts with it', async () => {
   expect(await caughtUp(eventAt(80), 'none', 10)).toEqual([
     eventAt(80),
     ...pagesAt(90, 100, 110, 120, 130, 140, 150, 160, 170, 180),
   ]);
 });
 
-test('a place before an event includes it, as its checkpoint does', async () => {
+test('a position just before an event includes it, as its checkpoint does', async () => {
   const { subscription, streams } = followed({ commit: 96n, prepare: 0n }, 'match-1');
   await once(subscription, 'caughtUp');
   await new Promise(setImmediate);
@@ -60,7 +60,7 @@ test('a place before an event includes it, as its checkpoint does', async () => 
   await subscription.unsubscribe();
 });
 
-test('live there is one with each interval of events, whether they match or not', async () => {
+test('a live subscription sends a checkpoint per interval of events, matching or not', async () => {
   const { subscription, checkpoints, streams } = followed(END, 'own', 2, 3);
   await once(subscription, 'caughtUp');
   const places: Position[] = [];
@@ -77,7 +77,7 @@ test('live there is one with each interval of events, whether they match or not'
   await subscription.unsubscribe();
 });
 
-test('a subscriber that is sent more than 32 at a time falls behind: one where it was, then pages again', async () => {
+test('a subscriber that receives more than 32 at once falls behind: a checkpoint at its position, then pages again', async () => {
   const { subscription, checkpoints, streams } = followed(END, 'burst', 1_000);
   await once(subscription, 'caughtUp');
   const one = once(subscription, 'data');
@@ -99,7 +99,7 @@ test('a subscriber that is sent more than 32 at a time falls behind: one where i
 test.each([
   ['all streams', () => tried.client.subscribeToAll({ fromPosition: END })],
   ['a stream', () => tried.client.subscribeToStream(tried.stream)],
-])('a subscriber to %s that falls behind is told when it has caught up again', async (_, subscribe) => {
+])('a subscriber to %s that falls behind is notified when it has caught up again', async (_, subscribe) => {
   const subscription = subscribe();
   let seen = 0;
   subscription.on('data', () => (seen += 1));

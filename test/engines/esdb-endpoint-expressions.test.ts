@@ -31,7 +31,7 @@ test.each<[expression: string, matching: readonly string[], others: readonly str
   ['a{2,}b{1}', ['aab'], ['ab']],
   ['\\u0066eed\\x2d', ['feed-'], ['feed']],
   ['caf\\u00e9\\t\\e\\a', ['café\t\x1b\x07'], ['café']],
-])('%j is understood', (expression, matching, others) => {
+])('%j is translated', (expression, matching, others) => {
   const regex = expressionOf(expression);
 
   for (const name of matching) expect([name, regex.test(name)]).toEqual([name, true]);
@@ -60,6 +60,6 @@ test.each([
   '\\012',
   '\\_',
   'x'.repeat(1_001),
-])('%j is refused: it never means something else', (expression) => {
+])('%j is refused, rather than given another meaning', (expression) => {
   expect(() => expressionOf(expression)).toThrow(/^The regular expression/);
 });

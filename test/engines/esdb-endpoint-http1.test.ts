@@ -13,7 +13,7 @@ const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const NO_SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 
 describe('over HTTP/1.1', () => {
-  test('/info says which server this is', async () => {
+  test('/info describes the server', async () => {
     expect(await get('/info')).toMatchObject({
       status: 200,
       type: 'application/json',
@@ -34,7 +34,7 @@ describe('over HTTP/1.1', () => {
     ['GET', '/streams/feed-1'],
     ['POST', '/info'],
     ['POST', '/streams/feed-1'],
-  ])('%s %s is answered by what this is', async (method, path) => {
+  ])('%s %s is answered with an explanation', async (method, path) => {
     expect(await get(path, method)).toMatchObject({
       status: 404,
       type: 'text/plain; charset=utf-8',
@@ -43,7 +43,7 @@ describe('over HTTP/1.1', () => {
   });
 });
 
-test('a preface in many small parts is one of HTTP/2', async () => {
+test('an HTTP/2 preface in many small parts is recognized', async () => {
   const socket = connect(tried.server.port, '127.0.0.1').setNoDelay();
   await once(socket, 'connect');
   for (const part of PREFACE) {
@@ -58,7 +58,7 @@ test('a preface in many small parts is one of HTTP/2', async () => {
   socket.destroy();
 });
 
-test('closing ends connections that have not said what they are', async () => {
+test('closing ends connections whose protocol is still unknown', async () => {
   const server = await startEsdbServer('read-only');
   for (const said of ['', 'PRI', 'GET ']) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);

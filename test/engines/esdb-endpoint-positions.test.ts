@@ -16,7 +16,7 @@ beforeEach(async () => {
   beyond = at(2n ** 62n);
 });
 
-test('a position that is no event is refused to a subscription', async () => {
+test('a subscription from a position without an event is refused', async () => {
   const invalid = { code: status.INVALID_ARGUMENT };
   const filter = eventTypeFilter({ prefixes: ['Happened'] });
 
@@ -28,7 +28,7 @@ test('a position that is no event is refused to a subscription', async () => {
   ).rejects.toMatchObject(invalid);
 });
 
-test('a read from a position that is no event fails, forwards and backwards', async () => {
+test('a read from a position without an event fails, forwards and backwards', async () => {
   const unknown = { code: status.UNKNOWN, message: expect.stringMatching(/position/) };
 
   await expect(collected(tried.client.readAll({ fromPosition: inside }))).rejects.toMatchObject(unknown);
@@ -37,14 +37,14 @@ test('a read from a position that is no event fails, forwards and backwards', as
   ).rejects.toMatchObject(unknown);
 });
 
-test('beyond the end there is nothing forwards, and a read backwards fails', async () => {
+test('beyond the end, a forward read is empty and a backward read fails', async () => {
   expect(await collected(tried.client.readAll({ fromPosition: beyond }))).toEqual([]);
   await expect(
     collected(tried.client.readAll({ fromPosition: beyond, direction: BACKWARDS, maxCount: 1 })),
   ).rejects.toMatchObject({ code: status.UNKNOWN, message: expect.stringMatching(/position/) });
 });
 
-test('a subscription from beyond the end is live at once, and passes over what comes before', async () => {
+test('a subscription from beyond the end is live at once, and skips events before its position', async () => {
   const subscription = tried.client.subscribeToAll({ fromPosition: beyond });
   const events: unknown[] = [];
   subscription.on('data', (event) => events.push(event));
@@ -57,7 +57,7 @@ test('a subscription from beyond the end is live at once, and passes over what c
   await Promise.all([subscription.unsubscribe(), other.unsubscribe()]);
 });
 
-test('the position nowhere, which is a checkpoint, is the end', async () => {
+test('the position 2^64 - 1, which is sent as a checkpoint, means the end', async () => {
   const subscription = tried.client.subscribeToAll({ fromPosition: at(2n ** 64n - 1n) });
   const first = once(subscription, 'data');
   await once(subscription, 'caughtUp');

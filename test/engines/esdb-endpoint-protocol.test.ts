@@ -23,7 +23,7 @@ describe('to clients of other languages', () => {
   });
   afterAll(() => raw.close());
 
-  test.each(ENCODINGS)('ids come as they want them: as %s', async (encoding) => {
+  test.each(ENCODINGS)('ids are sent in the requested encoding: %s', async (encoding) => {
     const event = happened();
     await tried.client.appendToStream(tried.stream, event);
     const ids = new ReadReq.Options.UUIDOption();
@@ -40,7 +40,7 @@ describe('to clients of other languages', () => {
       'an append of many',
       (id) => raw.batchAppend(Buffer.from(tried.stream), id, encoded(randomUUID(), 'text')),
     ],
-  ])('ids of %s may come in either encoding, and are the same', async (_, append) => {
+  ])('ids of %s are accepted in either encoding', async (_, append) => {
     const ids = ENCODINGS.map((encoding) => [`f${randomUUID().slice(1)}`, encoding] as const);
     for (const [id, encoding] of ids) await append(encoded(id, encoding));
     const again = await append(encoded(ids[0]![0], ids[1]![1]));
@@ -88,7 +88,7 @@ describe('to clients of other languages', () => {
     await expect(raw.read(spoil)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   });
 
-  test('what EventStoreDB fails at is unknown: a stream without a name, positions and revisions out of range', async () => {
+  test('requests that fail inside EventStoreDB have status UNKNOWN: a stream without a name, positions and revisions out of range', async () => {
     const stream = identifierOf(Buffer.from(''));
     const out = new ReadReq.Options.Position().setCommitPosition('5').setPreparePosition('6');
     const far = String(2n ** 63n);
@@ -101,7 +101,7 @@ describe('to clients of other languages', () => {
       await expect(raw.read(spoil)).rejects.toMatchObject({ code: status.UNKNOWN });
   });
 
-  test.each(['{', '('])('an id in a %s is one, with or without dashes', async (bracket) => {
+  test.each(['{', '('])('an id in %s is accepted, with or without dashes', async (bracket) => {
     const id = randomUUID();
     const close = { '{': '}', '(': ')' }[bracket];
     for (const text of [`${bracket}${id}${close}`, id.replaceAll('-', ''), id.toUpperCase()])
@@ -130,7 +130,7 @@ describe('to clients of other languages', () => {
     expect((await raw.batchAppend(nameless, id, id)).getError()!.getCode()).toBe(Code.INVALID_ARGUMENT);
   });
 
-  test('an append is refused to a name that is no text, and without what it needs to be read', async () => {
+  test('an append is refused if the name is not UTF-8 or a required property is missing', async () => {
     const id = encoded(randomUUID(), 'text');
     const invalid = { code: status.INVALID_ARGUMENT };
 
@@ -148,7 +148,7 @@ describe('to clients of other languages', () => {
   });
 });
 
-test('a client that looks for a cluster finds this node alone', async () => {
+test('cluster discovery finds a single node', async () => {
   const discovering = EventStoreDBClient.connectionString(
     `esdb+discover://127.0.0.1:${tried.server.port}?tls=false`,
   );
@@ -156,7 +156,7 @@ test('a client that looks for a cluster finds this node alone', async () => {
   await discovering.dispose();
 });
 
-describe('over a log in trouble', () => {
+describe('over a failing log', () => {
   const CREDENTIALS = { username: 'admin', password: 'changeit' };
   const WAYS: readonly [string, AppendToStreamOptions][] = [
     ['append', { credentials: CREDENTIALS }],
@@ -192,7 +192,7 @@ describe('over a log in trouble', () => {
     for (const close of opened.reverse()) await close();
   });
 
-  test.each(WAYS)('an %s is unavailable while the log is, and made again when it is back', async (_, way) => {
+  test.each(WAYS)('an %s is unavailable while the log is, and succeeds when it is back', async (_, way) => {
     append = () => Promise.reject(new EngineUnavailable('the disk is full'));
     const tries = Array.from({ length: 3 }, (_try, n) =>
       client.appendToStream(`${tried.stream}${n}`, happened(), way),
@@ -206,7 +206,7 @@ describe('over a log in trouble', () => {
     expect(await client.appendToStream(tried.stream, happened(), way)).toMatchObject({ success: true });
   });
 
-  test.each(WAYS)('an %s is told that its deadline is over', async (_, way) => {
+  test.each(WAYS)('an %s fails when its deadline passes', async (_, way) => {
     await client.appendToStream(`${tried.stream}0`, happened(), way);
     append = () => new Promise(() => undefined);
     const late = { type: 'deadline-exceeded' };

@@ -25,12 +25,12 @@ test.each<[string, () => Promise<unknown>]>([
   ['metadata', () => only.client.setStreamMetadata(only.stream, {})],
   ['a deletion', () => only.client.deleteStream(only.stream)],
   ['a tombstone', () => only.client.tombstoneStream(only.stream)],
-])('refuses %s as something that this client may not do', async (_, write) => {
+])('refuses %s with access denied', async (_, write) => {
   await expect(write()).rejects.toMatchObject({ type: 'access-denied' });
   expect(await collected(only.client.readAll())).toEqual([]);
 });
 
-test('refuses every append of many, and goes on answering', async () => {
+test('refuses each of many appends and continues to answer', async () => {
   const appends = Array.from({ length: 200 }, (_, n) =>
     only.client.appendToStream(`${only.stream}${n}`, happened()),
   );
@@ -39,7 +39,7 @@ test('refuses every append of many, and goes on answering', async () => {
     expect(append).toMatchObject({ status: 'rejected', reason: { type: 'access-denied' } });
 });
 
-test('shows what the program itself appends, with the time and the names it has', async () => {
+test('delivers events of the program itself with their time and names', async () => {
   const { log } = await openLog(only.server.file, false);
   const data = { price: 9990, at: '2026-01-07T08:00:00.000Z' };
   const event = { id: randomUUID(), type: 'ProductRepriced', data: JSON.stringify(data), meta: '{}' };

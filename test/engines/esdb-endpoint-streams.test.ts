@@ -37,7 +37,7 @@ describe('a stream', () => {
     ['forwards from its end', { direction: FORWARDS, fromRevision: END }],
     ['at most 0 events', { maxCount: 0 }],
     ['at most 0 events backwards', { maxCount: 0, direction: BACKWARDS, fromRevision: END }],
-  ])('is not read %s', async (_, options) => {
+  ])('refuses to read %s', async (_, options) => {
     await expect(collected(tried.client.readStream(tried.stream, options))).rejects.toMatchObject({
       type: 'unknown',
     });
@@ -59,7 +59,7 @@ describe('a stream', () => {
     expect((await tried.client.getStreamMetadata(tried.stream)).metadata).toEqual(metadata);
   });
 
-  test('with a $maxAge does not show what is older: the time is that in the data, if they have one', async () => {
+  test('with a $maxAge hides older events, by the time in their data if there is one', async () => {
     const aged = (at: string): ReturnType<typeof happened> => happened('Happened', { at });
     const now = new Date().toISOString();
     await tried.client.appendToStream(tried.stream, [aged('2020-01-01T00:00:00.000Z'), aged(now)]);
@@ -70,14 +70,14 @@ describe('a stream', () => {
     expect(read.at(-1)!.event!.created.toISOString()).toBe(now);
   });
 
-  test('of metadata shows the last ones only', async () => {
+  test('of metadata shows only the last event', async () => {
     await tried.client.setStreamMetadata(tried.stream, { maxCount: 3 });
     await tried.client.setStreamMetadata(tried.stream, { maxCount: 4 });
 
     expect(await revisionsOf(tried.client.readStream(`$$${tried.stream}`))).toEqual([1]);
   });
 
-  test('is subscribed to: what there is after a revision, then what comes, until it is ended', async () => {
+  test('can be subscribed to: existing events after a revision, then new ones, until it is tombstoned', async () => {
     const subscription = tried.client.subscribeToStream(tried.stream, { fromRevision: 6n });
     const revisions: bigint[] = [];
     let caughtUp = 0;
@@ -95,7 +95,7 @@ describe('a stream', () => {
     expect(caughtUp).toBe(1);
   });
 
-  test('that was ended for ever cannot be subscribed to', async () => {
+  test('that is tombstoned cannot be subscribed to', async () => {
     await tried.client.tombstoneStream(tried.stream);
 
     await expect(collected(tried.client.subscribeToStream(tried.stream))).rejects.toMatchObject({
@@ -103,7 +103,7 @@ describe('a stream', () => {
     });
   });
 
-  test('shows its tombstone to a live subscriber of all streams', async () => {
+  test('delivers its tombstone to a live subscriber of all streams', async () => {
     const subscription = tried.client.subscribeToAll({ fromPosition: END });
     await once(subscription, 'caughtUp');
     const [[seen]] = await Promise.all([
@@ -134,7 +134,7 @@ describe('a stream', () => {
   });
 });
 
-test('a link is followed when it is asked for, and leads nowhere when its event is gone', async () => {
+test('a link is resolved on request, without an event if its target is gone', async () => {
   await begin(tried.client, tried.stream, 3);
   const links = ['1@' + tried.stream, '0@' + tried.stream, `7@${tried.stream}`, `0@${tried.stream}-none`];
   const linked = links.map((to) => binaryEvent({ type: '$>', data: Buffer.from(to) }));
@@ -216,7 +216,7 @@ test.each<
 >([
   ['a stream', (client) => client.subscribeToStream(tried.stream, { fromRevision: START })],
   ['all streams', (client) => client.subscribeToAll({ fromPosition: START })],
-])('a client that takes nothing of %s is sent no more than fits on the way', async (_, subscribe) => {
+])('a client that consumes nothing of %s receives no more than the buffers hold', async (_, subscribe) => {
   const text = 'x'.repeat(2_000);
   for (let n = 0; n < 20; n += 1)
     await tried.client.appendToStream(

@@ -82,7 +82,7 @@ describe.each(WAYS)('%s', (_, way) => {
   test.each<[string, AppendExpectedRevision]>([
     ['at an exact revision, at any age', NO_STREAM],
     ['expecting anything, for a while', ANY],
-  ])('the same events again, %s, are found there', async (_name, expected) => {
+  ])('the same events again, %s, are recognized', async (_name, expected) => {
     const first = events(3);
     await append(expected, first);
     await append(ANY, events(2));
@@ -93,7 +93,7 @@ describe.each(WAYS)('%s', (_, way) => {
     expect(await read()).toHaveLength(5);
   });
 
-  test('of nothing checks what is expected', async () => {
+  test('without events checks the expected revision', async () => {
     await append(NO_STREAM, events(3));
 
     expect(await append(2n, [])).toBe(2n);
@@ -101,7 +101,7 @@ describe.each(WAYS)('%s', (_, way) => {
     await expect(append(0n, [])).rejects.toMatchObject(wrong);
   });
 
-  test('bytes and JSON of any kind, metadata of any kind and none, come back as they were', async () => {
+  test('bytes, JSON and metadata of any kind, or none, come back unchanged', async () => {
     const proposed = [
       jsonEvent({ type: 'Happened', data: { a: 1, at: 'no time' }, metadata: { $at: 5 } }),
       jsonEvent({ type: 'Happened', data: ['a'], metadata: { $octets: 'AAAA' } }),
@@ -127,7 +127,7 @@ describe.each(WAYS)('%s', (_, way) => {
       expect(Math.abs(event!.created.getTime() - Date.now())).toBeLessThan(60_000);
   });
 
-  test('an id that was appended twice is found where it was first', async () => {
+  test('an id that was appended twice is found at its first revision', async () => {
     const [event] = events(1);
     await append(NO_STREAM, [event!]);
     await append(0n, [event!]);
@@ -157,7 +157,7 @@ describe.each(WAYS)('%s', (_, way) => {
     },
   );
 
-  test('of 1,048,576 bytes of data is made, however many events it has and whatever their metadata', async () => {
+  test('of 1,048,576 bytes of data succeeds, whatever the number of events and their metadata', async () => {
     const halves = 2;
     const text = 'x'.repeat(1_048_576 / halves - '{"text":""}'.length);
     const metadata = { text: 'x'.repeat(10_000) };
@@ -193,7 +193,7 @@ test('an append in several messages is one append', async () => {
   expect(await read()).toHaveLength(20);
 });
 
-test('hundreds of appends at a time, to one stream and to many, are each made and answered', async () => {
+test('hundreds of concurrent appends, to one stream and to many, are each made and answered', async () => {
   const streams = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? tried.stream : `${tried.stream}${n}`));
   const appended = await Promise.all(streams.map((name) => tried.client.appendToStream(name, events(2))));
 
@@ -208,7 +208,7 @@ describe('a deleted stream', () => {
     await tried.client.deleteStream(tried.stream, { expectedRevision: 2n });
   });
 
-  test('is not there, until an append revives it: numbering goes on', async () => {
+  test('does not exist until an append recreates it, with continued numbering', async () => {
     await expect(read()).rejects.toMatchObject({ type: 'stream-not-found', streamName: tried.stream });
     await tried.client.appendToStream(tried.stream, events(2), { expectedRevision: NO_STREAM });
 
@@ -216,7 +216,7 @@ describe('a deleted stream', () => {
     expect((await tried.client.getStreamMetadata(tried.stream)).metadata).toEqual({ truncateBefore: 3 });
   });
 
-  test('is deleted as it is expected only, and if there is something to delete', async () => {
+  test('is deleted only at the expected revision, and only if it exists', async () => {
     const other = `${tried.stream}0`;
     await expect(tried.client.deleteStream(other)).rejects.toMatchObject({
       type: 'wrong-expected-version',
@@ -238,7 +238,7 @@ describe('a deleted stream', () => {
 describe('a metadata stream', () => {
   const about = (): string => `$$${tried.stream}`;
 
-  test('that is missing is not deleted', async () => {
+  test('that does not exist cannot be deleted', async () => {
     await expect(tried.client.deleteStream(about())).rejects.toMatchObject({
       type: 'wrong-expected-version',
       streamName: about(),
@@ -255,7 +255,7 @@ describe('a metadata stream', () => {
     expect(await read()).toHaveLength(2);
   });
 
-  test('is ended for ever by itself', async () => {
+  test('is tombstoned separately', async () => {
     await tried.client.appendToStream(tried.stream, events(3));
     await tried.client.setStreamMetadata(tried.stream, { maxCount: 2 });
     await tried.client.tombstoneStream(about());
@@ -265,7 +265,7 @@ describe('a metadata stream', () => {
   });
 });
 
-test('a stream that was ended for ever is neither read, nor deleted, nor given metadata', async () => {
+test('a tombstoned stream cannot be read, deleted or given metadata', async () => {
   const named = `${tried.stream}-ü`;
   await tried.client.appendToStream(named, events(3));
   const { position } = await tried.client.tombstoneStream(named, { expectedRevision: 2n });

@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 afterEach(() => jest.restoreAllMocks());
 
-test('events of other programs count for no limit: as many are read as are asked for', async () => {
+test('events of other programs do not count towards limits', async () => {
   const foreign = binaryEvent({ type: 'Image', data: Buffer.from([1, 2, 3]) });
   const own = (n: number): ReturnType<typeof jsonEvent> => jsonEvent({ type: 'Happened', data: { n } });
   await client.appendToStream(stream, [foreign, foreign, own(0), foreign, own(1), own(2), foreign]);
@@ -44,7 +44,7 @@ test('events of other programs count for no limit: as many are read as are asked
   expect(await revisions({ from: 3, limit: 1, batchSize: 1 })).toEqual([4]);
 });
 
-test('an empty append judges by the last event of the stream, of whatever program it is', async () => {
+test('an empty append checks against the last event of the stream, whichever program wrote it', async () => {
   await client.appendToStream(stream, [
     jsonEvent({ type: 'Happened', data: {} }),
     binaryEvent({ type: 'Image', data: Buffer.from([1]) }),
@@ -54,7 +54,7 @@ test('an empty append judges by the last event of the stream, of whatever progra
   await expect(log.append(stream, 0, [])).rejects.toMatchObject({ name: 'RevisionConflict', actual: 1 });
 });
 
-test('a repeated append to a stream that was truncated since is found made', async () => {
+test('a repeated append is recognized even if the stream was truncated since', async () => {
   const events = newEvents(2);
   await log.append(stream, NO_STREAM, events);
   await log.append(stream, 1, newEvents(2));
@@ -65,7 +65,7 @@ test('a repeated append to a stream that was truncated since is found made', asy
   expect(await positionsAfter(START)).toContain(again.position);
 });
 
-test('the same events from two processes at once: both are told that they were appended, and others go on', async () => {
+test('the same events from two processes at once: both appends succeed, and later ones continue', async () => {
   const proxy = await startFaultyProxy(server.port);
   const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
   await Promise.all([mine, log].map((each, n) => each.append(`${stream}warm${n}`, NO_STREAM, newEvents(1))));
@@ -85,7 +85,7 @@ test('the same events from two processes at once: both are told that they were a
   await proxy.close();
 });
 
-test('64 callers append at a time', async () => {
+test('64 callers append concurrently', async () => {
   const proxy = await startFaultyProxy(server.port);
   const mine = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
   await mine.append(`${stream}warm`, NO_STREAM, newEvents(1));
@@ -101,7 +101,7 @@ test('64 callers append at a time', async () => {
   await proxy.close();
 });
 
-test('an empty append to a stream that was ended for ever is refused as any append to it is', async () => {
+test('an empty append to a tombstoned stream is refused, as any append to it is', async () => {
   await log.append(stream, NO_STREAM, newEvents(1));
   await client.tombstoneStream(stream);
 
@@ -109,7 +109,7 @@ test('an empty append to a stream that was ended for ever is refused as any appe
   await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject({ name: 'UnacceptableAppend' });
 });
 
-test('a position that is that of no event is refused at once', async () => {
+test('a position without an event is refused at once', async () => {
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
   await fill(log, `${category}-2`, 10);
   const between = String(BigInt(position) + 1n).padStart(START.length, '0');

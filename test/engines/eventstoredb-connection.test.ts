@@ -23,7 +23,7 @@ beforeEach(() => {
   stream = `tried${randomUUID().slice(0, 8)}-1`;
 });
 
-test('the end of a log that has grown by events of the server alone is found without reading them twice', async () => {
+test('the head is found without reading system events twice', async () => {
   const proxy = await startFaultyProxy(server.port);
   const log = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, HASTY);
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
@@ -45,7 +45,7 @@ test('the end of a log that has grown by events of the server alone is found wit
   await proxy.close();
 });
 
-test('a follower that is connected to leaves reads to the leader: its end of the log may be in the past', async () => {
+test('a follower forwards reads to the leader, since it may lag behind', async () => {
   const follower = new Server();
   follower.addService(StreamsService, {
     read: (call: {
@@ -77,7 +77,7 @@ test('a follower that is connected to leaves reads to the leader: its end of the
   follower.forceShutdown();
 });
 
-test('a cluster that cannot be found for a while is found again', async () => {
+test('a cluster is found again after discovery failed for a while', async () => {
   const url = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=10`;
   const log = await openEventStoreDb(url, { timeoutMs: 500, retryMs: 300 });
   await log.append(stream, NO_STREAM, newEvents(1));
@@ -93,7 +93,7 @@ test('a cluster that cannot be found for a while is found again', async () => {
   await log.close();
 });
 
-test('a connection that reads have left serves the calls that are under way over it', async () => {
+test('a connection that reads have replaced still serves the calls in progress', async () => {
   const log = await openEventStoreDb(server.url, HASTY);
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
   const readers = new Readers(server.url, HASTY.timeoutMs);
@@ -113,7 +113,7 @@ test('a connection that reads have left serves the calls that are under way over
   await log.close();
 });
 
-test('a log is followed over a cluster that is found by its gossip', async () => {
+test('a subscription works over a cluster found by gossip', async () => {
   const log = await openEventStoreDb(`esdb://127.0.0.1:${server.port},127.0.0.1:9?tls=false`, HASTY);
   const after = await log.head();
   const followed = gather(log.subscribe({ after, prefixes: [stream] }), ({ length }) => length >= 3);

@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 afterEach(() => jest.restoreAllMocks());
 
-describe('a new server, that has events of its own alone', () => {
+describe('a new server, which has only system events', () => {
   let fresh: EsdbServer;
   let empty: EventLog;
   beforeEach(async () => {
@@ -52,7 +52,7 @@ describe('a new server, that has events of its own alone', () => {
     await fresh.stop();
   });
 
-  test('is caught up with at its head by who follows streams that there are not yet', async () => {
+  test('reports its head as caught up to a follower of streams that do not exist yet', async () => {
     const [batch] = await first(empty.subscribe({ after: START, prefixes: ['organisation-'] }), 1);
     const head = await empty.head();
     const caughtUp = await gather(
@@ -69,7 +69,7 @@ describe('a new server, that has events of its own alone', () => {
     expect(caughtUp.events).toEqual([]);
   });
 
-  test('is followed from the start: what is appended later comes', async () => {
+  test('can be followed from the start and delivers later appends', async () => {
     const prefixes = ['organisation-'];
     const followed = gather(empty.subscribe({ after: START, prefixes }), ({ length }) => length >= 60);
     for (let n = 0; n < 40; n += 1) await empty.append(`other-${n}`, NO_STREAM, newEvents(1));
@@ -81,8 +81,8 @@ describe('a new server, that has events of its own alone', () => {
   });
 });
 
-describe('following costs next to nothing', () => {
-  test('ten followers of streams that do not grow pass what others append by one call, and get to the head', async () => {
+describe('following is cheap', () => {
+  test('ten followers of idle streams share one call and reach the head while others append', async () => {
     const after = await log.head();
     const ending = new AbortController();
     const { signal } = ending;
@@ -103,7 +103,7 @@ describe('following costs next to nothing', () => {
     for (const follower of followers) await follower.next();
   });
 
-  test('an idle follower asks nothing: it is told by the server', async () => {
+  test('an idle follower sends no requests: the server notifies it', async () => {
     const after = await log.head();
     const follower = log.subscribe({ after, prefixes: [stream] })[Symbol.asyncIterator]();
     await follower.next();
@@ -122,7 +122,7 @@ describe('following costs next to nothing', () => {
     await follower.return?.();
   });
 
-  test('looking for the head stops at what was looked at before', async () => {
+  test('reading the head stops at events read before', async () => {
     await log.append(stream, NO_STREAM, newEvents(1));
     const system = Array.from({ length: 600 }, () => jsonEvent({ type: '$metrics', data: {} }));
     await client.appendToStream(`$${category}`, system);
@@ -139,7 +139,7 @@ describe('following costs next to nothing', () => {
     await proxy.close();
   });
 
-  test('105 followers at once, of which none takes anything, leave room for other calls', async () => {
+  test('105 followers that consume nothing leave room for other calls', async () => {
     const after = await log.head();
     await fill(log, stream, 2_000);
     const followers = Array.from({ length: 105 }, () =>
@@ -176,7 +176,7 @@ describe('following costs next to nothing', () => {
   );
 });
 
-test('a follower that was slow with its past, and joined when others had appended last, is given all', async () => {
+test('a follower that read its history slowly, and joined after other streams had grown, receives every event', async () => {
   // More than a connection takes ahead: the server is still at the past when what comes after it is there.
   const past = Array.from({ length: 4_000 }, () => newEvent({ filler: 'x'.repeat(1_000) }));
   for (let at = 0; at < past.length; at += 400) await log.append(stream, at - 1, past.slice(at, at + 400));
@@ -197,7 +197,7 @@ test('a follower that was slow with its past, and joined when others had appende
   await follower.return?.();
 });
 
-test('a caught-up batch has the position of the head, also when others append while the past is read', async () => {
+test('a caught-up batch has the position of the head, even if others append while the history is read', async () => {
   await fill(log, stream, 30);
   const iterate = (after: Position, prefix: string): AsyncIterator<EventBatch> =>
     log.subscribe({ after, prefixes: [prefix], batchSize: 10 })[Symbol.asyncIterator]();
@@ -214,7 +214,7 @@ test('a caught-up batch has the position of the head, also when others append wh
   await Promise.all([witness.return?.(), follower.return?.()]);
 });
 
-test('a subscription that has ended leaves no listener behind in the log', async () => {
+test('an ended subscription leaves no listener in the log', async () => {
   const { signal } = new AbortController();
   const add = jest.spyOn(signal, 'addEventListener');
   const remove = jest.spyOn(signal, 'removeEventListener');

@@ -86,7 +86,7 @@ function failing(code: number, exception?: string): (call: Call) => void {
   };
 }
 
-describe('What the server refuses is final, and says what helps', () => {
+describe('A refusal of the server is final, and its message names the remedy', () => {
   test.each<[string, (call: Call) => void, RegExp]>([
     [
       'access to $all',
@@ -123,7 +123,7 @@ describe('What the server refuses is final, and says what helps', () => {
     ['21.10.8.0', '21.10.8.0'],
     ['22.10.5.0', '22.10.5.0'],
     ['', 'unknown'],
-  ])('a server of version "%s" is refused by name', async (version, name) => {
+  ])('a server of version "%s" is refused, naming its version', async (version, name) => {
     const server = await serverThat({ version });
     await expect(openEventStoreDb(server.url, PATIENT)).rejects.toMatchObject({
       name: 'EngineUnavailable',
@@ -132,7 +132,7 @@ describe('What the server refuses is final, and says what helps', () => {
     server.stop();
   });
 
-  test('a stream whose events have no positions, as servers before 2022 send them', async () => {
+  test('events without positions, as servers before 2022 send them, are refused', async () => {
     const nowhere = new ReadResp.ReadEvent.RecordedEvent().setCommitPosition('18446744073709551615');
     nowhere.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from('feed-1')));
     nowhere.setData(Buffer.from('{}')).getMetadataMap().set('type', 'Happened');
@@ -151,7 +151,7 @@ describe('What the server refuses is final, and says what helps', () => {
   });
 });
 
-test('what passes is tried again: a server that is away or busy, appends that it gives up, over one call', async () => {
+test('transient failures are retried over one call: an unreachable or busy server, appends that time out in the server', async () => {
   let failures = 0;
   const read = (call: Call): void =>
     (failures += 1) < 4 ? failing([status.UNAVAILABLE, status.ABORTED][failures % 2]!)(call) : call.end();
@@ -166,12 +166,12 @@ test('what passes is tried again: a server that is away or busy, appends that it
   server.stop();
 });
 
-test('a fault of our own code is no fault of the server: it is raised as it is', async () => {
+test('a bug of our own code is raised as it is, not as EngineUnavailable', async () => {
   const fault = new TypeError('x is not a function');
   await expect(new RetryBudget(600_000).afterFailure(fault, performance.now())).rejects.toBe(fault);
 });
 
-test('a server that refuses connections is tried until patience is over, and the error says so', async () => {
+test('a server that refuses connections is retried for the given time, and the error says so', async () => {
   const warnings: string[] = [];
   const listener = ({ name }: Error): number => warnings.push(name);
   process.on('warning', listener);
@@ -220,13 +220,13 @@ describe('TLS', () => {
     expect(warnings.filter((message) => /server ?name/i.test(message))).toEqual([]);
   });
 
-  test('tls=false to a server that uses TLS is said at once', async () => {
+  test('tls=false with a server that uses TLS is reported at once', async () => {
     await expect(openEventStoreDb(`esdb://127.0.0.1:${front.port}?tls=false`, PATIENT)).rejects.toMatchObject(
       { message: expect.stringMatching(/it uses TLS: remove tls=false/) },
     );
   });
 
-  test('tlsVerifyCert=false takes a certificate that is not trusted; without it, it is refused', async () => {
+  test('tlsVerifyCert=false accepts an untrusted certificate, which is refused otherwise', async () => {
     const url = `esdb://localhost:${front.port}`;
     const log = await openEventStoreDb(`${url}?tlsVerifyCert=false`, PATIENT);
     expect(await log.append('tls-2', NO_STREAM, newEvents(1))).toMatchObject({ revision: 0 });

@@ -35,7 +35,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-test('an append whose answer is lost with the connection is found made, not made twice', async () => {
+test('an append whose answer was lost with the connection is recognized, not made twice', async () => {
   await log.append(stream, NO_STREAM, newEvents(2));
   proxy.faults.mute = true;
   const events = newEvents(3);
@@ -48,7 +48,7 @@ test('an append whose answer is lost with the connection is found made, not made
   expect(await streamOf(direct, stream)).toHaveLength(5);
 });
 
-test('an append that is never answered is made again over another connection', async () => {
+test('an append without an answer is retried over another connection', async () => {
   await log.append(stream, NO_STREAM, newEvents(1));
   proxy.faults.mute = true;
   const events = newEvents(2);
@@ -64,7 +64,7 @@ test('an append that is never answered is made again over another connection', a
   expect(await streamOf(direct, stream)).toHaveLength(3);
 });
 
-test('a read that is never answered is made again over another connection', async () => {
+test('a read without an answer is retried over another connection', async () => {
   const events = newEvents(3);
   await log.append(stream, NO_STREAM, events);
   proxy.faults.mute = true;
@@ -80,7 +80,7 @@ test('a read that is never answered is made again over another connection', asyn
   await proxy.until(({ open }) => open === 2);
 });
 
-test('a server killed and started again in the middle: each append once, each event told once and in order', async () => {
+test('a server killed and restarted midway: each append is made once, each event delivered once and in order', async () => {
   const total = 400;
   const after = await log.head();
   const prefix = stream.slice(0, -1);
@@ -106,7 +106,7 @@ test('a server killed and started again in the middle: each append once, each ev
   expect(idsOf((await followed).events)).toEqual(idsOf(events));
 });
 
-test('a connection that is slow delays, and no more', async () => {
+test('a slow connection delays answers, but nothing fails', async () => {
   proxy.faults.delay = 30;
   const events = newEvents(20);
   for (const [n, event] of events.entries()) await log.append(stream, n - 1, [event]);
@@ -114,7 +114,7 @@ test('a connection that is slow delays, and no more', async () => {
   expect(idsOf(await streamOf(log, stream))).toEqual(idsOf(events));
 });
 
-test('a consumer that is slow is sent no more than it takes', async () => {
+test('a slow consumer applies backpressure', async () => {
   const event = (): ReturnType<typeof newEvent> => newEvent({ text: 'x'.repeat(2_000) });
   for (let n = 0; n < 20; n += 1)
     await direct.append(stream, n * 400 - 1, Array.from({ length: 400 }, event));
@@ -128,7 +128,7 @@ test('a consumer that is slow is sent no more than it takes', async () => {
   await batches.return?.();
 });
 
-test('a server that is gone: EngineUnavailable after some patience, and as soon as it is back all goes on', async () => {
+test('a stopped server: EngineUnavailable once retries end, and everything continues when it is back', async () => {
   const hasty = await openEventStoreDb(`esdb://localhost:${proxy.port}?tls=false`, {
     timeoutMs: 500,
     retryMs: 600,
@@ -151,7 +151,7 @@ test('a server that is gone: EngineUnavailable after some patience, and as soon 
   await hasty.close();
 });
 
-test('a server without TLS that is asked for it is told apart from one that is away, at once', async () => {
+test('a server without TLS is distinguished from an unreachable one at once', async () => {
   const patient = { timeoutMs: 10_000, retryMs: 600_000 };
   await expect(openEventStoreDb(`esdb://127.0.0.1:${server.port}`, patient)).rejects.toMatchObject({
     name: 'EngineUnavailable',
@@ -159,7 +159,7 @@ test('a server without TLS that is asked for it is told apart from one that is a
   });
 });
 
-test('two logs at one URL share a connection, and the first to be closed leaves it to the other', async () => {
+test('two logs with one URL share a connection, which stays open until both are closed', async () => {
   const other = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, HASTY);
   await Promise.all([
     log.append(stream, NO_STREAM, newEvents(1)),
@@ -176,7 +176,7 @@ test('two logs at one URL share a connection, and the first to be closed leaves 
   expect(await log.append(stream, 0, newEvents(1))).toMatchObject({ revision: 1 });
 });
 
-test('appends that wait for each other over a silent connection all end when patience is over', async () => {
+test('appends queued over a silent connection all end when retries end', async () => {
   const hasty = await openEventStoreDb(`esdb://localhost:${proxy.port}?tls=false`, {
     timeoutMs: 300,
     retryMs: 1_500,
@@ -193,7 +193,7 @@ test('appends that wait for each other over a silent connection all end when pat
   await hasty.close();
 });
 
-test('a log that is closed leaves nothing under way', async () => {
+test('a closed log leaves no calls in progress', async () => {
   await log.append(stream, NO_STREAM, newEvents(1));
   const following = gather(log.subscribe({ after: START, prefixes: [stream] }));
   proxy.faults.mute = true;
@@ -207,7 +207,7 @@ test('a log that is closed leaves nothing under way', async () => {
   await proxy.until(({ open }) => open === 0);
 });
 
-describe('a password in the URL is told to nobody', () => {
+describe('a password in the URL never appears in errors or output', () => {
   const secret = 'p4ss:w?rd';
   const at = (rest: string): string => `esdb://admin:${secret}@127.0.0.1:9${rest}`;
   const printed: string[] = [];

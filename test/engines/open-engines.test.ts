@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('the data folder is made, and what is in it is there the next time', async () => {
+test('the data folder is created, and reopening finds its contents', async () => {
   const first = await openEngines(settings);
   const event = newEvent();
   await first.log.append('feed-1', NO_STREAM, [event]);
@@ -32,13 +32,13 @@ test('the data folder is made, and what is in it is there the next time', async 
 test.each([
   ['EVENT_LOG', { eventLog: 'redis://localhost' }, 'sqlite:, esdb://…'],
   ['READ_STORE', { readStore: 'sqlite' }, 'sqlite:, http://…, https://…'],
-])('an engine that there is not is refused, its URL not told: %s', async (setting, wrong, accepted) => {
+])('an unknown engine is refused, without its URL in the message: %s', async (setting, wrong, accepted) => {
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
     new UnknownEngine(`${setting} names an unknown engine; expected one of: ${accepted}`),
   );
 });
 
-test('a data folder that cannot be made is an error, in a pseudo file system too', async () => {
+test('a data folder that cannot be created is an error, even in a pseudo file system', async () => {
   await writeFile(join(folder, 'file'), '');
   for (const dataDir of [join(folder, 'file/data'), '/proc/affilog/data'])
     await expect(openEngines({ ...settings, dataDir })).rejects.toThrow(
@@ -49,7 +49,7 @@ test('a data folder that cannot be made is an error, in a pseudo file system too
     );
 });
 
-test('another thread opens the same engines by its ticket', async () => {
+test('another thread opens the same engines with a ticket', async () => {
   const open = built('src/engines/open') as typeof import('../../src/engines/open');
   const engines = await open.openEngines({ ...settings, threads: true, readers: 1 });
   await engines.store.create({ name: 'products', version: 1, fields: {} });

@@ -1,7 +1,7 @@
 import { Backoff } from '../../src/kernel/backoff';
 
 describe('a back-off', () => {
-  test('waits twice as long after each failure, up to the longest, and begins again after a success', async () => {
+  test('doubles its delay after each failure, up to the longest, and starts over after a success', async () => {
     const backoff = new Backoff({ first: 1, longest: 5 });
     const waits: number[] = [];
     for (let failure = 0; failure < 5; failure += 1) {
@@ -13,7 +13,7 @@ describe('a back-off', () => {
     expect(backoff.nextMs).toBe(1);
   });
 
-  test('ends its wait when the signal aborts, and waits no longer than is left', async () => {
+  test('ends its wait when the signal aborts, and waits no longer than allowed', async () => {
     const backoff = new Backoff({ first: 3_600_000, longest: 3_600_000 });
     const aborting = new AbortController();
     const waited = backoff.wait(aborting.signal);

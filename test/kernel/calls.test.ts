@@ -20,14 +20,14 @@ beforeEach(() => {
 afterEach(() => ports.port1.close());
 
 describe('a call between threads', () => {
-  test('whose result cannot be sent fails by itself: the next one is answered', async () => {
+  test('whose result cannot be cloned fails alone: the next one is answered', async () => {
     await expect(calls.unsendable()).rejects.toThrow(
       /^unsendable: the result cannot be sent .*could not be cloned/,
     );
     expect(await calls.double(4)).toBe(8);
   });
 
-  test('whose error has parts that cannot be sent arrives with its message', async () => {
+  test('whose error has uncloneable properties arrives with its message', async () => {
     await expect(calls.failsUnsendably()).rejects.toMatchObject({
       name: 'RangeError',
       message: 'out of range',
@@ -35,7 +35,7 @@ describe('a call between threads', () => {
     expect(await calls.double(4)).toBe(8);
   });
 
-  test('whose arguments cannot be sent fails, and nothing waits for its answer', async () => {
+  test('whose arguments cannot be cloned fails, and leaves nothing pending', async () => {
     await expect(calls.take(() => 0)).rejects.toThrow(/could not be cloned/);
     expect((ports.port1 as MessagePort & { hasRef(): boolean }).hasRef()).toBe(false);
     expect(await calls.double(4)).toBe(8);

@@ -1,6 +1,6 @@
 import { FairQueue, QueueFull } from '../../src/kernel/fair-queue';
 
-/** Work that ends when it is told to. */
+/** Work whose end the test controls. */
 function workload(queue: FairQueue) {
   const started: string[] = [];
   const ends = new Map<string, () => void>();
@@ -20,14 +20,14 @@ function workload(queue: FairQueue) {
   return { started, run, end };
 }
 
-test('clients take turns, however many tasks one of them has waiting (decisions X70)', async () => {
+test('clients are served round-robin, however many tasks one of them queues (decisions X70)', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 1, perClient: 1 }));
   const tasks = Object.fromEntries(['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map((name) => [name, run(name)]));
   for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await end(name, tasks[name]!);
   expect(started).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
 });
 
-test('a client leaves room for the others (decisions X70)', async () => {
+test('a client leaves slots for others (decisions X70)', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 2, perClient: 1 }));
   const [first, second, other] = [run('a1'), run('a2'), run('b1')];
   expect(started).toEqual(['a1', 'b1']);
@@ -38,7 +38,7 @@ test('a client leaves room for the others (decisions X70)', async () => {
   expect(started).toEqual(['a1', 'b1', 'a2']);
 });
 
-test('a client that runs nothing may start one task more than others (decisions X70)', async () => {
+test('a reserved slot is for clients with no running task (decisions X70)', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 3, perClient: 2, reserved: 1 }));
   const tasks = Object.fromEntries(['a1', 'a2', 'b1', 'b2', 'c1'].map((name) => [name, run(name)]));
   expect(started).toEqual(['a1', 'a2', 'b1']);
@@ -51,7 +51,7 @@ test('a client that runs nothing may start one task more than others (decisions 
   for (const name of ['b1', 'b2']) await end(name, tasks[name]!);
 });
 
-test('the last task of a client makes room for one of another client and one of its own', async () => {
+test('the end of the last task of a client starts a task of another client and one of its own', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 3, perClient: 2, reserved: 1 }));
   const tasks = Object.fromEntries(['a1', 'b1', 'b2', 'a2'].map((name) => [name, run(name)]));
   expect(started).toEqual(['a1', 'b1']);
@@ -60,7 +60,7 @@ test('the last task of a client makes room for one of another client and one of 
   for (const name of ['b1', 'b2', 'a2']) await end(name, tasks[name]!);
 });
 
-test('a task that nobody waits for any more is never started', async () => {
+test('an aborted task never starts', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 1, perClient: 1 }));
   const gone = new AbortController();
   const [first, dropped, next] = [run('a1'), run('a2', gone.signal), run('a3')];
@@ -73,7 +73,7 @@ test('a task that nobody waits for any more is never started', async () => {
   expect(started).toEqual(['a1', 'a3']);
 });
 
-test('tasks beyond what may wait are refused, those of one client before those of others', async () => {
+test('tasks beyond the queue limits are refused, per client and in total', async () => {
   const queue = new FairQueue({ atOnce: 1, perClient: 1, waiting: 3, waitingPerClient: 2 });
   const { run, end } = workload(queue);
   const tasks = Object.fromEntries(['a1', 'a2', 'a3'].map((name) => [name, run(name)]));
@@ -83,7 +83,7 @@ test('tasks beyond what may wait are refused, those of one client before those o
   for (const name of ['a1', 'a2', 'b1', 'a3']) await end(name, tasks[name]!);
 });
 
-test('a task that fails makes room for the next one', async () => {
+test('a failed task frees its slot', async () => {
   const queue = new FairQueue({ atOnce: 1, perClient: 1 });
   const failing = queue.run('a', () => Promise.reject(new Error('failed')));
   const next = queue.run('a', async () => 'done');

@@ -15,7 +15,7 @@ async function append(log: EventLog, stream: string, expected: number, count: nu
   await log.append(stream, expected, events);
 }
 
-describe('the last event of a stream that a condition holds for', () => {
+describe('the last matching event of a stream', () => {
   test('is found wherever it is', async () => {
     await withLog(async (log) => {
       await append(log, 'other-1', NO_STREAM, 3);
@@ -32,7 +32,7 @@ describe('the last event of a stream that a condition holds for', () => {
     });
   });
 
-  test('is found by looking at few', async () => {
+  test('is found by reading few events', async () => {
     await withLog(async (log) => {
       for (let from = 0; from < 5000; from += 500)
         await append(log, 'feed-1', from === 0 ? NO_STREAM : from - 1, 500);
@@ -46,7 +46,7 @@ describe('the last event of a stream that a condition holds for', () => {
 });
 
 describe('the last event up to a position', () => {
-  test('is of the streams asked for, and is not looked for without end', async () => {
+  test('belongs to the requested streams, and the search is bounded', async () => {
     await withLog(async (log) => {
       await append(log, 'feed-1', NO_STREAM, 2);
       const head = await log.head();

@@ -26,7 +26,7 @@ describe('A reservation', () => {
       expect((await load(log, keys, 'another')).state).toBeUndefined();
     }));
 
-  it('is not written a second time, whatever is repeated', () => {
+  it('is not written twice, whatever is repeated', () => {
     const commands = fc.oneof(fc.nat(2).map(reserve), fc.nat(2).map(release));
     fc.assert(
       fc.property(fc.array(commands), commands, (before, command) => {
@@ -38,7 +38,7 @@ describe('A reservation', () => {
     );
   });
 
-  it('is folded as it has been stored for ever (test/golden)', () => {
+  it('reads events in the stored format (test/golden)', () => {
     const events = (['KeyReserved', 'KeyReleased'] as const).map(
       (type) => golden<ReservationEvent>(type).event,
     );

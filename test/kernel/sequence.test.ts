@@ -9,35 +9,35 @@ const several = (count: number, sequence: Sequence) =>
   Promise.all(Array.from({ length: count }, () => sequence.next()));
 
 describe('a sequence', () => {
-  it('gives integers from 1, each once, in ascending order', () =>
+  it('returns integers from 1, each once, in ascending order', () =>
     withLog(async (log) => {
       const ids = await several(250, new Sequence(log, 'claim'));
       expect(ids).toEqual(Array.from({ length: 250 }, (_, at) => at + 1));
       expect(await eventsOf(log)).toHaveLength(3);
     }));
 
-  it('gives no integer twice to processes that take at the same time', () =>
+  it('returns no integer twice to concurrent processes', () =>
     withLog(async (log) => {
       const processes = Array.from({ length: 4 }, () => new Sequence(log, 'claim'));
       const ids = (await Promise.all(processes.map((one) => several(150, one)))).flat();
       expect(new Set(ids).size).toBe(600);
     }));
 
-  it('goes on behind what was taken before', () =>
+  it('continues after the blocks allotted before', () =>
     withLog(async (log) => {
       await new Sequence(log, 'claim').next();
       expect(await new Sequence(log, 'claim').next()).toBe(101);
       expect(await new Sequence(log, 'voucher').next()).toBe(1);
     }));
 
-  it('goes on behind what was stored by any version (test/golden)', () =>
+  it('continues after a block in the stored format (test/golden)', () =>
     withLog(async (log) => {
       const { stream, event } = golden('IdsAllotted');
       await log.append(stream, NO_STREAM, [toNewEvent(event)]);
       expect(await new Sequence(log, 'voucher').next()).toBe(101);
     }));
 
-  it('can be asked again after the log did not answer', () =>
+  it('can be retried after the log was unavailable', () =>
     withLog(async (log) => {
       let isDown = true;
       const down = overrideLog(log, {

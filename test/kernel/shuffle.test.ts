@@ -3,11 +3,11 @@ import { inRandomOrder } from '../support/random-order';
 import { SHUFFLE_PRIME, shuffler } from '../../src/kernel/shuffle';
 
 describe('the random order of a seed', () => {
-  it('is the same for ever', () => {
+  it('never changes', () => {
     expect([1, 2, 3, 4, 5].map(shuffler(7))).toEqual([59112719, 65706719, 51568015, 7474241, 39420471]);
   });
 
-  it('is that of its formula in whole numbers of any size (decisions V6)', () =>
+  it('follows its formula in integers of any size (decisions V6)', () =>
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.uniqueArray(fc.maxSafeInteger()), (seed, values) => {
         const place = shuffler(seed);
@@ -15,12 +15,12 @@ describe('the random order of a seed', () => {
       }),
     ));
 
-  it('gives no two values one place', () => {
+  it('gives no two values the same rank', () => {
     const place = shuffler(1);
     expect(new Set(Array.from({ length: 50_000 }, (_, value) => place(value))).size).toBe(50_000);
   });
 
-  it('is another one for another seed, in which any value may come first', () => {
+  it('differs by seed, and any value may come first', () => {
     const values = Array.from({ length: 10 }, (_, value) => value);
     const orderOf = (seed: number) => {
       const place = shuffler(seed);
@@ -35,7 +35,7 @@ describe('the random order of a seed', () => {
     }
   });
 
-  it('has a place for every integer', () =>
+  it('has a rank for every integer', () =>
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.maxSafeInteger(), (seed, value) => {
         const place = shuffler(seed)(value);

@@ -2,7 +2,7 @@ type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise
 
 /** A paused call. */
 export interface PausedCall {
-  /** Resolves when the call has been made. */
+  /** Resolves when the call is made. */
   readonly reached: Promise<void>;
   /** Continues the call. With an error, it fails, and so do all further matching calls until `release` is called without one. */
   readonly release: (error?: Error) => void;
@@ -16,7 +16,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
   target: Target,
   name: Name,
   nth: number,
-  isMeant: (...args: Parameters<Target[Name]>) => boolean = () => true,
+  isMatch: (...args: Parameters<Target[Name]>) => boolean = () => true,
 ): PausedCall {
   const own = target[name];
   let calls = 0;

@@ -8,7 +8,7 @@ import { type ServiceDefinition } from '@grpc/grpc-js';
 import { toUuid } from './client-values';
 
 /** The version of EventStoreDB that the endpoint emulates. */
-export const VERSION = '24.6.0';
+const VERSION = '24.6.0';
 
 /** The methods that clients may call; a client uses the newest one it finds. */
 export function supportedMethods(): SupportedMethods {

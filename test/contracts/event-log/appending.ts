@@ -11,7 +11,7 @@ export function appending({ log, reopen }: Subject): void {
     stream = `${newCategory()}-1`;
   });
 
-  test('events in order, numbered from 0, and says where the last one is', async () => {
+  test('events in order, numbered from 0, and returns the position of the last one', async () => {
     const events = newEvents(3);
     const appended = await log().append(stream, NO_STREAM, events);
     const more = await log().append(stream, appended.revision, [newEvent()]);
@@ -26,7 +26,7 @@ export function appending({ log, reopen }: Subject): void {
   test.each([
     ['before the end', 0],
     ['beyond the end', 3],
-    ['no stream, but there is one', NO_STREAM],
+    ['no stream, but it exists', NO_STREAM],
   ])('nothing on a conflict: expected %s', async (_, expected) => {
     await fill(log(), stream, 2);
 
@@ -44,7 +44,7 @@ export function appending({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream)).toEqual([]);
   });
 
-  test('all of a batch or nothing: nobody sees a part of it', async () => {
+  test('all of a batch or nothing: readers never see a part of it', async () => {
     const seen: number[] = [];
     const watch = (async () => {
       while ((seen.at(-1) ?? 0) < 100) seen.push((await streamOf(log(), stream)).length);
@@ -55,7 +55,7 @@ export function appending({ log, reopen }: Subject): void {
     expect(seen.filter((length) => length % 5 !== 0)).toEqual([]);
   });
 
-  test('for 64 writers of one stream, each of which tries until it is done, without a gap', async () => {
+  test('for 64 writers of one stream that retry until they succeed, without gaps', async () => {
     const events = newEvents(64);
     await Promise.all(events.map((event) => appendAtEnd(log(), stream, event)));
 
@@ -73,7 +73,7 @@ export function appending({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream)).toHaveLength(1);
   });
 
-  test('to many streams at the same time, where a conflict of one stops no other', async () => {
+  test('to many streams concurrently, where a conflict of one does not affect the others', async () => {
     const category = newCategory();
     const streams = Array.from({ length: 64 }, (_, n) => `${category}-${n}`);
     const outcomes = await Promise.allSettled(
@@ -86,7 +86,7 @@ export function appending({ log, reopen }: Subject): void {
     }
   });
 
-  test('what is there after a restart', async () => {
+  test('events that are still there after a restart', async () => {
     const events = await fill(log(), stream, 700);
     const before = await streamOf(log(), stream);
     expect(idsOf(before)).toEqual(idsOf(events));
@@ -94,7 +94,7 @@ export function appending({ log, reopen }: Subject): void {
     expect(await streamOf(await reopen(), stream)).toEqual(before);
   });
 
-  test('as many events and bytes as the limits allow, counted in UTF-8', async () => {
+  test('up to the limits of events and bytes, counted in UTF-8', async () => {
     await log().append(stream, NO_STREAM, newEvents(APPEND_LIMITS.events));
     const full = eventOfBytes(APPEND_LIMITS.bytes);
     await log().append(`${stream}0`, NO_STREAM, [full]);
@@ -106,15 +106,15 @@ export function appending({ log, reopen }: Subject): void {
   test.each<[string, () => readonly NewEvent[]]>([
     ['too many events', () => newEvents(APPEND_LIMITS.events + 1)],
     ['too many bytes', () => [eventOfBytes(APPEND_LIMITS.bytes + 1)]],
-    ['an id that is no UUID', () => [newEvent(), { ...newEvent(), id: 'one' }]],
+    ['an id that is not a UUID', () => [newEvent(), { ...newEvent(), id: 'one' }]],
     ['an id in capitals', () => [{ ...newEvent(), id: newEvent().id.replace(/^./, 'A') }]],
     ['no type', () => [newEvent(), { ...newEvent(), type: '' }]],
     ['a type of the server engine', () => [{ ...newEvent(), type: '$metadata' }]],
-    ['data that is no JSON text', () => [newEvent(), { ...newEvent(), data: '' }]],
-    ['data that is no object', () => [{ ...newEvent(), data: '[]' }]],
-    ['meta that is no object', () => [{ ...newEvent(), meta: 'null' }]],
-    ['a character that ends texts', () => [{ ...newEvent(), data: '{"a":"\0"}' }]],
-    ['half a character', () => [{ ...newEvent(), data: '{"a":"\ud83d"}' }]],
+    ['data that is not JSON', () => [newEvent(), { ...newEvent(), data: '' }]],
+    ['data that is not an object', () => [{ ...newEvent(), data: '[]' }]],
+    ['meta that is not an object', () => [{ ...newEvent(), meta: 'null' }]],
+    ['U+0000', () => [{ ...newEvent(), data: '{"a":"\0"}' }]],
+    ['a lone surrogate', () => [{ ...newEvent(), data: '{"a":"\ud83d"}' }]],
   ])('nothing of %s', async (_, events) => {
     await expect(log().append(stream, NO_STREAM, events())).rejects.toMatchObject(REFUSED);
     expect(await streamOf(log(), stream)).toEqual([]);

@@ -12,7 +12,7 @@ export function finding({ log }: Subject): void {
     ['U+0338', '\u0338'],
     ['U+20DD', '\u20dd'],
     ['U+3099', '\u3099'],
-  ])('by a prefix as it is written, also where the combining mark %s follows', async (_, mark) => {
+  ])('by a prefix code point by code point, even if the combining mark %s follows', async (_, mark) => {
     const prefixes = [`${category}-`];
     const after = await log().head();
     await log().append(`${category}-${mark}x`, NO_STREAM, newEvents(1));
@@ -38,7 +38,7 @@ export function finding({ log }: Subject): void {
     'a?b-',
     'a#b -',
     'ä😀-',
-  ])('by the prefix %s, to the letter', async (word) => {
+  ])('by the prefix %s, literally', async (word) => {
     const after = await log().head();
     await log().append(`${category}aab2-1`, NO_STREAM, newEvents(1));
     await log().append(`${category}${word}1`, NO_STREAM, newEvents(1));

@@ -13,7 +13,7 @@ export function readingBackwards({ log }: Subject): void {
     events = (await gather(log().readAll({ after: start }))).events;
   });
 
-  test.each([1, 7, 1_000])('from the end, the last event first, in batches of %p', async (batchSize) => {
+  test.each([1, 7, 1_000])('from the end, newest first, in batches of %p', async (batchSize) => {
     const read = await takeBack(undefined, events.length, batchSize);
     expect(read).toEqual(events.toReversed());
   });

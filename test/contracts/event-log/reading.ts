@@ -13,23 +13,23 @@ export function reading({ log, reopen }: Subject): void {
     category = newCategory();
   });
 
-  test('a missing stream as an empty one, either way', async () => {
+  test('a missing stream as empty, in both directions', async () => {
     expect(await streamOf(log(), `${category}-1`)).toEqual([]);
     expect(await streamOf(log(), `${category}-1`, { backwards: true })).toEqual([]);
   });
 
-  test('none of a stream when none are asked for', async () => {
+  test('nothing with a limit of 0', async () => {
     await log().append(`${category}-1`, NO_STREAM, newEvents(2));
 
     expect(await streamOf(log(), `${category}-1`, { limit: 0 })).toEqual([]);
     expect(await streamOf(log(), `${category}-1`, { limit: 0, backwards: true })).toEqual([]);
   });
 
-  test('no streams that there cannot be', async () => {
+  test('invalid streams as empty', async () => {
     for (const name of ['', '$all', '$$feed-1']) expect(await streamOf(log(), name)).toEqual([]);
   });
 
-  test('to the end or to an error: closing the log does not end a read as if that were all', async () => {
+  test('to the end or to an error: closing the log does not end a read as if it were complete', async () => {
     const cutShort = { name: 'EngineUnavailable' };
     await fill(log(), `${category}-1`, 1_000);
     const stream = log().readStream(`${category}-1`, { batchSize: 1 })[Symbol.asyncIterator]();
@@ -46,7 +46,7 @@ export function reading({ log, reopen }: Subject): void {
     expect((await gather(closed.subscribe({ after: START }))).events).toEqual([]);
   });
 
-  test('what was appended, to the letter', async () => {
+  test('what was appended, unchanged', async () => {
     const texts = fc.json({ maxDepth: 2, stringUnit: anyCharacter }).map((json) => `{"b":${json}, "a" : 1}`);
     let revision = NO_STREAM;
     await fc.assert(
@@ -114,7 +114,7 @@ export function reading({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream, { from: HUGE - 1 })).toHaveLength(1);
   });
 
-  test('everything after a position in one order over all streams, to the end it had', async () => {
+  test('everything after a position in one order over all streams, up to the end at the start of the read', async () => {
     const before = await log().head();
     const ends: string[] = [];
     for (let n = 0; n < 30; n += 1) {
@@ -140,7 +140,7 @@ export function reading({ log, reopen }: Subject): void {
     expect(Math.max(...batches.map((batch) => batch.events.length))).toBeLessThanOrEqual(7);
   });
 
-  test('from each position exactly what is after it', async () => {
+  test('exactly what follows each position', async () => {
     for (let n = 0; n < 5; n += 1) await log().append(`${category}-${n}`, NO_STREAM, newEvents(3));
     const { events } = await gather(log().readAll({ after: START, prefixes: [category] }));
 
@@ -150,7 +150,7 @@ export function reading({ log, reopen }: Subject): void {
     }
   });
 
-  test('only streams with one of the prefixes, and says how far it has seen all the same', async () => {
+  test('only streams with one of the prefixes, and still reports how far it has read', async () => {
     const before = await log().head();
     for (const name of ['feed-1', 'feeds-1', 'feed%-1', 'Feed-1', 'voucher-1', 'feed-12'])
       await log().append(`${category}${name}`, NO_STREAM, newEvents(2));
@@ -171,7 +171,7 @@ export function reading({ log, reopen }: Subject): void {
     expect(await read([])).toEqual([]);
   });
 
-  test('nothing after its end: one batch that has caught up', async () => {
+  test('nothing after the end: one batch that has caught up', async () => {
     await log().append(`${category}-1`, NO_STREAM, newEvents(2));
     const end = await log().head();
     const batches: EventBatch[] = [];
@@ -180,7 +180,7 @@ export function reading({ log, reopen }: Subject): void {
     expect(batches).toEqual([{ events: [], position: end, caughtUp: true }]);
   });
 
-  test('its head: the position of the last event, also after a restart', async () => {
+  test('its head: the position of the last event, even after a restart', async () => {
     const { position } = await log().append(`${category}-1`, NO_STREAM, newEvents(2));
     const head = await log().head();
     const later = await (await reopen()).head();

@@ -20,7 +20,7 @@ export function subscribing({ log }: Subject): void {
     category = newCategory();
   });
 
-  test('from the past into the present, each event once and in order, while writers write', async () => {
+  test('from existing to new events, each once and in order, with concurrent writers', async () => {
     await fill(log(), `${category}-0`, 1_200);
     const after = START;
     const subscribers = [1, 10, 1_000].map((batchSize) =>
@@ -34,7 +34,7 @@ export function subscribing({ log }: Subject): void {
       expect(idsOf(events)).toEqual(idsOf(everything.events));
   });
 
-  test('again from where it stopped: nothing is left out and nothing comes twice', async () => {
+  test('again from where it stopped, without gaps or duplicates', async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 15 }), { minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 10 }), async (appends, batchSize) => {
@@ -63,7 +63,7 @@ export function subscribing({ log }: Subject): void {
     );
   });
 
-  test('by a prefix, and is told how far the log has come when only others have grown', async () => {
+  test('by a prefix, and reports progress when only other streams grow', async () => {
     await fill(log(), `${category}other-1`, 600);
     const after = await log().head();
     const positions: string[] = [];
@@ -86,7 +86,7 @@ export function subscribing({ log }: Subject): void {
     expect(positions).toEqual(positions.toSorted());
   });
 
-  test('by some who join at any moment while writers write: each is given all that comes after its position', async () => {
+  test('at any moment with concurrent writers: each subscriber receives every event after its position', async () => {
     const steady = new AbortController();
     const company = gather(
       log().subscribe({ after: START, prefixes: [`${category}none`], signal: steady.signal }),
@@ -113,7 +113,7 @@ export function subscribing({ log }: Subject): void {
     await company;
   });
 
-  test('again from a position where nothing of it lies', async () => {
+  test('again from the position of an event in another stream', async () => {
     const prefixes = [`${category}-`];
     const start = await log().head();
     const others = await log().append(`${category}other-1`, NO_STREAM, newEvents(300));
@@ -128,7 +128,7 @@ export function subscribing({ log }: Subject): void {
     expect(idsOf(found.events)).toEqual(idsOf(events));
   });
 
-  test('whose every position is that of an event, and that of the last one when it has caught up', async () => {
+  test('with positions of events only, and that of the last event once caught up', async () => {
     const prefixes = [`${category}-`];
     const start = await log().head();
     const batches: EventBatch[] = [];
@@ -148,7 +148,7 @@ export function subscribing({ log }: Subject): void {
     expect(batches.at(-1)!.position).toBe(await log().head());
   });
 
-  test('by many, who all come to the head of the log, whatever each of them follows', async () => {
+  test('by many subscribers, who all reach the head of the log, whichever streams they follow', async () => {
     const start = await log().head();
     const filler = 'x'.repeat(1_000);
     const ending = new AbortController();
@@ -171,7 +171,7 @@ export function subscribing({ log }: Subject): void {
     }
   });
 
-  test('and says when it has caught up: at once, or after the past when there is one', async () => {
+  test('and reports when it has caught up: at once, or after existing events', async () => {
     const after = await log().head();
     const [nothing] = await take(log().subscribe({ after }), 1);
     expect(nothing).toEqual({ events: [], position: after, caughtUp: true });
@@ -185,7 +185,7 @@ export function subscribing({ log }: Subject): void {
     ]);
   });
 
-  test('live: an append is told of without being asked for', async () => {
+  test('live: delivers an append without polling', async () => {
     const live = log()
       .subscribe({ after: await log().head(), prefixes: [category] })
       [Symbol.asyncIterator]();
@@ -201,7 +201,7 @@ export function subscribing({ log }: Subject): void {
     await live.return?.();
   });
 
-  test('live: events that were appended together come together, not one by one', async () => {
+  test('live: delivers events that were appended together in batches, not one by one', async () => {
     const live = log().subscribe({ after: await log().head(), prefixes: [category] });
     const events = newEvents(400);
     const told: (readonly string[])[] = [];
@@ -214,7 +214,7 @@ export function subscribing({ log }: Subject): void {
     expect(told.length).toBeLessThan(100);
   });
 
-  test('until it is aborted, without an error: waiting, between batches or before it began', async () => {
+  test('until it is aborted, without an error: while waiting, between batches or before the start', async () => {
     const waiting = new AbortController();
     const after = await log().head();
     const gathered = gather(log().subscribe({ after, signal: waiting.signal }), (_, batch) => {

@@ -29,7 +29,7 @@ export function ending(subject: Subject): void {
     await put(store, target, documents);
   });
 
-  it('with an error when they run for longer than they may, and the next one is answered', async () => {
+  it('with an error on time-out, and answers the next one', async () => {
     await expect(store.search(target, slow, { timeLimit: 1 })).rejects.toEqual(new QueryTooLong(1));
     await expect(
       store.searchGroups(
@@ -47,7 +47,7 @@ export function ending(subject: Subject): void {
     expect(await store.search(target, slow, { timeLimit: 60_000 })).toMatchObject({ total: DOCUMENTS });
   });
 
-  it('with the reason of their signal, before they have begun or while they wait', async () => {
+  it('with the reason of their signal, before they start or while they wait', async () => {
     const reason = new Error('the client has gone');
     await expect(store.get(target, ['d1'], { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const gone = new AbortController();

@@ -37,7 +37,7 @@ export function extremes(subject: Subject): void {
     '東'.repeat(300),
   ];
 
-  it('ids in the order of their bytes in UTF-8, whatever is in them and however long they are', async () => {
+  it('ids in the order of their UTF-8 bytes, whatever their characters and length', async () => {
     await live(subject.store(), OFFERS);
     await put(
       subject.store(),
@@ -72,7 +72,7 @@ export function extremes(subject: Subject): void {
     expect(await subject.store().get(target, IDS)).toHaveLength(1);
   });
 
-  it('ids of as many bytes as they may have, and no longer ones', async () => {
+  it('ids up to the maximum length, and refuses longer ones', async () => {
     await live(subject.store(), OFFERS);
     const ids = ['x'.repeat(MAX_ID_BYTES), '\u6771'.repeat(MAX_ID_BYTES / 4)];
     await put(
@@ -88,7 +88,7 @@ export function extremes(subject: Subject): void {
     expect(await subject.store().checkpoint(target)).toBe(at(1));
   });
 
-  it('groups by values of any length, none of which is another, and by none', async () => {
+  it('groups by distinct values of any length, and documents without the value', async () => {
     await live(subject.store(), OFFERS);
     const twice = (groupId: string, n: number) =>
       ['a', 'b'].map((id) => documentOf(`${n}${id}`, { groupId }));
@@ -102,7 +102,7 @@ export function extremes(subject: Subject): void {
     expect(groups).toHaveLength(IDS.length + 1);
   });
 
-  it('words and values of any length, none of which is another', async () => {
+  it('distinct words and values of any length', async () => {
     await live(subject.store(), OFFERS);
     const texts = [1, 199, 200, 201, 255, 256, 8_191, 8_192, 32_766, 32_767, 40_000].flatMap((length) => [
       'w'.repeat(length),
@@ -120,7 +120,7 @@ export function extremes(subject: Subject): void {
     expect(await subject.store().count(target, { words: ['last'], within: ['title'] })).toBe(texts.length);
   });
 
-  it('numbers as great as they can be, and bounds that are no integers', async () => {
+  it('numbers up to the limits, and bounds that are not integers', async () => {
     await live(subject.store(), OFFERS);
     const documents = [
       Number.MIN_SAFE_INTEGER,

@@ -8,7 +8,7 @@ const EVERY: Search = { filter: EVERYTHING, order: [{ field: 'price' }], offset:
 export function generations(subject: Subject): void {
   freshForEach(subject);
 
-  it('with numbers that rise and are never used again', async () => {
+  it('with ascending numbers that are never reused', async () => {
     const store = subject.store();
     const first = await store.create(OFFERS);
     await store.drop(first);
@@ -23,7 +23,7 @@ export function generations(subject: Subject): void {
     ]);
   });
 
-  it('filled before they are finished, and searched after, the same as one filled live', async () => {
+  it('filled before they are finished, which answer like one filled live', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     await put(store, target, generatedDocuments(300));
@@ -65,7 +65,7 @@ export function generations(subject: Subject): void {
     expect((await store.generations(OFFERS.name)).map(({ state }) => state)).toEqual(['live', 'retired']);
   });
 
-  it('all of which stay when what others have left is swept, those that are being built too', async () => {
+  it('which sweep does not affect, including those being built', async () => {
     const store = subject.store();
     const dropped = await store.create(OFFERS);
     const first = await live(store, OFFERS);
@@ -79,7 +79,7 @@ export function generations(subject: Subject): void {
     expect(await store.checkpoint({ ...target, generation: building.number })).toBe(at(3));
   });
 
-  it('and refuses to swap in one that is not finished or not there, and to drop the live one', async () => {
+  it('and refuses to swap in an unfinished or missing one, and to drop the live one', async () => {
     const store = subject.store();
     const one = await live(store, OFFERS);
     const unfinished = await store.create(OFFERS);
@@ -92,7 +92,7 @@ export function generations(subject: Subject): void {
     expect(await store.count(target, EVERYTHING)).toBe(0);
   });
 
-  it('that nobody sees half of: built, swapped in and dropped under 100 concurrent reads', async () => {
+  it('that no query sees partially: built, swapped in and dropped under 100 concurrent reads', async () => {
     const store = subject.store();
     let current = await live(store, OFFERS);
     const documents = generatedDocuments(40);

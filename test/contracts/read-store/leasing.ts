@@ -19,7 +19,7 @@ export function leasing(subject: Subject): void {
     expect(await store.lease('another', 'a', 2_000, 500)).toMatchObject({ owner: 'a' });
   });
 
-  it('that are free once they are given back, unless they have gone to another', async () => {
+  it('that are free once released, unless another owner has acquired them', async () => {
     const store = subject.store();
     const first = await store.lease('projector', 'a', 1_000, 500);
     await store.release(first!);
@@ -29,7 +29,7 @@ export function leasing(subject: Subject): void {
     expect(await store.lease('projector', 'a', 1_002, 500)).toBeUndefined();
   });
 
-  it('that are not given back by a release from before they were renewed', async () => {
+  it('that an outdated release does not affect after a renewal', async () => {
     const store = subject.store();
     const first = await store.lease('projector', 'a', 1_000, 500);
     await store.lease('projector', 'a', 1_200, 500);
@@ -44,21 +44,21 @@ export function leasing(subject: Subject): void {
     expect(await subject.store().lease('projector', 'b', 1_500, 500)).toMatchObject({ owner: 'b' });
   });
 
-  it('to one of many that ask at once', async () => {
+  it('to one of many concurrent callers', async () => {
     const asked = Array.from({ length: 20 }, (_, n) =>
       subject.store().lease('projector', `owner ${n}`, 1_000, 500),
     );
     expect((await Promise.all(asked)).filter((lease) => lease !== undefined)).toHaveLength(1);
   });
 
-  it('that clocks which differ as much as they may do not take from each other', async () => {
+  it('that are not stolen within the maximum clock skew', async () => {
     const store = subject.store();
     await store.lease('projector', 'ahead', 1_000_000 + MAX_CLOCK_SKEW_MS, 500);
     expect(await store.lease('projector', 'behind', 1_000_000, 500)).toBeUndefined();
     expect(await store.holder('projector', 1_000_000, 500)).toBe('ahead');
   });
 
-  it('that are void when a clock an hour ahead gave them, or was stepped back since', async () => {
+  it('that are void if the clock was an hour ahead, or was stepped back since', async () => {
     const store = subject.store();
     const hour = 3_600_000;
     await store.lease('projector', 'ahead', 1_000_000 + hour, 500);
@@ -73,7 +73,7 @@ export function leasing(subject: Subject): void {
     expect(await store.lease('rebuild', 'a', 1_000, 500)).toMatchObject({ owner: 'a', expires: 1_500 });
   });
 
-  it('whose holder is known for as long as they last', async () => {
+  it('whose holder is reported until they expire', async () => {
     const store = subject.store();
     expect(await store.holder('projector', 1_000, 500)).toBeUndefined();
     const lease = await store.lease('projector', 'a', 1_000, 500);

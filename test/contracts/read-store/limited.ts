@@ -28,7 +28,7 @@ export function limited(subject: Subject): void {
     await put(store, target, documents);
   });
 
-  it('pages whose documents are too large together: the others come as ids, in order (decisions X72)', async () => {
+  it('pages whose documents exceed the limit: the rest come as ids, in order (decisions X72)', async () => {
     const { found, rest = [], total } = await store.search(target, byPrice, LIMIT);
     expect(total).toBe(DOCUMENTS);
     expect(found.length).toBeLessThanOrEqual(20);
@@ -46,7 +46,7 @@ export function limited(subject: Subject): void {
     expect(ids(next)).toEqual([name(200)]);
   });
 
-  it('pages of groups, each of which comes as a whole or as ids', async () => {
+  it('pages of groups, each of which is complete or comes as ids', async () => {
     const wanted = { ...byGroup, order: groupOrder, offset: 0 };
     const { groups, rest = [], total } = await store.searchGroups(target, wanted, LIMIT);
     expect(total).toBe(8);
@@ -63,7 +63,7 @@ export function limited(subject: Subject): void {
     );
   });
 
-  it('documents by id: the first ones that are there, in the order of the ids', async () => {
+  it('documents by id: the first existing ones, in the order of the ids', async () => {
     const wanted = [name(299), 'none', ...Array.from({ length: 250 }, (_, n) => name(250 - n))];
     const seen: string[] = [];
     for (let left = wanted; left.length > 0;) {

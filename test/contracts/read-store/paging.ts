@@ -69,7 +69,7 @@ export function paging(subject: Subject): void {
         return { page: { total, ids: groups.map((group) => group.map(({ id }) => id)) }, ...rest };
       });
 
-    it('finds everything once and in order, in full pages but for the last one', () =>
+    it('finds everything once and in order, in full pages except the last', () =>
       fc.assert(
         fc.asyncProperty(queries.search, sizes, async (search, size) => {
           const whole = oracle.search({ ...search, offset: 0, size: Infinity });
@@ -94,7 +94,7 @@ export function paging(subject: Subject): void {
         { numRuns: 60 },
       ));
 
-    it.each(ORDERS)('goes on where it was in whatever steps, by $order', async ({ order }) => {
+    it.each(ORDERS)('continues at the cursor with any page sizes, by $order', async ({ order }) => {
       const search = { filter: EVERYTHING, order, offset: 0 };
       const whole = oracle.search({ ...search, size: Infinity });
       const ids: string[] = [];

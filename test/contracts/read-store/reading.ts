@@ -10,7 +10,7 @@ export function reading(subject: Subject): void {
   freshForEach(subject);
   const page = { order: [], offset: 0, size: 10 };
 
-  it('gets the documents of the ids that are there', async () => {
+  it('gets the existing documents', async () => {
     await live(subject.store(), OFFERS);
     const documents = generatedDocuments(20);
     await put(subject.store(), target, documents);
@@ -36,7 +36,7 @@ export function reading(subject: Subject): void {
     for await (const batch of store.scan(target, EVERYTHING)) expect(batch).toEqual([]);
   });
 
-  it('refuses a collection of which no generation is live', async () => {
+  it('refuses a collection without a live generation', async () => {
     const store = subject.store();
     await store.create(OFFERS);
     await expect(store.search(target, { ...page, filter: EVERYTHING })).rejects.toMatchObject({
@@ -48,7 +48,7 @@ export function reading(subject: Subject): void {
     });
   });
 
-  it('tells checkpoints that are asked for at the same time, and of which there is none', async () => {
+  it('answers concurrent requests for checkpoints, including missing ones', async () => {
     const store = subject.store();
     const [filled, empty] = [await live(store, OFFERS), await live(store, LOOSE)].map(targetOf);
     await store.write(filled!, [], at(3));
@@ -62,7 +62,7 @@ export function reading(subject: Subject): void {
     ]);
   });
 
-  it('ends an answer of groups where their bodies become many, and says when there are no more', async () => {
+  it('limits the bodies in an answer of groups, and reports the end', async () => {
     await live(subject.store(), OFFERS);
     const letters = 'a b c d e f g h i j k l'.split(' ');
     const body = 'x'.repeat(GROUPS_CHARACTERS / 8);
@@ -83,7 +83,7 @@ export function reading(subject: Subject): void {
     expect([exactly.groups.length, exactly.next]).toEqual([3, undefined]);
   });
 
-  it('refuses to query a generation that is not finished', async () => {
+  it('refuses to query an unfinished generation', async () => {
     const store = subject.store();
     const { number } = await store.create(OFFERS);
     const building = { ...target, generation: number };
@@ -103,7 +103,7 @@ export function reading(subject: Subject): void {
     for (const query of queries) await expect(query()).rejects.toThrow('not finished');
   });
 
-  it('answers or refuses what is under way when it is closed, and refuses everything after', async () => {
+  it('answers or refuses pending calls when it is closed, and refuses later ones', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     for (let from = 0; from < 3_000; from += 500)
@@ -144,7 +144,7 @@ export function reading(subject: Subject): void {
     ['bounds of a keyword', { field: 'brand', min: 1 }],
     ['words of a keyword', { words: ['red'], within: ['brand'] }],
     ['a value of words', { any: [{ field: 'title', in: ['red'] }] }],
-  ])('refuses to look for %s', async (_, filter) => {
+  ])('refuses to search by %s', async (_, filter) => {
     await live(subject.store(), OFFERS);
     await expect(subject.store().search(target, { ...page, filter })).rejects.toMatchObject({
       name: 'UndeclaredField',

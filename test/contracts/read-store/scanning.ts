@@ -12,7 +12,7 @@ export function scanning(subject: Subject): void {
     body: 'before',
   }));
 
-  it('one snapshot, while writes go on', async () => {
+  it('one snapshot, with concurrent writes', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     await put(store, target, documents);
@@ -35,7 +35,7 @@ export function scanning(subject: Subject): void {
     expect(await store.count(target, EVERYTHING)).toBe(documents.length + 4);
   });
 
-  it('each document once, in order, while others are written and the generation is replaced and dropped', async () => {
+  it('each document once and in order, while others are written and the generation is replaced and dropped', async () => {
     const store = subject.store();
     const first = await live(store, OFFERS);
     await put(store, target, documents);
@@ -52,7 +52,7 @@ export function scanning(subject: Subject): void {
     expect(seen).toEqual(documents.filter(({ fields }) => fields.feedId === 1).map(({ id }) => id));
   });
 
-  it('a document of each value of a column before all others, of the same snapshot', async () => {
+  it('a sample document per value of a column first, from the same snapshot', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     const grouped = Array.from({ length: 2_500 }, (_, n) => ({
@@ -88,7 +88,7 @@ export function scanning(subject: Subject): void {
     for await (const batch of none) expect(batch).toMatchObject({ found: [], total: 0 });
   });
 
-  it('as far as it is wanted', async () => {
+  it('until the consumer stops', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     await put(store, target, documents);
@@ -101,7 +101,7 @@ export function scanning(subject: Subject): void {
     expect(await store.count(target, EVERYTHING)).toBe(documents.length);
   });
 
-  it('a snapshot that says how many there are and how far it surely reaches, before any is read', async () => {
+  it('a snapshot that reports its total and its checkpoint before any document is read', async () => {
     const store = subject.store();
     await live(store, OFFERS);
     await put(store, target, documents, 7);

@@ -22,7 +22,7 @@ export function writing(subject: Subject): void {
     return new Map(found);
   };
 
-  it('keeps the checkpoint with the documents', async () => {
+  it('stores the checkpoint with the documents', async () => {
     await live(subject.store(), OFFERS);
     expect(await subject.store().checkpoint(target)).toBe(START);
     await write([{ put: document, version: at(3) }], at(5));
@@ -35,7 +35,7 @@ export function writing(subject: Subject): void {
     expect((await bodies()).size).toBe(2);
   });
 
-  it('never moves the checkpoint backwards, but writes the documents of such a batch', async () => {
+  it('never moves the checkpoint backwards, but still writes the documents of the batch', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: document, version: at(10) }], at(10));
     await write([{ put: other, version: at(4) }], at(5));
@@ -48,7 +48,7 @@ export function writing(subject: Subject): void {
     expect(await subject.store().checkpoint(target)).toBe(at(11));
   });
 
-  it('changes nothing by an older version, and the same again by an equal one', async () => {
+  it('ignores an older version, and applies an equal one again', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: { ...document, body: 'new' }, version: at(10) }]);
     await write([{ put: { ...document, body: 'old' }, version: at(9) }]);
@@ -60,7 +60,7 @@ export function writing(subject: Subject): void {
     ]);
   });
 
-  it('compares versions as large as a log may give them', async () => {
+  it('compares versions up to the maximum of a log', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: { ...document, body: 'new' }, version: '9223372036854775807' }]);
     await write([{ put: { ...document, body: 'old' }, version: '9223372036854775806' }]);
@@ -69,7 +69,7 @@ export function writing(subject: Subject): void {
     ]);
   });
 
-  it('does not let an older write undo a removal, also after it was opened again', async () => {
+  it('does not let an older write undo a removal, even after a restart', async () => {
     await live(subject.store(), OFFERS);
     await write([{ put: document, version: at(1) }]);
     await write([{ remove: document.id, version: at(5) }]);
@@ -85,7 +85,7 @@ export function writing(subject: Subject): void {
     expect([...(await bodies()).keys()]).toEqual([document.id]);
   });
 
-  it('finds a document by what it is now, not by what it was', async () => {
+  it('finds a document by its current fields only', async () => {
     await live(subject.store(), OFFERS);
     const fields = { feedId: 1, groupId: 'g', title: ['red'], brand: 'Acme', price: 5 };
     await write([{ put: { ...document, fields }, version: at(1) }]);
@@ -127,7 +127,7 @@ export function writing(subject: Subject): void {
     expect(await subject.store().checkpoint(target)).toBe(START);
   });
 
-  it('holds the newest state of each document, whatever the order and number of its writes', async () => {
+  it('stores the newest state of each document, whatever the order and number of its writes', async () => {
     const writes = fc.array(
       fc.record({
         id: fc.constantFrom('a', 'b', 'c'),
@@ -162,7 +162,7 @@ export function writing(subject: Subject): void {
     );
   });
 
-  it('writes a batch of ten thousand, and a random order goes on to the last of them and of some more', async () => {
+  it('writes a batch of ten thousand, and a random order pages beyond them', async () => {
     await live(subject.store(), OFFERS);
     const many = Array.from({ length: 10_200 }, (_, n) => ({
       put: { id: `d${n}`, fields: { feedId: n % 100, groupId: 'g', price: n }, body: '{}' },
@@ -178,7 +178,7 @@ export function writing(subject: Subject): void {
     expect([total, found.map(({ id }) => id)]).toEqual([10_200, last.map((n) => `d${n}`)]);
   });
 
-  it('puts a document back that was removed', async () => {
+  it('restores a removed document', async () => {
     await live(subject.store(), OFFERS);
     await put(subject.store(), target, generatedDocuments(50));
     await write(generatedDocuments(50).map(({ id }) => ({ remove: id, version: at(2) })));

@@ -3,13 +3,13 @@ import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
 import { type RevisionConflict } from '../../../src/kernel/event-log';
 import { fill, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
 
-export function judging({ log, reopen }: Subject): void {
+export function recognizing({ log, reopen }: Subject): void {
   let stream: string;
   beforeEach(() => {
     stream = `${newCategory()}-1`;
   });
 
-  test('as made when it has the same ids at the same revision', async () => {
+  test('with the same ids at the same revision', async () => {
     await log().append(stream, NO_STREAM, newEvents(2));
     const events = newEvents(3);
     const appended = await log().append(stream, 1, events);
@@ -18,7 +18,7 @@ export function judging({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream)).toHaveLength(5);
   });
 
-  test('as made long after, behind many other events and a restart', async () => {
+  test('long afterwards, after many other events and a restart', async () => {
     const events = newEvents(3);
     const appended = await log().append(stream, NO_STREAM, events);
     await log().append(stream, 2, newEvents(500));
@@ -29,7 +29,7 @@ export function judging({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream)).toHaveLength(503);
   });
 
-  test('as made when both come at the same time', async () => {
+  test('if both are concurrent', async () => {
     const events = newEvents(2);
     const [one, other] = await Promise.all([
       log().append(stream, NO_STREAM, events),
@@ -44,9 +44,9 @@ export function judging({ log, reopen }: Subject): void {
     ['another last id', ([first, second]) => [first!, second!, newEvent()]],
     ['another first id', ([, second, third]) => [newEvent(), second!, third!]],
     ['the ids in another order', ([first, second, third]) => [second!, first!, third!]],
-    ['one more at the end', (there) => [...there, newEvent()]],
-    ['the ids of a later place', ([, second, third]) => [second!, third!]],
-  ])('as a conflict when it has %s', async (_, changed) => {
+    ['one more event at the end', (there) => [...there, newEvent()]],
+    ['the ids of a later revision', ([, second, third]) => [second!, third!]],
+  ])('and raises a conflict if it has %s', async (_, changed) => {
     const there = await fill(log(), stream, 3);
 
     await expect(log().append(stream, NO_STREAM, changed(there))).rejects.toMatchObject({
@@ -55,7 +55,7 @@ export function judging({ log, reopen }: Subject): void {
     expect(idsOf(await streamOf(log(), stream))).toEqual(idsOf(there));
   });
 
-  test('by ids alone, wherever the appends were cut', async () => {
+  test('by its ids, however the appends were divided', async () => {
     const [one, two, three] = newEvents(3);
     await log().append(stream, NO_STREAM, [one!]);
     const appended = await log().append(stream, 0, [two!, three!]);
@@ -64,7 +64,7 @@ export function judging({ log, reopen }: Subject): void {
     expect(await log().append(stream, 0, [two!])).toMatchObject({ revision: 1 });
   });
 
-  test('by its place: the same id in another stream, or further on in its own, is another event', async () => {
+  test('by its revision: the same id in another stream, or later in its own, is another event', async () => {
     const [event] = newEvents(1);
     await log().append(stream, NO_STREAM, [event!]);
     const other = await log().append(`${stream}0`, NO_STREAM, [event!]);
@@ -75,7 +75,7 @@ export function judging({ log, reopen }: Subject): void {
     expect(idsOf(await streamOf(log(), stream))).toEqual([event!.id, event!.id]);
   });
 
-  test('of nothing: it checks the revision, and tells where the log ends', async () => {
+  test('without events: it checks the revision and returns the head', async () => {
     expect(await log().append(stream, NO_STREAM, [])).toEqual({
       revision: NO_STREAM,
       position: await log().head(),
@@ -88,7 +88,7 @@ export function judging({ log, reopen }: Subject): void {
     await expect(log().append(stream, 2, [])).rejects.toMatchObject(conflictAt(2));
   });
 
-  test('like the rule, whatever was appended before', async () => {
+  test('according to the rule, whatever was appended before', async () => {
     const pool = newEvents(4);
     const attempt = fc.record({
       expected: fc.integer({ min: NO_STREAM, max: 5 }),
