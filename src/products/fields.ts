@@ -150,13 +150,17 @@ const REQUIRED = {
 } as const satisfies Fields;
 
 const OPTIONAL = {
-  identifiers: { kind: record(IDENTIFIER_FIELDS), optional: true, description: 'Global identifiers' },
+  identifiers: {
+    kind: record(IDENTIFIER_FIELDS, { isNoneIfEmpty: true }),
+    optional: true,
+    description: 'Global identifiers',
+  },
   inStock: { kind: integer(), optional: true, description: 'Number of items in stock' },
   fields: {
     kind: listOf(
       record({
         name: { kind: TEXT, in: 'attribute', required: true, description: 'Name' },
-        value: { kind: TEXT, in: 'text', description: 'Value' },
+        value: { kind: TEXT, in: 'text', otherwise: '', description: 'Value' },
       }),
       { each: 'field', items: 'objects with a name and a value', isNoneIfEmpty: true },
     ),

@@ -1,9 +1,16 @@
-import { type AnswerOf, listOf, prefixed, record, type Scalar } from '../wire/record';
+import { listOf, prefixed, record, type Scalar } from '../wire/record';
 import { date, text, wordOf } from '../wire/record-kinds';
-import { xmlWriter } from '../wire/record-xml';
 import { type XmlElement } from '../wire/xml-write';
-import { foundOffer, foundProduct, foundProducts, OFFER_TEXTS, pick, PRODUCT_TEXTS } from './fields';
-import { type OutputProduct, type OutputView, type PastPrice } from './output';
+import {
+  foundOffer,
+  foundProduct,
+  foundProducts,
+  IDENTIFIERS,
+  OFFER_TEXTS,
+  pick,
+  PRODUCT_TEXTS,
+} from './fields';
+import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
 import { formatPrice } from './price';
 
 const { identifiers, ...PRODUCT } = foundProduct.fields;
@@ -37,6 +44,9 @@ const xmlPastPrice = record({
   value: { kind: text(), in: 'text', description: 'Amount with two decimals' },
 });
 
+/** Fields of the product that are on each offer too (`docs/decisions.md#p24`). */
+const ON_OFFER_TOO = ['warranty', 'inStock', 'programLogo'] as const;
+
 const xmlOffer = record({
   id: { ...OFFER.id, in: 'attribute' },
   sourceProductId: OFFER.sourceProductId,
@@ -49,14 +59,15 @@ const xmlOffer = record({
   price: { ...OFFER.price, kind: xmlPrice },
   priceHistory: { ...OFFER.priceHistory, kind: listOf(xmlPastPrice, { each: 'price' }) },
   ...pick(OFFER, OFFER_TEXTS),
-  // Fields of the product that are on each offer too (`docs/decisions.md#p24`).
-  ...pick(PRODUCT, ['warranty', 'inStock', 'programLogo']),
+  ...pick(PRODUCT, ON_OFFER_TOO),
 });
+
+/** Optional elements of the common namespace, in the order they are written. */
+const OPTIONAL = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
 
 const COMMON = {
   ...pick(PRODUCT, ['name', 'description', 'productImage', 'categories', 'fields']),
-  ...pick(PRODUCT, PRODUCT_TEXTS),
-  ...pick(PRODUCT, ['inStock', 'programLogo']),
+  ...pick(PRODUCT, OPTIONAL),
 };
 
 const xmlProduct = record({
@@ -80,10 +91,7 @@ export const xmlResult = record({
 
 type Dates = OutputView['dates'];
 
-const toHeader = xmlWriter(foundProducts.fields.productHeader.kind);
-const toProduct = xmlWriter(xmlProduct);
-
-/** Root of a search's answer. */
+/** Root of a search's answer (Document 1, Product (search and bulk output), XML response shape). */
 export function toXmlResult(
   vendor: string,
   productHeader: { readonly totalHits: number; readonly nextCursor?: string },
@@ -97,30 +105,79 @@ export function toXmlResult(
         xmlns: `urn:com:${vendor}:pf:model:xml:output`,
         'xmlns:ns2': `urn:com:${vendor}:pf:model:xml:common`,
       },
-      productHeader: toHeader(productHeader),
+      productHeader: { ...productHeader },
       products: { product: products.map((product) => toXmlProduct(product, dates)) },
     },
   };
 }
 
-/** A product as an element `product` of such a result. */
-export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
-  const { warranty, inStock, programLogo } = product;
-  const ofProduct = {
-    dateFormat: dates,
-    ...(warranty !== undefined && { warranty }),
-    ...(inStock !== undefined && { inStock }),
-    ...(programLogo !== undefined && { programLogo }),
-  };
-  const offers = product.offers.map(({ priceHistory, ...offer }) => ({
-    ...offer,
-    ...ofProduct,
-    modifiedDate: offer.modified,
-    ...(priceHistory && { priceHistory: priceHistory.map((entry) => toXmlPrice(entry, dates)) }),
-  }));
-  return toProduct({ ...product, offers });
+/** Fields and the elements they become: names put together once, not for each product. */
+type Elements<Name extends string> = readonly (readonly [field: Name, element: string])[];
+
+const COMMON_ELEMENTS = elementsOf(OPTIONAL, 'ns2:');
+const IDENTIFIER_ELEMENTS = elementsOf(IDENTIFIERS, 'ns2:');
+const OFFER_ELEMENTS = elementsOf(OFFER_TEXTS);
+const ON_OFFER_TOO_ELEMENTS = elementsOf(ON_OFFER_TOO);
+
+function elementsOf<Name extends string>(names: readonly Name[], prefix = ''): Elements<Name> {
+  return names.map((name) => [name, `${prefix}${name}`]);
 }
 
-function toXmlPrice({ price, date: since }: PastPrice, dateFormat: Dates): AnswerOf<typeof xmlPastPrice> {
-  return { dateFormat, date: since, ...price };
+/** What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small objects into one takes longer than all the rest. */
+type Draft = Record<string, XmlElement[string]>;
+
+/** A product as an element `product` of such a result. */
+export function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
+  const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
+  const element: Draft = {
+    $: { language, groupingId: product.groupingId },
+    'ns2:name': name,
+    'ns2:description': description,
+    'ns2:productImage': {
+      $: { width: productImage.width, height: productImage.height },
+      _: productImage.url,
+    },
+    'ns2:categories': {
+      'ns2:category': categories.map(({ id, name, tdCategoryName }) => ({ $: { id, name, tdCategoryName } })),
+    },
+  };
+  if (fields.length > 0)
+    element['ns2:fields'] = {
+      'ns2:field': fields.map((field) => ({ $: { name: field.name }, _: field.value })),
+    };
+  choose(COMMON_ELEMENTS, product, element);
+  choose(IDENTIFIER_ELEMENTS, identifiers, element);
+  element['offers'] = { offer: product.offers.map((offer) => toXmlOffer(offer, product, dates)) };
+  return element;
+}
+
+function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Dates): XmlElement {
+  const { minor, currency } = offer.price;
+  const element: Draft = {
+    $: { id: offer.id, sourceProductId: offer.sourceProductId, dateFormat, modifiedDate: offer.modified },
+    feedId: offer.feedId,
+    productUrl: offer.productUrl,
+    programName: offer.programName,
+    sourceProductUrl: offer.sourceProductUrl,
+    price: { $: { currency }, _: formatPrice(minor) },
+  };
+  if (offer.priceHistory !== undefined)
+    element['priceHistory'] = { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) };
+  choose(OFFER_ELEMENTS, offer, element);
+  choose(ON_OFFER_TOO_ELEMENTS, product, element);
+  return element;
+}
+
+function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
+  return { $: { dateFormat, date, currency: price.currency }, _: price.value };
+}
+
+type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
+
+/** Adds the elements of those fields that are there. */
+function choose<Name extends string>(elements: Elements<Name>, from: Values<Name>, into: Draft): void {
+  for (const [field, element] of elements) {
+    const value = from[field];
+    if (value !== undefined) into[element] = value;
+  }
 }

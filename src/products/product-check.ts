@@ -1,11 +1,10 @@
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { forbiddenCharacter } from '../wire/characters';
 import { isPosted, isUnset, type Posted, Refusals } from '../wire/posted';
-import { type PostedOf } from '../wire/record';
-import { complete, recordReader } from '../wire/record-read';
+import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { productFaults as fault } from './faults';
 import { type Identifiers, type Product } from './feed';
-import { IDENTIFIERS, MAX_ID, postedProduct, TEXTS } from './fields';
+import { IDENTIFIERS, MAX_ID, postedProduct } from './fields';
 
 /** A posted product that may be stored: its content as `ProductListed` has it, its price in minor units. */
 export interface CheckedProduct {
@@ -23,10 +22,13 @@ export interface RefusedProduct {
   readonly moreFaults: number;
 }
 
-/** What was read of a product: fields that are refused or not set are absent. */
-type Found = Partial<PostedOf<typeof postedProduct>>;
+type Found = FoundIn<typeof postedProduct>;
 
-const read = recordReader(postedProduct);
+/** Read beside the content: identifiers may be on the product, under `identifiers`, or both (`docs/decisions.md#p9`). */
+const APART = ['sourceProductId', 'price', ...IDENTIFIERS] as const;
+type Apart = Pick<Found, (typeof APART)[number]>;
+
+const read = recordReader(postedProduct, APART);
 
 const PROBLEMS = {
   missing: fault.valueNotSet,
@@ -56,35 +58,31 @@ export function checkProduct(
     id === undefined ? NO_DETAILS : { sourceProductId: id },
     mostFaults,
   );
-  const found = read(posted, refusals);
-  checkCategories(found, posted, knowsCategory, refusals);
-  const identifiers = identifiersOf(found, refusals);
+  const apart: Apart = {};
+  const content = read(posted, refusals, apart);
+  checkCategories(content, posted, knowsCategory, refusals);
+  const identifiers = identifiersOf(apart, content.identifiers, refusals);
   if (!refusals.areNone)
     return { sourceProductId: id, faults: refusals.faults, moreFaults: refusals.moreFaults };
-  const whole = complete(found, refusals);
-  const { sourceProductId, price } = whole;
-  return { sourceProductId, price, product: contentOf(whole, identifiers) };
+  const { sourceProductId, price } = complete<Required<Apart>>(apart, refusals);
+  return {
+    sourceProductId,
+    price,
+    product: withIdentifiers(complete<Product>(content, refusals), identifiers),
+  };
 }
 
-/** The content in the order of keys that fingerprints depend on. */
-function contentOf(found: PostedOf<typeof postedProduct>, identifiers: Identifiers | undefined): Product {
-  const { name, description, productUrl, productImage, categories, inStock, fields } = found;
-  const product: { -readonly [Key in keyof Product]: Product[Key] } = {
-    name,
-    description,
-    productUrl,
-    productImage,
-    categories,
+/** The content with these identifiers, in the order of keys that fingerprints depend on. */
+function withIdentifiers(content: Product, identifiers: Identifiers | undefined): Product {
+  if (identifiers === content.identifiers) return content;
+  const { identifiers: grouped, inStock, fields, ...before } = content;
+  const all = identifiers ?? grouped;
+  return {
+    ...before,
+    ...(all === undefined ? {} : { identifiers: all }),
+    ...(inStock === undefined ? {} : { inStock }),
+    ...(fields === undefined ? {} : { fields }),
   };
-  for (const field of TEXTS) {
-    const text = found[field];
-    if (text !== undefined) product[field] = text;
-  }
-  if (identifiers !== undefined) product.identifiers = identifiers;
-  if (inStock !== undefined) product.inStock = inStock;
-  if (fields !== undefined)
-    product.fields = fields.map((field) => ({ name: field.name, value: field.value ?? '' }));
-  return product;
 }
 
 /** A category has an id or a name; a name may stand for an unknown id. */
@@ -109,21 +107,22 @@ function isNameless({ categories }: Posted, at: number): boolean {
   return isPosted(category) && isUnset(category['id']) && isUnset(category['name']);
 }
 
-/** Posted on the product, under `identifiers`, or both alike (`docs/decisions.md#p9`). */
-function identifiersOf(found: Found, refusals: Refusals): Identifiers | undefined {
+/** The identifiers of both places, which must not contradict one another. */
+function identifiersOf(
+  direct: Apart,
+  grouped: Identifiers | undefined,
+  refusals: Refusals,
+): Identifiers | undefined {
+  if (IDENTIFIERS.every((name) => direct[name] === undefined)) return grouped;
   const all: { -readonly [Key in keyof Identifiers]: Identifiers[Key] } = {};
-  let hasAny = false;
   for (const name of IDENTIFIERS) {
-    const direct = found[name];
-    const grouped = found.identifiers?.[name];
-    const value = direct ?? grouped;
-    if (value === undefined) continue;
-    if (direct !== undefined && grouped !== undefined && direct !== grouped)
-      refusals.wrong(`identifiers.${name}`, grouped, `the same value as ${name}, or none`);
-    all[name] = value;
-    hasAny = true;
+    const [one, other] = [direct[name], grouped?.[name]];
+    if (one !== undefined && other !== undefined && one !== other)
+      refusals.wrong(`identifiers.${name}`, other, `the same value as ${name}, or none`);
+    const value = one ?? other;
+    if (value !== undefined) all[name] = value;
   }
-  return hasAny ? all : undefined;
+  return all;
 }
 
 /** True if a text somewhere in a parsed JSON value has a character that XML forbids (Document 1, Conventions 9). */

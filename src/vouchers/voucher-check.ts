@@ -2,7 +2,7 @@ import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
-import { complete, recordReader } from '../wire/record-read';
+import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { voucherFaults as fault } from './faults';
 import { postedVoucher } from './fields';
 import { VOUCHER_TYPES } from './voucher-types';
@@ -19,8 +19,7 @@ export interface CheckOptions {
   readonly now: Date;
 }
 
-/** What was read of a voucher: fields that are refused or not set are absent. */
-type Found = Partial<PostedOf<typeof postedVoucher>>;
+type Found = FoundIn<typeof postedVoucher>;
 
 const read = recordReader(postedVoucher);
 
@@ -41,7 +40,7 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
   checkTimes(found, options.now, refusals);
   checkNeeds(found, posted, refusals);
   checkAccess(found, options, refusals);
-  const { programId, sourceId, ...voucher } = complete(found, refusals);
+  const { programId, sourceId, ...voucher } = complete<PostedOf<typeof postedVoucher>>(found, refusals);
   const { siteIds } = voucher;
   return {
     programId,

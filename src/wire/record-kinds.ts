@@ -18,7 +18,8 @@ interface TextOptions {
 
 /** Text, kept to the letter. */
 export function text(options: TextOptions = {}): Scalar<string, string> {
-  const { maxBytes, orInteger } = options;
+  const { maxBytes, orInteger, isSearched } = options;
+  const hasNoLimit = maxBytes === undefined && isSearched === true;
   const json = maxBytes === undefined ? STRING : { ...STRING, maxLength: maxBytes };
   return {
     is: 'scalar',
@@ -29,7 +30,8 @@ export function text(options: TextOptions = {}): Scalar<string, string> {
       ...(maxBytes === undefined ? {} : { note: `, ${maxBytes} bytes of UTF-8 at most` }),
       read: (value, place, refusals) => {
         const found = orInteger === true && Number.isSafeInteger(value) ? String(value) : value;
-        if (typeof found === 'string') return isUsable(found, options, place, refusals) ? found : undefined;
+        if (typeof found === 'string')
+          return hasNoLimit || isUsable(found, options, place, refusals) ? found : undefined;
         refusals.wrong(place, value, 'a string');
         return undefined;
       },

@@ -1,49 +1,51 @@
 import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals } from './posted';
-import { type Fields, type Kind, type List, type PostedOf, type RecordKind } from './record';
-
-/** Reads the fields of a posted record; the refused ones and those that are not set are absent. */
-type ReadRecord<F extends Fields> = (
-  posted: Posted,
-  refusals: Refusals,
-  within?: Place,
-) => Partial<PostedOf<RecordKind<F>>>;
+import { type Kind, type List, type PostedOf, type RecordKind } from './record';
 
 type Read = (value: unknown, place: Place, refusals: Refusals) => unknown;
 
+/** What was read of a posted record: fields that are refused or not set are absent. */
+export type FoundIn<K extends RecordKind> = Partial<PostedOf<K>>;
+
 /**
  * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
- * that is wrong with it. Fields that the table does not name are left out; the others keep the order of the table.
+ * that is wrong with it. Fields that the table does not name are left out; the others keep the order of the table. Those
+ * that are read `apart` are put into the object that is given for them.
  */
-export function recordReader<F extends Fields>({ fields }: RecordKind<F>): ReadRecord<F> {
-  const steps = Object.entries(fields).map(([name, { kind, required }]) => ({
+export function recordReader<K extends RecordKind>(
+  { fields }: K,
+  apart: readonly string[] = [],
+): (posted: Posted, refusals: Refusals, into?: object, within?: Place) => FoundIn<K> {
+  const steps = Object.entries(fields).map(([name, { kind, required, otherwise }]) => ({
     name,
+    isApart: apart.includes(name),
     isRequired: required === true,
+    otherwise,
     more: kind.is === 'list' ? `: at least one ${kind.each}` : '',
     isNoneIfEmpty: kind.is === 'list' && kind.isNoneIfEmpty === true,
     read: readerOf(kind),
   }));
-  return (posted, refusals, within) => {
+  return (posted, refusals, into, within) => {
     const found: Record<string, unknown> = {};
-    for (const { name, isRequired, more, isNoneIfEmpty, read } of steps) {
-      const value = posted[name];
-      if (isUnset(value) || (isNoneIfEmpty && isEmpty(value))) {
-        if (isRequired) refusals.missing(placeOf(within, name), more);
-        continue;
-      }
-      const usable = read(value, placeOf(within, name), refusals);
-      if (usable !== undefined) found[name] = usable;
+    const foundApart = (into ?? found) as typeof found;
+    for (const step of steps) {
+      const { name } = step;
+      let value = posted[name];
+      if (isUnset(value) || (step.isNoneIfEmpty && isEmpty(value))) {
+        if (step.isRequired) refusals.missing(placeOf(within, name), step.more);
+        value = step.otherwise;
+      } else value = step.read(value, placeOf(within, name), refusals);
+      if (value === undefined) continue;
+      if (step.isApart) foundApart[name] = value;
+      else found[name] = value;
     }
-    return found as ReturnType<ReadRecord<F>>;
+    return found as FoundIn<K>;
   };
 }
 
 /** The record as a whole: without a fault nothing required is missing. Raises `Faults`. */
-export function complete<F extends Fields>(
-  found: Partial<PostedOf<RecordKind<F>>>,
-  refusals: Refusals,
-): PostedOf<RecordKind<F>> {
+export function complete<Whole>(found: Partial<Whole>, refusals: Refusals): Whole {
   refusals.raise();
-  return found as PostedOf<RecordKind<F>>;
+  return found as Whole;
 }
 
 function readerOf(kind: Kind): Read {
@@ -54,11 +56,14 @@ function readerOf(kind: Kind): Read {
       return listReader(kind);
     case 'record': {
       const read = recordReader(kind);
-      const { expected = 'an object' } = kind;
+      const { expected = 'an object', isNoneIfEmpty } = kind;
       return (value, place, refusals) => {
-        if (isPosted(value)) return read(value, refusals, place);
-        refusals.wrong(place, value, expected);
-        return undefined;
+        if (!isPosted(value)) {
+          refusals.wrong(place, value, expected);
+          return undefined;
+        }
+        const found = read(value, refusals, undefined, place);
+        return isNoneIfEmpty === true && Object.keys(found).length === 0 ? undefined : found;
       };
     }
   }

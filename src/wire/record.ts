@@ -12,6 +12,8 @@ export interface RecordKind<F extends Fields = Fields> {
   readonly name?: string;
   /** What it is, for messages: `an object with a url`. */
   readonly expected?: string;
+  /** A post that sets none of its fields is read as if it had no record. */
+  readonly isNoneIfEmpty?: true;
 }
 
 export type Fields = Readonly<Record<string, Field>>;
@@ -23,6 +25,8 @@ export interface Field<K extends Kind = Kind> {
   readonly required?: true;
   /** An answer may lack it; the other fields of an answer are always there. */
   readonly optional?: true;
+  /** The value of a post that does not set it. */
+  readonly otherwise?: unknown;
   /** A value that may be posted. */
   readonly example?: unknown;
   /**
@@ -95,7 +99,7 @@ export function listOf<K extends Kind>(of: K | (() => K), options: ListOptions):
 
 export function record<const F extends Fields>(
   fields: F,
-  options: Pick<RecordKind, 'name' | 'expected'> = {},
+  options: Omit<RecordKind, 'is' | 'fields'> = {},
 ): RecordKind<F> {
   return { is: 'record', fields, ...options };
 }
@@ -118,10 +122,12 @@ export type PostedOf<K> =
         : never;
 
 type PostedRecord<F extends Fields> = {
-  readonly [Name in FieldsWith<F, 'required'>]: PostedOf<F[Name]['kind']>;
+  readonly [Name in Given<F>]: PostedOf<F[Name]['kind']>;
 } & {
-  readonly [Name in Exclude<keyof F, FieldsWith<F, 'required'>>]?: PostedOf<F[Name]['kind']>;
+  readonly [Name in Exclude<keyof F, Given<F>>]?: PostedOf<F[Name]['kind']>;
 };
+
+type Given<F extends Fields> = FieldsWith<F, 'required'> | FieldsWith<F, 'otherwise'>;
 
 /** The value that an answer of this kind is written from. */
 export type AnswerOf<K> =
@@ -139,6 +145,6 @@ type AnsweredRecord<F extends Fields> = {
   readonly [Name in FieldsWith<F, 'optional'>]?: AnswerOf<F[Name]['kind']>;
 };
 
-type FieldsWith<F extends Fields, Mark extends 'required' | 'optional'> = {
-  [Name in keyof F]: F[Name] extends Readonly<Record<Mark, true>> ? Name : never;
+type FieldsWith<F extends Fields, Mark extends keyof Field> = {
+  [Name in keyof F]: F[Name] extends Readonly<Record<Mark, Required<Field>[Mark]>> ? Name : never;
 }[keyof F];
