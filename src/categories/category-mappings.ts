@@ -1,22 +1,39 @@
-import { z } from 'zod';
 import { type Directory } from '../directory/directory';
+import { type Shape } from '../wire/description';
+import { type AnswerOf, listOf, record } from '../wire/record';
+import { documentWriter } from '../wire/record-document';
+import { integer, text, wordOf } from '../wire/record-kinds';
 import { type XmlElement } from '../wire/xml-write';
 import { type FeedCounts } from './category-counts';
 
-const mapping = z.object({
-  feedId: z.int(),
-  /** The advertiser's name (`docs/decisions.md#x28`). */
-  categoryName: z.string(),
-  productCount: z.int(),
-  state: z.enum(['mapped', 'unmapped']),
-  /** If mapped: the platform category, and its name in English. */
-  tdCategoryId: z.string().optional(),
-  tdCategoryName: z.string().optional(),
-});
-export type CategoryMapping = z.infer<typeof mapping>;
+const attribute = { in: 'attribute' } as const;
 
-/** Document 1, Category mapping status (`docs/decisions.md#p21`). */
-export const categoryMappings = z.object({ categoryMappings: z.array(mapping) });
+const mapping = record({
+  feedId: { kind: integer(), ...attribute, description: 'Id of the feed' },
+  categoryName: { kind: text(), ...attribute, description: 'The advertiser’s name' },
+  productCount: { kind: integer(), ...attribute, description: 'Products that have it' },
+  state: { kind: wordOf('mapped', 'unmapped'), ...attribute, description: 'Whether it is mapped' },
+  tdCategoryId: {
+    kind: text(),
+    ...attribute,
+    optional: true,
+    description: 'The platform category that it is mapped to',
+  },
+  tdCategoryName: { kind: text(), ...attribute, optional: true, description: 'Its name in English' },
+});
+export type CategoryMapping = AnswerOf<typeof mapping>;
+
+/** Document 1, Category mapping status (`docs/decisions.md#p21`, `#x28`). */
+export const CATEGORY_MAPPINGS = {
+  name: 'CategoryMappings',
+  kind: record({
+    categoryMappings: {
+      kind: listOf(mapping, { each: 'categoryMapping' }),
+      description: 'One for each name of a category in a feed',
+    },
+  }),
+  xml: { file: 'CategoryMappings_v1_0.xsd' },
+} as const satisfies Shape;
 
 /** The categories of a feed's products and what each is mapped to, by name. */
 export function mappingsOf(
@@ -41,7 +58,8 @@ export function mappedTo(
   return { state: 'mapped', tdCategoryId, ...(name === undefined ? {} : { tdCategoryName: name }) };
 }
 
-/** The XML form. */
+const toXml = documentWriter(CATEGORY_MAPPINGS);
+
 export function toXmlMappings(mappings: readonly CategoryMapping[]): XmlElement {
-  return { categoryMappings: { categoryMapping: mappings.map((attributes) => ({ $: attributes })) } };
+  return toXml({ categoryMappings: mappings });
 }

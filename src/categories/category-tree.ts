@@ -1,24 +1,53 @@
-import { z } from 'zod';
 import { type Directory } from '../directory/directory';
 import { type CategoryDefinition } from '../directory/events';
-import { type XmlElement } from '../wire/xml-write';
+import { type Shape } from '../wire/description';
+import { type AnswerOf, type Fields, type List, listOf, record, type RecordKind } from '../wire/record';
+import { documentWriter } from '../wire/record-document';
+import { integer, text } from '../wire/record-kinds';
 import { type FeedCounts } from './category-counts';
 
-export const categoryNode = z.object({
-  /** Language of the name: English if there is no name in the requested language. */
-  language: z.string(),
-  name: z.string(),
-  id: z.string(),
-  productCount: z.int(),
-  get children() {
-    return z.array(categoryNode);
+type NodeFields = typeof NAMED & {
+  readonly children: { readonly kind: List<RecordKind<NodeFields>>; readonly description: string };
+};
+
+const attribute = { in: 'attribute' } as const;
+
+const NAMED = {
+  language: {
+    kind: text(),
+    ...attribute,
+    description: 'Of the name: English where there is none in the language asked for',
   },
-});
-type CategoryNode = z.infer<typeof categoryNode>;
+  name: { kind: text(), ...attribute, description: 'Name' },
+  id: { kind: text(), ...attribute, description: 'Id' },
+  productCount: { kind: integer(), ...attribute, description: 'Products in it, and in those below it' },
+} as const satisfies Fields;
+
+const node: RecordKind<NodeFields> = record(
+  {
+    ...NAMED,
+    children: {
+      kind: listOf(() => node, { each: 'category' }),
+      in: 'content',
+      description: 'The categories directly below it',
+    },
+  },
+  { name: 'CategoryNode' },
+);
+type CategoryNode = AnswerOf<typeof node>;
 
 /** Document 1, Category tree node (`docs/decisions.md#p20`). */
-export const categoryTrees = z.object({ categoryTrees: z.array(categoryNode) });
-export type CategoryTrees = z.infer<typeof categoryTrees>;
+export const CATEGORY_TREES = {
+  name: 'CategoryTrees',
+  kind: record({
+    categoryTrees: {
+      kind: listOf(node, { each: 'category' }),
+      description: 'The categories that have none above them',
+    },
+  }),
+  xml: { file: 'CategoryTree_v1_0.xsd' },
+} as const satisfies Shape;
+export type CategoryTrees = AnswerOf<typeof CATEGORY_TREES.kind>;
 
 const ENGLISH = 'en';
 
@@ -41,11 +70,4 @@ export function categoryTreesOf(
   return { categoryTrees: directory.childrenOf(null).map(toNode) };
 }
 
-/** The XML form (`docs/decisions.md#p20`). */
-export function toXmlTrees({ categoryTrees: roots }: CategoryTrees): XmlElement {
-  const toElement = ({ children, ...attributes }: CategoryNode): XmlElement => ({
-    $: attributes,
-    category: children.map(toElement),
-  });
-  return { categoryTrees: { category: roots.map(toElement) } };
-}
+export const toXmlTrees = documentWriter(CATEGORY_TREES);

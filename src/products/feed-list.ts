@@ -1,29 +1,46 @@
-import { z } from 'zod';
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
-import { type XmlElement } from '../wire/xml-write';
+import { type Shape } from '../wire/description';
+import { type AnswerOf, listOf, record } from '../wire/record';
+import { documentWriter } from '../wire/record-document';
+import { boolean, integer, text, textOrNone } from '../wire/record-kinds';
 import { type CountedFeed } from './feed-counts';
 
-const feed = z.object({
-  feedId: z.int(),
-  name: z.string(),
-  active: z.boolean(),
-  sendToNewPF: z.boolean(),
-  visible: z.boolean(),
-  currencyISOCode: z.string(),
-  languageISOCode: z.string(),
-  secret: z.boolean(),
-  numberOfUnmappedCategories: z.int(),
-  numberOfProducts: z.int(),
-  /** `2026-04-17T15:57:00.470+0000`; null for a feed never loaded (`docs/decisions.md#p22`, `#x29`). */
-  lastModifiedTime: z.string().nullable(),
-  programs: z.array(z.object({ programId: z.int(), name: z.string() })),
+const feed = record({
+  feedId: { kind: integer(), description: 'Id of the feed' },
+  name: { kind: text(), description: 'Name' },
+  active: { kind: boolean(), description: 'Whether it is active' },
+  sendToNewPF: { kind: boolean(), description: 'As the network file has it' },
+  visible: { kind: boolean(), description: 'Whether it is visible' },
+  currencyISOCode: { kind: text(), description: 'Currency of its program, ISO 4217' },
+  languageISOCode: { kind: text(), description: 'Language, ISO 639-1' },
+  secret: { kind: boolean(), description: 'Whether it is secret' },
+  numberOfUnmappedCategories: { kind: integer(), description: 'Posted categories that are not mapped' },
+  numberOfProducts: { kind: integer(), description: 'Products in it' },
+  lastModifiedTime: {
+    kind: textOrNone('\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}\\+0000'),
+    description: 'UTC; null for a feed never loaded',
+  },
+  programs: {
+    kind: listOf(
+      record({
+        programId: { kind: integer(), description: 'Id of the program' },
+        name: { kind: text(), description: 'Name of the program' },
+      }),
+      { each: 'program' },
+    ),
+    description: 'Programs it belongs to',
+  },
 });
-type Feed = z.infer<typeof feed>;
+type Feed = AnswerOf<typeof feed>;
 
-/** Document 1, Feed (publisher feed list). */
-export const feedList = z.object({ feeds: z.array(feed) });
-export type FeedList = z.infer<typeof feedList>;
+/** Document 1, Feed (publisher feed list) (`docs/decisions.md#p22`, `#p22b`, `#x29`). */
+export const FEED_LIST = {
+  name: 'FeedList',
+  kind: record({ feeds: { kind: listOf(feed, { each: 'feed' }), description: 'In the order of their ids' } }),
+  xml: { file: 'FeedList_v3_0.xsd', root: 'result', attributes: { version: '3.0' } },
+} as const satisfies Shape;
+export type FeedList = AnswerOf<typeof FEED_LIST.kind>;
 
 /** A feed of the list, with what it holds at present. */
 export function toListedFeed(
@@ -51,12 +68,4 @@ export function toListedFeed(
   };
 }
 
-/** The list as XML has it (`docs/decisions.md#p22b`). */
-export function toXmlFeeds({ feeds }: FeedList): XmlElement {
-  const toElement = ({ programs, lastModifiedTime, ...fields }: Feed): XmlElement => ({
-    ...fields,
-    lastModifiedTime: lastModifiedTime ?? '',
-    programs: { program: programs },
-  });
-  return { result: { $: { version: '3.0' }, feeds: { feed: feeds.map(toElement) } } };
-}
+export const toXmlFeeds = documentWriter(FEED_LIST);

@@ -1,130 +1,304 @@
-/** What a field holds; how that looks in JSON, XML and CSV follows from it. */
-type Kind =
-  | ('text' | 'code' | 'url' | 'integer' | 'price' | 'date')
-  | ('image' | 'categories' | 'identifiers' | 'pairs' | 'offers' | 'prices');
+import { type Field, type Fields, listOf, prefixed, record, type Scalar } from '../wire/record';
+import { date, integer, only, reading, text, textOrNone, url } from '../wire/record-kinds';
+import { formatPrice, parsePrice } from './price';
 
-/** Where a field sits in answers: identifiers are grouped in JSON, and elements of the product in XML. */
-type Place = 'product' | 'offer' | 'identifiers';
+/** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
+const isSearched = true;
+const TEXT = text({ isSearched });
+/** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
+const CODE = text({ isSearched, orInteger: true });
+const URL = url({ isSearched });
+const PIXELS = only(integer(), (pixels) => pixels >= 0, 'a number of pixels');
+const EAN = only(CODE, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
-interface Further {
-  /** Answered with every product or offer, even if it need not be posted. */
-  readonly always?: true;
-  /** Its attribute in XML, if it is no element. */
-  readonly attribute?: string;
-  /** In XML it is on each offer too (`docs/decisions.md#p24`). */
-  readonly onOfferToo?: true;
+/** An id is named in every fault of its product, and in keys: it has at most so many bytes in UTF-8 (`docs/decisions.md#x22`). */
+export const MAX_ID = 1000;
+const SOURCE_ID = text({ isSearched, orInteger: true, maxBytes: MAX_ID });
+
+/** `minor`: in minor units; `currency`: ISO 4217, empty when the feed was removed. */
+interface OutputPrice {
+  readonly minor: number;
+  readonly currency: string;
+}
+
+/** No decimals or two (Document 1, Limits); read to minor units. */
+const PRICE: Scalar<number, OutputPrice> = {
+  is: 'scalar',
+  posted: {
+    json: {
+      anyOf: [
+        { type: 'number', minimum: 0 },
+        { type: 'string', pattern: '^\\d{1,15}(\\.\\d{2})?$' },
+      ],
+    },
+    xsd: { name: 'price', base: 'xs:string', pattern: '\\s*\\d{1,15}(\\.\\d{2})?\\s*' },
+    read: reading(
+      parsePrice,
+      'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50',
+      'malformedPrice',
+    ),
+  },
+  answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
+};
+
+interface TextField extends Field<typeof TEXT> {
+  readonly on: 'product' | 'offer';
   /** The search key that compares it, case ignored (`docs/decisions.md#p5`). */
-  readonly key?: string;
+  readonly key?: string | undefined;
 }
 
-export interface Field extends Further {
-  readonly kind: Kind;
-  readonly on: Place;
-  readonly posted: 'required' | 'optional' | 'never';
-  readonly description: string;
+/** Texts that may be posted, and where an answer has them. */
+const TEXT_FIELDS = {
+  availability: textOn('offer', 'Whether it can be had', 'availability'),
+  brand: textOn('product', 'Brand', 'brand'),
+  condition: textOn('offer', 'Condition, such as used or new', 'condition'),
+  deliveryTime: textOn('offer', 'How long delivery takes', 'deliveryTime'),
+  manufacturer: textOn('product', 'Manufacturer', 'manufacturer'),
+  model: textOn('product', 'Model', 'model'),
+  promoText: textOn('product', 'Promotional text', 'promoText'),
+  shippingCost: textOn('offer', 'Cost of delivery: a word or a number', 'shippingCost'),
+  shortDescription: textOn('product', 'Short description', undefined),
+  size: textOn('product', 'Size', 'size'),
+  techSpecs: textOn('product', 'Technical specification', 'techSpec'),
+  warranty: textOn('product', 'Warranty', 'warranty'),
+  weight: textOn('product', 'Weight with its unit', 'weight'),
+} as const satisfies Readonly<Record<string, TextField>>;
+
+function textOn<On extends TextField['on'], const Key extends string | undefined>(
+  on: On,
+  description: string,
+  key: Key,
+): Omit<TextField, 'on' | 'key'> & { readonly on: On; readonly key: Key; readonly optional: true } {
+  return { kind: TEXT, on, description, key, optional: true };
 }
 
-/**
- * Every field of a product, posted and answered (Document 1, Resources and their fields). Events hold posted fields in
- * this order, and fingerprints are made of it.
- */
-export const FIELDS = {
-  sourceProductId: required('text', 'offer', 'The advertiser’s identifier of the product', {
-    attribute: 'sourceProductId',
-  }),
-  name: required('text', 'product', 'Title'),
-  description: required('text', 'product', 'Long description'),
-  productUrl: required('url', 'offer', 'Page of the product; for publishers, the link that earns commission'),
-  price: required('price', 'offer', 'Price in the currency of the program'),
-  productImage: required('image', 'product', 'Image'),
-  categories: required('categories', 'product', 'Categories of the platform, of the advertiser, or both'),
-  availability: optional('text', 'offer', 'Whether it can be had', { key: 'availability' }),
-  brand: optional('text', 'product', 'Brand', { key: 'brand' }),
-  condition: optional('text', 'offer', 'Condition, such as used or new', { key: 'condition' }),
-  deliveryTime: optional('text', 'offer', 'How long delivery takes', { key: 'deliveryTime' }),
-  manufacturer: optional('text', 'product', 'Manufacturer', { key: 'manufacturer' }),
-  model: optional('text', 'product', 'Model', { key: 'model' }),
-  promoText: optional('text', 'product', 'Promotional text', { key: 'promoText' }),
-  shippingCost: optional('text', 'offer', 'Cost of delivery: a word or a number', { key: 'shippingCost' }),
-  shortDescription: optional('text', 'product', 'Short description'),
-  size: optional('text', 'product', 'Size', { key: 'size' }),
-  techSpecs: optional('text', 'product', 'Technical specification', { key: 'techSpec' }),
-  warranty: optional('text', 'product', 'Warranty', { key: 'warranty', onOfferToo: true }),
-  weight: optional('text', 'product', 'Weight with its unit', { key: 'weight' }),
-  identifiers: optional('identifiers', 'product', 'Global identifiers'),
-  ean: optional('code', 'identifiers', 'International article number, in digits'),
-  sku: optional('code', 'identifiers', 'Stock-keeping unit'),
-  upc: optional('code', 'identifiers', 'Universal product code'),
-  isbn: optional('code', 'identifiers', 'International standard book number'),
-  mpn: optional('code', 'identifiers', 'Part number of the manufacturer'),
-  inStock: optional('integer', 'product', 'Number of items in stock', { onOfferToo: true }),
-  fields: optional('pairs', 'product', 'Custom fields, any number of them'),
-  programLogo: answered('url', 'product', 'Logo of the program', { onOfferToo: true }),
-  language: answered('text', 'product', 'Language of the feed, ISO 639-1', { attribute: 'language' }),
-  groupingId: answered('text', 'product', 'What grouped offers have in common', {
-    always: true,
-    attribute: 'groupingId',
-  }),
-  offers: answered('offers', 'product', 'The product in each feed, the cheapest first', { always: true }),
-  id: answered('text', 'offer', 'UUID of the offer', { always: true, attribute: 'id' }),
-  feedId: answered('integer', 'offer', 'Feed of the offer', { always: true }),
-  programName: answered('text', 'offer', 'Program of the feed'),
-  sourceProductUrl: answered('url', 'offer', 'Page of the product, where sourceproducturl asks for it'),
-  priceHistory: answered('prices', 'offer', 'All prices, the newest first, where priceHistory asks for them'),
-  modified: answered('date', 'offer', 'Last modification', { always: true, attribute: 'modifiedDate' }),
-} as const satisfies Readonly<Record<string, Field>>;
+type Texts = typeof TEXT_FIELDS;
+type TextName = keyof Texts;
 
-export type FieldName = keyof typeof FIELDS;
+/** In the order that events have them in, which fingerprints depend on. */
+export const TEXTS = Object.keys(TEXT_FIELDS) as readonly TextName[];
 
-type NamesOf<Like> = {
-  [Name in FieldName]: (typeof FIELDS)[Name] extends Like ? Name : never;
-}[FieldName];
+type TextsOn<On> = { [Name in TextName]: Texts[Name]['on'] extends On ? Name : never }[TextName];
+export const PRODUCT_TEXTS = TEXTS.filter(
+  (name): name is TextsOn<'product'> => TEXT_FIELDS[name].on === 'product',
+);
+export const OFFER_TEXTS = TEXTS.filter((name): name is TextsOn<'offer'> => TEXT_FIELDS[name].on === 'offer');
 
-/** The fields of which all this is said, in the order of the table. */
-export function fieldsLike<const Like extends Partial<Field>>(like: Like): readonly NamesOf<Like>[] {
-  const aspects = Object.entries(like) as [keyof Field, unknown][];
-  const isLike = (name: FieldName): name is NamesOf<Like> => {
-    const field: Field = FIELDS[name];
-    return aspects.every(([aspect, value]) => field[aspect] === value);
-  };
-  return (Object.keys(FIELDS) as FieldName[]).filter(isLike);
-}
-
-export const IDENTIFIERS = fieldsLike({ kind: 'code' });
-/** Plain texts that may be posted. */
-export const TEXTS = fieldsLike({ kind: 'text', posted: 'optional' });
-/** Those of them that are answered on the product, on its offers. */
-export const PRODUCT_TEXTS = fieldsLike({ kind: 'text', posted: 'optional', on: 'product' });
-export const OFFER_TEXTS = fieldsLike({ kind: 'text', posted: 'optional', on: 'offer' });
-
-type MatchedField = NamesOf<{ readonly key: string }>;
-export type DescriptiveKey = (typeof FIELDS)[MatchedField]['key'];
+type MatchedText = { [Name in TextName]: Texts[Name]['key'] extends string ? Name : never }[TextName];
+export type DescriptiveKey = Texts[MatchedText]['key'];
 
 /** The keys that compare descriptive fields, and which field each compares. */
-export const DESCRIPTIVE: readonly (readonly [key: DescriptiveKey, field: MatchedField])[] = TEXTS.filter(
-  (field): field is MatchedField => 'key' in FIELDS[field],
-).map((field) => [FIELDS[field].key, field]);
+export const DESCRIPTIVE: readonly (readonly [key: DescriptiveKey, field: MatchedText])[] = TEXTS.filter(
+  (name): name is MatchedText => TEXT_FIELDS[name].key !== undefined,
+).map((name) => [TEXT_FIELDS[name].key, name]);
 
-interface Described<K extends Kind, On extends Place> {
-  readonly kind: K;
-  readonly on: On;
-  readonly description: string;
-}
+const IDENTIFIER_FIELDS = {
+  ean: { kind: EAN, optional: true, description: 'International article number, in digits' },
+  sku: { kind: CODE, optional: true, description: 'Stock-keeping unit' },
+  upc: { kind: CODE, optional: true, description: 'Universal product code' },
+  isbn: { kind: CODE, optional: true, description: 'International standard book number' },
+  mpn: { kind: CODE, optional: true, description: 'Part number of the manufacturer' },
+} as const;
 
-function required<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, description, more]: [K, On, string, More?]
-): Described<K, On> & { readonly posted: 'required'; readonly always: true } & More {
-  return { kind, on, description, posted: 'required', always: true, ...more } as never;
-}
+export const IDENTIFIERS = Object.keys(IDENTIFIER_FIELDS) as readonly (keyof typeof IDENTIFIER_FIELDS)[];
 
-function optional<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, description, more]: [K, On, string, More?]
-): Described<K, On> & { readonly posted: 'optional' } & More {
-  return { kind, on, description, posted: 'optional', ...more } as never;
-}
+/** Fields that are answered as they were posted: on a product the required ones, and the others. */
+const REQUIRED = {
+  name: { kind: TEXT, required: true, description: 'Title', example: 'Lamp' },
+  description: { kind: TEXT, required: true, description: 'Long description', example: 'Of glass' },
+  productImage: {
+    kind: record(
+      {
+        url: {
+          kind: URL,
+          in: 'text',
+          required: true,
+          description: 'Address of the image',
+          example: 'https://img.example/lamp-1.jpg',
+        },
+        width: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
+        height: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
+      },
+      { expected: 'an object with a url' },
+    ),
+    required: true,
+    description: 'Image',
+  },
+  categories: {
+    kind: listOf(
+      record({
+        id: { kind: CODE, in: 'attribute', optional: true, description: 'Category of the platform' },
+        name: {
+          kind: TEXT,
+          in: 'attribute',
+          optional: true,
+          description: 'The advertiser’s own name',
+          example: 'Lamps',
+        },
+        tdCategoryName: {
+          kind: TEXT,
+          in: 'attribute',
+          optional: true,
+          description: 'Name of the category of the platform, in English',
+        },
+      }),
+      { each: 'category', items: 'objects with an id or a name', isNoneIfEmpty: true },
+    ),
+    required: true,
+    description: 'Categories of the platform, of the advertiser, or both',
+  },
+} as const satisfies Fields;
 
-function answered<K extends Kind, On extends Place, const More extends Further>(
-  ...[kind, on, description, more]: [K, On, string, More?]
-): Described<K, On> & { readonly posted: 'never' } & More {
-  return { kind, on, description, posted: 'never', ...more } as never;
+const OPTIONAL = {
+  identifiers: {
+    kind: record(IDENTIFIER_FIELDS, { isNoneIfEmpty: true }),
+    optional: true,
+    description: 'Global identifiers',
+  },
+  inStock: { kind: integer(), optional: true, description: 'Number of items in stock' },
+  fields: {
+    kind: listOf(
+      record({
+        name: { kind: TEXT, in: 'attribute', required: true, description: 'Name' },
+        value: { kind: TEXT, in: 'text', otherwise: '', description: 'Value' },
+      }),
+      { each: 'field', items: 'objects with a name and a value', isNoneIfEmpty: true },
+    ),
+    optional: true,
+    description: 'Custom fields, any number of them',
+  },
+} as const satisfies Fields;
+
+const SOURCE_PRODUCT_ID = {
+  kind: SOURCE_ID,
+  in: 'attribute',
+  required: true,
+  description: 'The advertiser’s identifier of the product',
+  example: 'lamp-1',
+} as const;
+
+const PRODUCT_URL = {
+  kind: URL,
+  required: true,
+  description: 'Page of the product; for publishers, the link that earns commission',
+  example: 'https://shop.example/lamp-1',
+} as const;
+
+/** Document 1, Product posted by an advertiser, in the order that events have fields in. */
+export const postedProduct = record(
+  prefixed('cm', {
+    sourceProductId: SOURCE_PRODUCT_ID,
+    name: REQUIRED.name,
+    description: REQUIRED.description,
+    productUrl: PRODUCT_URL,
+    price: {
+      kind: PRICE,
+      required: true,
+      description: 'Price in the currency of the program',
+      example: 12,
+    },
+    productImage: REQUIRED.productImage,
+    categories: REQUIRED.categories,
+    ...TEXT_FIELDS,
+    identifiers: OPTIONAL.identifiers,
+    ...IDENTIFIER_FIELDS,
+    inStock: OPTIONAL.inStock,
+    fields: OPTIONAL.fields,
+  }),
+);
+
+/** Document 1, Product posted by an advertiser, JSON body shape. */
+export const postedProducts = record({
+  products: {
+    kind: listOf(postedProduct, { each: 'product' }),
+    required: true,
+    description: 'Any number of products',
+  },
+});
+
+export const pastPrice = record({
+  price: {
+    kind: record({
+      value: { kind: TEXT, description: 'Amount with two decimals' },
+      currency: { kind: TEXT, description: 'ISO 4217 code' },
+    }),
+    description: 'Price',
+  },
+  date: { kind: date(), description: 'Start of the price' },
+});
+
+/** Document 1, Offer object. */
+export const foundOffer = record(
+  {
+    sourceProductId: SOURCE_PRODUCT_ID,
+    productUrl: PRODUCT_URL,
+    price: { kind: PRICE, description: 'Price in the currency of the program' },
+    ...pick(TEXT_FIELDS, OFFER_TEXTS),
+    id: { kind: TEXT, description: 'UUID of the offer' },
+    feedId: { kind: integer(), description: 'Feed of the offer' },
+    programName: { kind: TEXT, optional: true, description: 'Program of the feed' },
+    sourceProductUrl: {
+      kind: URL,
+      optional: true,
+      description: 'Page of the product, where sourceproducturl asks for it',
+    },
+    priceHistory: {
+      kind: listOf(pastPrice, { each: 'price' }),
+      optional: true,
+      description: 'All prices, the newest first, where priceHistory asks for them',
+    },
+    modified: { kind: date(), description: 'Last modification' },
+  },
+  { name: 'Offer' },
+);
+
+/** Document 1, Product (search and bulk output). */
+export const foundProduct = record(
+  {
+    ...REQUIRED,
+    ...pick(TEXT_FIELDS, PRODUCT_TEXTS),
+    ...OPTIONAL,
+    programLogo: { kind: URL, optional: true, description: 'Logo of the program' },
+    language: { kind: TEXT, optional: true, description: 'Language of the feed, ISO 639-1' },
+    groupingId: { kind: TEXT, description: 'What grouped offers have in common' },
+    offers: {
+      kind: listOf(foundOffer, { each: 'offer' }),
+      description: 'The product in each feed, the cheapest first',
+    },
+  },
+  { name: 'Product' },
+);
+
+/** Document 1, Product (search and bulk output), JSON response shape. */
+export const foundProducts = record({
+  productHeader: {
+    kind: record({
+      totalHits: { kind: integer(), description: 'Number of products found' },
+      nextCursor: { kind: TEXT, optional: true, description: 'Key `cursor` of the next page' },
+    }),
+    description: 'The search as a whole',
+  },
+  products: { kind: listOf(foundProduct, { each: 'product' }), description: 'A page of the products found' },
+  removed: {
+    kind: listOf(TEXT, { each: 'sourceProductId' }),
+    optional: true,
+    description: 'Products that are no longer in the feed',
+  },
+});
+
+/** Document 1, Last-updated response (`docs/decisions.md#p19`). */
+export const lastUpdated = record({
+  feedIds: { kind: listOf(integer(), { each: 'feedId' }), description: 'The feed' },
+  lastUpdatedTime: {
+    kind: textOrNone('\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}'),
+    description: 'UTC without an offset; null for a feed never loaded',
+  },
+});
+
+/** Some of the fields, in the order of the names. */
+export function pick<F extends Fields, Name extends keyof F>(
+  fields: F,
+  names: readonly Name[],
+): Pick<F, NoInfer<Name>> {
+  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<F, Name>;
 }

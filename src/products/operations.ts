@@ -1,19 +1,26 @@
 import { type OperationText, type Shape } from '../wire/description';
-import { errorList } from '../wire/error-shape';
+import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
-import { categoryMappings } from '../categories/category-mappings';
-import { categoryNode, categoryTrees } from '../categories/category-tree';
-import { feedList } from './feed-list';
-import { importReport } from './import-report';
-import { foundProducts, lastUpdated, postedProducts, productParts } from './shapes';
+import { CATEGORY_MAPPINGS } from '../categories/category-mappings';
+import { CATEGORY_TREES } from '../categories/category-tree';
+import { FEED_LIST } from './feed-list';
+import { foundProducts, lastUpdated, postedProducts } from './fields';
+import { IMPORT_REPORT } from './import-report';
+import { xmlResult } from './output-xml';
 
-const REFUSALS: Shape = { name: 'ErrorList', json: errorList, xml: 'ProductErrors_v1_0.xsd' };
+const REFUSALS: Shape = { name: 'ErrorList', kind: errorList };
+
+/** Files of the XML schemas of products; `common` describes elements of the two others. */
+export const PRODUCT_FILES = {
+  common: 'ProductsFeedCommon_v3_0.xsd',
+  input: 'ProductsFeedInput_v3_0.xsd',
+  output: 'ProductsFeedOutput_v3_0.xsd',
+} as const;
 
 const FOUND: Shape = {
   name: 'FoundProducts',
-  json: foundProducts,
-  parts: productParts,
-  xml: 'ProductsFeedOutput_v3_0.xsd',
+  kind: foundProducts,
+  xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },
 };
 
 const FEED = { fid: 1001 } as const;
@@ -28,32 +35,16 @@ const loadProducts = {
   example: FEED,
   body: {
     name: 'PostedProducts',
-    json: postedProducts,
-    xml: 'ProductsFeedInput_v3_0.xsd',
-    examples: {
-      json: {
-        products: [
-          {
-            sourceProductId: 'lamp-1',
-            name: 'Lamp',
-            description: 'Of glass',
-            productUrl: 'https://shop.example/lamp-1',
-            price: 12.5,
-            productImage: { url: 'https://img.example/lamp-1.jpg' },
-            categories: [{ name: 'Lamps' }],
-          },
-        ],
+    kind: postedProducts,
+    xml: {
+      file: PRODUCT_FILES.input,
+      root: 'products',
+      attributes: {
+        version: '3.0',
+        xmlns: 'urn:com:affilog:pf:model:xml:input',
+        'xmlns:cm': 'urn:com:affilog:pf:model:xml:common',
       },
-      xml: `<products version="3.0" xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common">
-  <product sourceProductId="lamp-1">
-    <cm:name>Lamp</cm:name>
-    <cm:description>Of glass</cm:description>
-    <cm:productUrl>https://shop.example/lamp-1</cm:productUrl>
-    <cm:productImage>https://img.example/lamp-1.jpg</cm:productImage>
-    <cm:price>12.50</cm:price>
-    <cm:categories><cm:category name="Lamps"/></cm:categories>
-  </product>
-</products>`,
+      kind: postedProducts.fields.products.kind,
     },
   },
   answer: REFUSALS,
@@ -63,7 +54,7 @@ const listFeeds = {
   id: 'listFeeds',
   summary: 'Feeds that the caller is connected to',
   example: {},
-  answer: { name: 'FeedList', json: feedList, xml: 'FeedList_v3_0.xsd' },
+  answer: FEED_LIST,
 } satisfies OperationText;
 
 /** What is told of the operations of Document 1, Endpoints. */
@@ -92,13 +83,17 @@ export const productOperations = {
     id: 'getLastUpdated',
     summary: 'When a feed was last updated',
     example: FEED,
-    answer: { name: 'LastUpdated', json: lastUpdated, xml: 'LastUpdated_v1_0.xsd' },
+    answer: {
+      name: 'LastUpdated',
+      kind: lastUpdated,
+      xml: { file: 'LastUpdated_v1_0.xsd', root: 'result' },
+    },
   },
   listImports: {
     id: 'listImports',
     summary: 'What has become of the last posts to a feed',
     example: FEED,
-    answer: { name: 'ImportReport', json: importReport, xml: 'Imports_v1_0.xsd' },
+    answer: IMPORT_REPORT,
   },
   deleteProducts: {
     id: 'deleteProducts',
@@ -111,18 +106,13 @@ export const productOperations = {
     id: 'getCategoryTree',
     summary: 'Category tree with the numbers of the caller’s products',
     example: { language: 'en' },
-    answer: {
-      name: 'CategoryTrees',
-      json: categoryTrees,
-      parts: { CategoryNode: categoryNode },
-      xml: 'CategoryTree_v1_0.xsd',
-    },
+    answer: CATEGORY_TREES,
   },
   listCategoryMappings: {
     id: 'listCategoryMappings',
     summary: 'What the categories of feeds are mapped to',
     example: FEEDS,
-    answer: { name: 'CategoryMappings', json: categoryMappings, xml: 'CategoryMappings_v1_0.xsd' },
+    answer: CATEGORY_MAPPINGS,
   },
   listFeeds,
   getFeed: {

@@ -1,7 +1,93 @@
+import { listOf, prefixed, record, type Scalar } from '../wire/record';
+import { date, text, wordOf } from '../wire/record-kinds';
 import { type XmlElement } from '../wire/xml-write';
-import { fieldsLike, IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
+import {
+  foundOffer,
+  foundProduct,
+  foundProducts,
+  IDENTIFIERS,
+  OFFER_TEXTS,
+  pick,
+  PRODUCT_TEXTS,
+} from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
 import { formatPrice } from './price';
+
+const { identifiers, ...PRODUCT } = foundProduct.fields;
+const OFFER = foundOffer.fields;
+
+/** Minor units. */
+const AMOUNT: Scalar<string, number> = {
+  ...text(),
+  answered: {
+    json: { type: 'string' },
+    xsd: { name: 'price', base: 'xs:string', pattern: '\\d+\\.\\d{2}' },
+    write: formatPrice,
+  },
+};
+const CURRENCY = { kind: text(), in: 'attribute', description: 'ISO 4217 code' } as const;
+const DATE_FORMAT = {
+  kind: wordOf('epoch', 'iso8601'),
+  in: 'attribute',
+  description: 'Format of the dates',
+} as const;
+
+const xmlPrice = record({
+  currency: CURRENCY,
+  minor: { kind: AMOUNT, in: 'text', description: 'Amount with two decimals' },
+});
+
+const xmlPastPrice = record({
+  dateFormat: DATE_FORMAT,
+  date: { kind: date(), in: 'attribute', description: 'Start of the price' },
+  currency: CURRENCY,
+  value: { kind: text(), in: 'text', description: 'Amount with two decimals' },
+});
+
+/** Fields of the product that are on each offer too (`docs/decisions.md#p24`). */
+const ON_OFFER_TOO = ['warranty', 'inStock', 'programLogo'] as const;
+
+const xmlOffer = record({
+  id: { ...OFFER.id, in: 'attribute' },
+  sourceProductId: OFFER.sourceProductId,
+  dateFormat: DATE_FORMAT,
+  modifiedDate: { ...OFFER.modified, in: 'attribute' },
+  feedId: OFFER.feedId,
+  productUrl: OFFER.productUrl,
+  programName: OFFER.programName,
+  sourceProductUrl: OFFER.sourceProductUrl,
+  price: { ...OFFER.price, kind: xmlPrice },
+  priceHistory: { ...OFFER.priceHistory, kind: listOf(xmlPastPrice, { each: 'price' }) },
+  ...pick(OFFER, OFFER_TEXTS),
+  ...pick(PRODUCT, ON_OFFER_TOO),
+});
+
+/** Optional elements of the common namespace, in the order they are written. */
+const OPTIONAL = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
+
+const COMMON = {
+  ...pick(PRODUCT, ['name', 'description', 'productImage', 'categories', 'fields']),
+  ...pick(PRODUCT, OPTIONAL),
+};
+
+const xmlProduct = record({
+  language: { ...PRODUCT.language, in: 'attribute' },
+  groupingId: { ...PRODUCT.groupingId, in: 'attribute' },
+  ...prefixed('ns2', COMMON),
+  identifiers: {
+    ...identifiers,
+    kind: record(prefixed('ns2', identifiers.kind.fields)),
+    in: 'content',
+  },
+  offers: { ...PRODUCT.offers, kind: listOf(xmlOffer, { each: 'offer' }) },
+});
+
+/** Document 1, Product (search and bulk output), XML response shape: other places and another order than in JSON. */
+export const xmlResult = record({
+  productHeader: foundProducts.fields.productHeader,
+  products: { ...foundProducts.fields.products, kind: listOf(xmlProduct, { each: 'product' }) },
+  removed: foundProducts.fields.removed,
+});
 
 type Dates = OutputView['dates'];
 
@@ -25,15 +111,10 @@ export function toXmlResult(
   };
 }
 
-/** Optional elements of the common namespace, in the order they are written. */
-export const COMMON = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
-
-export const ON_OFFER_TOO = fieldsLike({ onOfferToo: true });
-
 /** Fields and the elements they become: names put together once, not for each product. */
 type Elements<Name extends string> = readonly (readonly [field: Name, element: string])[];
 
-const COMMON_ELEMENTS = elementsOf(COMMON, 'ns2:');
+const COMMON_ELEMENTS = elementsOf(OPTIONAL, 'ns2:');
 const IDENTIFIER_ELEMENTS = elementsOf(IDENTIFIERS, 'ns2:');
 const OFFER_ELEMENTS = elementsOf(OFFER_TEXTS);
 const ON_OFFER_TOO_ELEMENTS = elementsOf(ON_OFFER_TOO);
@@ -42,7 +123,7 @@ function elementsOf<Name extends string>(names: readonly Name[], prefix = ''): E
   return names.map((name) => [name, `${prefix}${name}`]);
 }
 
-/** What is being put together: millions are, and spreading many small objects into one takes longer than all the rest. */
+/** What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small objects into one takes longer than all the rest. */
 type Draft = Record<string, XmlElement[string]>;
 
 /** A product as an element `product` of such a result. */

@@ -1,10 +1,11 @@
-import { type DateFormat, writeDate, type WrittenDate } from '../wire/date';
+import { type DateFormat, writeDate } from '../wire/date';
+import { type AnswerOf } from '../wire/record';
 import { type Directory } from '../directory/directory';
 import { type Position } from '../kernel/event';
 import { type Caller } from '../directory/organisations';
 import { type PostedCategory } from '../categories/mapped-category';
 import { type Product } from './feed';
-import { fieldsLike } from './fields';
+import { type foundOffer, type foundProduct, OFFER_TEXTS, type pastPrice, PRODUCT_TEXTS } from './fields';
 import { groupingIdOf, type Offer } from './offer';
 import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
@@ -33,45 +34,13 @@ export interface OutputView {
 
 /** Optional fields that are answered as they were posted. */
 const AS_POSTED = {
-  product: fieldsLike({ on: 'product', posted: 'optional' }),
-  offer: fieldsLike({ on: 'offer', posted: 'optional' }),
-};
+  product: [...PRODUCT_TEXTS, 'identifiers', 'inStock', 'fields'],
+  offer: OFFER_TEXTS,
+} as const;
 
-/** Document 1, Product (search and bulk output). */
-export interface OutputProduct
-  extends
-    Pick<Product, 'name' | 'description' | 'productImage'>,
-    Pick<Product, (typeof AS_POSTED.product)[number]> {
-  readonly categories: readonly PostedCategory[];
-  readonly language?: string;
-  readonly programLogo?: string;
-  readonly groupingId: string;
-  readonly offers: readonly OutputOffer[];
-}
-
-/** Document 1, Offer object; each format writes the price in its own way. */
-export interface OutputOffer extends Pick<Product, (typeof AS_POSTED.offer)[number]> {
-  readonly id: string;
-  readonly feedId: number;
-  readonly sourceProductId: string;
-  readonly programName?: string;
-  readonly productUrl: string;
-  readonly sourceProductUrl?: string;
-  readonly price: OutputPrice;
-  readonly priceHistory?: readonly PastPrice[];
-  readonly modified: WrittenDate;
-}
-
-/** `minor`: in minor units; `currency`: ISO 4217, empty when the feed is gone. */
-interface OutputPrice {
-  readonly minor: number;
-  readonly currency: string;
-}
-
-export interface PastPrice {
-  readonly price: { readonly value: string; readonly currency: string };
-  readonly date: WrittenDate;
-}
+export type OutputProduct = AnswerOf<typeof foundProduct>;
+export type OutputOffer = AnswerOf<typeof foundOffer>;
+export type PastPrice = AnswerOf<typeof pastPrice>;
 
 /** What is being put together. Millions are: spreading many small objects into one takes longer than all the rest. */
 type Draft<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -1,12 +1,13 @@
 import { type Description } from '../wire/description';
+import { schemaFiles } from '../wire/record-document';
 import { voucherFaultTable } from './faults';
-import { voucherSchemas } from './xml-schemas';
+import { voucherOperations } from './operations';
 
-/** The voucher service as it is described to those who use it (Document 2). */
+/** The voucher service as its users see it (Document 2; in XML `docs/decisions.md#x61`). */
 export const voucherDescription: Description = {
   title: 'Vouchers',
-  description: 'Voucher offers of programs: posting, editing, listing, deleting; what has become of one.',
+  description: 'Voucher offers of programs: posting, editing, listing, deleting; what each edit changed.',
   faults: voucherFaultTable,
-  schemas: voucherSchemas,
+  schemas: () => schemaFiles(voucherOperations),
   errorSchema: 'VoucherErrors_v1_0.xsd',
 };

@@ -11,7 +11,3 @@ export const VOUCHER_TYPES = {
 >;
 
 export type VoucherTypeId = keyof typeof VOUCHER_TYPES;
-
-export function isVoucherType(id: number): id is VoucherTypeId {
-  return Object.hasOwn(VOUCHER_TYPES, id);
-}

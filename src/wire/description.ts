@@ -1,9 +1,9 @@
-import { type z } from 'zod';
 import { type FaultTable } from '../kernel/fault';
 import { type KeyType } from './key-types';
+import { type Kind } from './record';
 import { type SchemaFiles } from './xsd';
 
-/** What a service tells of its interface to those who are to use it: data only. */
+/** A service's interface, as its users see it: data only. */
 export interface Description {
   readonly title: string;
   readonly description: string;
@@ -14,21 +14,30 @@ export interface Description {
 }
 
 /** What is sent or posted, by the name it has in the description. */
-export interface Shape {
+export interface Shape<K extends Kind = Kind> {
   readonly name: string;
-  readonly json: z.ZodType;
-  /** Parts of it that have names of their own. */
-  readonly parts?: Readonly<Record<string, z.ZodType>>;
-  /** File of the XML schema; absent for what is never sent or posted as XML. */
-  readonly xml?: string;
+  readonly kind: K;
+  /** Absent for what is never sent or posted as XML. */
+  readonly xml?: XmlDocument;
 }
 
-/** A body, with an example in each format that it may have. */
+export interface XmlDocument {
+  /** File of its XML schema. */
+  readonly file: string;
+  /** Its root element. Without one, the only field of the record or the only item of the list is the root. */
+  readonly root?: string;
+  /** Attributes of the root that have one value, and its namespaces. */
+  readonly attributes?: Readonly<Record<string, string>>;
+  /** What it holds, where XML has another structure than JSON. */
+  readonly kind?: Kind;
+}
+
+/** A body. Its examples are made of those of its fields, where they are not given here. */
 export interface PostedShape extends Shape {
-  readonly examples: { readonly json: object; readonly xml?: string; readonly csv?: string };
+  readonly examples?: { readonly json?: object; readonly csv?: string };
 }
 
-/** What is told of an operation beside its path, keys, formats and callers, which are read from its handler. */
+/** How an operation is described beside its path, keys, formats and callers, which are read from its handler. */
 export interface OperationText {
   /** A verb and a noun, unique. */
   readonly id: string;

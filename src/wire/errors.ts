@@ -1,11 +1,30 @@
 import { type Fault } from '../kernel/fault';
+import { type AnswerOf, listOf, record } from './record';
+import { text } from './record-kinds';
+import { schemaOf } from './record-document';
+import { xmlWriter } from './record-xml';
 import { type XmlElement } from './xml-write';
+import { type Schema } from './xsd';
 
-/**
- * The error list as JSON (Document 1, Errors; for all services `docs/decisions.md#a1`); empty, it tells of
- * success.
- */
-export function errorsAsJson(faults: readonly Fault[]): object {
+/** The error list of all services (Document 1, Errors; `docs/decisions.md#a1`); an empty one reports success. */
+export const errorList = record(
+  {
+    errors: {
+      kind: listOf(
+        record({
+          code: { kind: text(), description: 'Code of the error' },
+          message: { kind: text(), description: 'What is wrong' },
+          sourceProductId: { kind: text(), optional: true, description: 'The product that it belongs to' },
+        }),
+        { each: 'e' },
+      ),
+      description: 'All that is wrong',
+    },
+  },
+  { name: 'ErrorList' },
+);
+
+export function errorsAsJson(faults: readonly Fault[]): AnswerOf<typeof errorList> {
   return {
     errors: faults.map(({ code, message, details: { sourceProductId } }) => ({
       code,
@@ -15,12 +34,14 @@ export function errorsAsJson(faults: readonly Fault[]): object {
   };
 }
 
+const toXml = xmlWriter(errorList);
+
 /** The same as XML: root `Response` in the service's namespace. */
 export function errorsAsXml(faults: readonly Fault[], namespace: string): XmlElement {
-  const e = faults.map(({ code, message, details: { sourceProductId } }) => ({
-    code,
-    message,
-    sourceProductId,
-  }));
-  return { Response: { $: { xmlns: namespace }, errors: { e } } };
+  return { Response: { ...toXml(errorsAsJson(faults)), $: { xmlns: namespace } } };
+}
+
+/** The XML schema of the error lists in a namespace. */
+export function errorSchema(namespace: string): Schema {
+  return { ...schemaOf(errorList, { file: '', root: 'Response' }, 'answered'), namespace };
 }

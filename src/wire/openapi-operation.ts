@@ -4,6 +4,7 @@ import { CONTENT_TYPES, type Format } from './format';
 import { BOOLEAN } from './key-types';
 import { type KeySpec, type KeyTable } from './keys';
 import { httpFaultTable, openApiFaultTable } from './open-api';
+import { exampleOf, xmlExampleOf } from './record-document';
 
 /** An operation: what its handler says of itself, and what is told of it. */
 export interface Operation {
@@ -134,13 +135,18 @@ function keySchema({ type, multiple, aliases = [], inQuery, description = '' }: 
 }
 
 function bodyOf(body: PostedShape): Json {
-  const formats = (['json', 'xml', 'csv'] as const).filter((format) => body.examples[format] !== undefined);
+  const examples = {
+    json: exampleOf(body.kind),
+    ...(body.xml && { xml: xmlExampleOf(body.kind, body.xml) }),
+    ...body.examples,
+  };
+  const formats = (['json', 'xml', 'csv'] as const).filter((format) => examples[format] !== undefined);
   return {
     required: true,
     content: Object.fromEntries(
       formats.map((format) => [
         CONTENT_TYPES[format],
-        { schema: shapeIn(format, body), example: body.examples[format] },
+        { schema: shapeIn(format, body), example: examples[format] },
       ]),
     ),
   };
@@ -149,7 +155,7 @@ function bodyOf(body: PostedShape): Json {
 function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
   if (format === 'json') return { $ref: `#/components/schemas/${name}` };
   if (format !== 'xml' || xml === undefined) return { type: 'string' };
-  return { type: 'string', description: `A document as described by /1.0/schemas/${xml}` };
+  return { type: 'string', description: `A document as described by /1.0/schemas/${xml.file}` };
 }
 
 /** What can only fail when there is a body. */
@@ -159,7 +165,7 @@ function failures(
   { method, text: { answer, partly } }: Operation,
   { faults, errorSchema }: Describing['description'],
 ): Json {
-  const list = { name: 'ErrorList', xml: errorSchema };
+  const list = { name: 'ErrorList', xml: { file: errorSchema } };
   const rows: FaultTable[string][] = [
     ...Object.values(openApiFaultTable),
     ...Object.values(faults),

@@ -1,7 +1,7 @@
-import { z } from 'zod';
-import { type Description, type Shape } from './description';
-import { errorList } from './error-shape';
+import { type Description } from './description';
+import { errorList } from './errors';
 import { describedPath, describeOperation, type Operation } from './openapi-operation';
+import { JsonSchemas } from './record-json';
 
 /** A service, the system that its tokens are made for, and its operations. */
 export interface DescribedService {
@@ -71,34 +71,11 @@ function pathsOf(services: readonly DescribedService[]): Json {
 
 /** Every shape by its name; they refer to one another. */
 function schemasOf(operations: readonly Operation[]): Json {
-  const shapes: readonly Shape[] = operations.flatMap(({ text: { answer, body } }) =>
-    [answer, body].filter((shape) => shape !== undefined),
-  );
-  const registry = z.registry<{ id: string }>();
-  const add = (name: string, shape: z.ZodType): void => {
-    if (!registry.has(shape)) registry.add(shape, { id: name });
-  };
-  add('ErrorList', errorList);
-  for (const { name, json, parts = {} } of shapes) {
-    add(name, json);
-    for (const [part, shape] of Object.entries(parts)) add(part, shape);
+  const schemas = new JsonSchemas();
+  schemas.add('ErrorList', errorList, 'answered');
+  for (const { text } of operations) {
+    if (text.answer !== undefined) schemas.add(text.answer.name, text.answer.kind, 'answered');
+    if (text.body !== undefined) schemas.add(text.body.name, text.body.kind, 'posted');
   }
-  const { schemas } = z.toJSONSchema(registry, {
-    uri: (name) => `#/components/schemas/${name}`,
-    // Of what is read otherwise than it is written, how it is written.
-    io: 'input',
-    override: ({ jsonSchema }) => plain(jsonSchema),
-  });
-  // They are parts of this document, not documents of their own.
-  for (const schema of Object.values(schemas)) {
-    delete schema.$schema;
-    delete schema.$id;
-  }
-  return schemas;
-}
-
-/** That integers are safe ones goes without saying. */
-function plain(schema: z.core.JSONSchema.BaseSchema): void {
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  return schemas.byName;
 }

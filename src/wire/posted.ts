@@ -1,8 +1,15 @@
+import { type Fault, type FaultDetails, Faults } from '../kernel/fault';
+
 /** A posted object, whatever it holds. */
 export type Posted = Readonly<Record<string, unknown>>;
 
-/** Where a value stands; made only when there is something to say of it. */
+/** Where a value stands; made only when there is something to say about it. */
 export type Place = string | (() => string);
+
+/** Why a posted value cannot be used: the service says which of its faults that is. */
+export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
+
+export type ProblemFaults = Readonly<Record<Problem, (message: string, details?: FaultDetails) => Fault>>;
 
 export function isPosted(value: unknown): value is Posted {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -19,9 +26,57 @@ export function wholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? (number as number) + 0 : undefined;
 }
 
-/** What is said of an unusable value: the field, what would be accepted, and the value, cut where it is long. */
-export function wrong(field: Place, value: unknown, accepted: string): string {
-  const name = typeof field === 'string' ? field : field();
+/** Collects all faults of one posted record. */
+export class Refusals {
+  readonly faults: Fault[] = [];
+  /** Faults beyond `most`. */
+  moreFaults = 0;
+
+  constructor(
+    private readonly faultOf: ProblemFaults,
+    private readonly details: FaultDetails = {},
+    private readonly most = Infinity,
+  ) {}
+
+  get areNone(): boolean {
+    return this.faults.length + this.moreFaults === 0;
+  }
+
+  refuse(problem: Problem, message: string): void {
+    this.add(this.faultOf[problem], message);
+  }
+
+  wrong(place: Place, value: unknown, expected: string, problem: Problem = 'unusable'): void {
+    this.refuse(problem, wrong(place, value, expected));
+  }
+
+  missing(place: Place, more = ''): void {
+    this.refuse('missing', `${nameOf(place)} must be set${more}`);
+  }
+
+  /** Adds a fault that no single value causes. */
+  add(fault: ProblemFaults[Problem], message: string): void {
+    if (this.faults.length < this.most) this.faults.push(fault(message, this.details));
+    else this.moreFaults += 1;
+  }
+
+  /** For values that are refused together, by one fault. */
+  apart(): Refusals {
+    return new Refusals(this.faultOf);
+  }
+
+  /** Raises `Faults` if there are any. */
+  raise(): void {
+    if (!this.areNone) throw new Faults(this.faults);
+  }
+}
+
+/** Names the field, what was expected, and the value, cut where it is long. */
+export function wrong(place: Place, value: unknown, expected: string): string {
   const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return `${name} must be ${accepted}, not '${(shown ?? '').slice(0, 100)}'`;
+  return `${nameOf(place)} must be ${expected}, not '${(shown ?? '').slice(0, 100)}'`;
+}
+
+export function nameOf(place: Place): string {
+  return typeof place === 'string' ? place : place();
 }

@@ -19,7 +19,8 @@ export interface XsdType {
 }
 
 /** Texts that match, or that one of some types has. */
-type SimpleType = { readonly base: string; readonly pattern: string } | { readonly union: readonly string[] };
+export type SimpleType =
+  { readonly base: string; readonly pattern: string } | { readonly union: readonly string[] };
 
 /** An XML Schema, version 1.0. */
 export interface Schema {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { categoryTrees, type CategoryTrees } from '../../src/categories/category-tree';
+import { CATEGORY_TREES, type CategoryTrees } from '../../src/categories/category-tree';
 import { TestApp } from '../support/app';
+import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
@@ -18,7 +19,7 @@ afterAll(() => app.close());
 const treeFor = async (by: Client, keys = ''): Promise<CategoryTrees['categoryTrees']> => {
   const response = await app.get(`/1.0/productCategories.json${keys}`, { token: TOKENS[by] });
   expect(response.statusCode).toBe(200);
-  return categoryTrees.strict().parse(response.json()).categoryTrees;
+  return answerIn(CATEGORY_TREES, response.json()).categoryTrees;
 };
 
 type Node = CategoryTrees['categoryTrees'][number];

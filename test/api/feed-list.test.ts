@@ -1,5 +1,6 @@
-import { type FeedList, feedList } from '../../src/products/feed-list';
+import { type FeedList, FEED_LIST } from '../../src/products/feed-list';
 import { TestApp } from '../support/app';
+import { answerIn } from '../support/openapi';
 import { type Client, FEEDS, NETWORK, TOKENS, VISIBLE } from './network';
 import { clientOf, outcome, product } from './posted';
 import { el, parse } from './xml-elements';
@@ -13,7 +14,7 @@ const { post } = clientOf(() => app);
 const feedsFor = async (by: Client, keys = ''): Promise<FeedList['feeds']> => {
   const response = await app.get(`/1.0/productFeeds${keys}`, { token: TOKENS[by] });
   expect(response.statusCode).toBe(200);
-  return feedList.strict().parse(response.json()).feeds;
+  return answerIn(FEED_LIST, response.json()).feeds;
 };
 
 beforeAll(async () => {

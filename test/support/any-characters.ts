@@ -9,7 +9,7 @@ export const anyCharacter: fc.Arbitrary<string> = fc
   .map((at) => String.fromCodePoint(at < HALVES.from ? at : at + HALVES.count), indexOf);
 
 /** The inverse, which fast-check needs to start from given texts. */
-function placeOf(character: unknown): number {
+function indexOf(character: unknown): number {
   const code = typeof character === 'string' ? character.codePointAt(0) : undefined;
   if (code === undefined || String.fromCodePoint(code) !== character) throw new Error('not one character');
   return code < HALVES.from ? code : code - HALVES.count;

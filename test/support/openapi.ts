@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { type Shape } from '../../src/wire/description';
+import { type AnswerOf, type Kind } from '../../src/wire/record';
+import { JsonSchemas } from '../../src/wire/record-json';
 import { type Response, type TestApp } from './app';
 import { faultsBySchema } from './xml-schemas';
 
@@ -82,14 +85,26 @@ export class OpenApiDocument {
   }
 
   private shapeOf(schema: Json): z.ZodType {
-    const whole = JSON.stringify({ ...schema, $defs: this.schemas });
-    return z.fromJSONSchema(
-      JSON.parse(whole.replaceAll('#/components/schemas/', '#/$defs/')) as z.core.JSONSchema.JSONSchema,
-    );
+    return validatorOf(schema, this.schemas);
   }
 }
 
-/** The request target of an operation: its path with these parameters and the keys of its example. */
+/** An answer that is in a shape; raises what is wrong with any other. */
+export function answerIn<K extends Kind>({ name, kind }: Shape<K>, answer: unknown): AnswerOf<K> {
+  const schemas = new JsonSchemas();
+  schemas.add(name, kind, 'answered');
+  validatorOf({ $ref: `#/components/schemas/${name}` }, schemas.byName).parse(answer);
+  return answer as AnswerOf<K>;
+}
+
+function validatorOf(schema: Json, components: Json): z.ZodType {
+  const whole = JSON.stringify({ ...schema, $defs: components });
+  return z.fromJSONSchema(
+    JSON.parse(whole.replaceAll('#/components/schemas/', '#/$defs/')) as z.core.JSONSchema.JSONSchema,
+  );
+}
+
+/** The target that a description makes of an operation: its path with these parameters and the keys of its example. */
 export function targetOf(
   { path, parameters }: DescribedOperation,
   format: string,

@@ -26,7 +26,7 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
   let go: () => void;
   const released = new Promise<void>((resolve) => (go = resolve));
   const paused = async (...args: Parameters<Target[Name]>): Promise<unknown> => {
-    if (isMeant(...args) && (calls += 1) >= nth) {
+    if (isMatch(...args) && (calls += 1) >= nth) {
       reach();
       if (calls === nth) await released;
       if (failure !== undefined) throw failure;

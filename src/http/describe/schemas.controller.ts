@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
-import { errorSchema } from '../../wire/error-schema';
+import { errorSchema } from '../../wire/errors';
 import { CONTENT_TYPES } from '../../wire/format';
 import { httpFaults } from '../../wire/open-api';
 import { writeXml } from '../../wire/xml-write';

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { categoryMappings } from '../../categories/category-mappings';
-import { type OperationText, type Shape } from '../../wire/description';
+import { CATEGORY_MAPPINGS } from '../../categories/category-mappings';
 import { outcomes } from '../../categories/change-mappings';
+import { type OperationText, type Shape } from '../../wire/description';
+import { listOf, record } from '../../wire/record';
+import { amount, integer, jsonOf, text, wordOf } from '../../wire/record-kinds';
 
 /** A posted list of changes; without `categoryId` a name is unmapped. */
 export const postedMappings = z.strictObject({
@@ -19,34 +21,50 @@ export const postedMappings = z.strictObject({
     .max(10_000),
 });
 
-const report = z.strictObject({
-  report: z.array(
-    z.strictObject({
-      line: z.int().describe('Line of the CSV, or index in the JSON list, from 1'),
-      outcome: z.enum(outcomes),
-      message: z.string().optional(),
-    }),
-  ),
-});
-
-const suggested = z.strictObject({
-  suggestions: z.array(
-    z.strictObject({
-      feedId: z.int().optional(),
-      categoryName: z.string(),
-      productCount: z.int().optional(),
-      suggestions: z.array(
-        z.strictObject({
-          categoryId: z.string(),
-          path: z.string().describe('The English names from the root'),
-          score: z.number().min(0).max(1),
+const REPORT = {
+  name: 'MappingReport',
+  kind: record({
+    report: {
+      kind: listOf(
+        record({
+          line: { kind: integer(), description: 'Of CSV; of JSON the place in the list, from 1' },
+          outcome: { kind: wordOf(...outcomes), description: 'What became of it' },
+          message: { kind: text(), optional: true, description: 'Why it was refused' },
         }),
+        { each: 'line' },
       ),
-    }),
-  ),
+      description: 'One for each line',
+    },
+  }),
+} as const satisfies Shape;
+
+const suggestion = record({
+  categoryId: { kind: text(), description: 'Id of the category' },
+  path: { kind: text(), description: 'Its names from the root, in English' },
+  score: { kind: amount(), description: 'From 0 to 1' },
 });
 
-const REPORT: Shape = { name: 'MappingReport', json: report };
+const SUGGESTED = {
+  name: 'SuggestedMappings',
+  kind: record({
+    suggestions: {
+      kind: listOf(
+        record({
+          feedId: { kind: integer(), optional: true, description: 'Feed' },
+          categoryName: { kind: text(), description: 'The advertiser’s name' },
+          productCount: { kind: integer(), optional: true, description: 'Products that have it' },
+          suggestions: {
+            kind: listOf(suggestion, { each: 'suggestion' }),
+            description: 'Categories, the best first',
+          },
+        }),
+        { each: 'mapping' },
+      ),
+      description: 'One for each name',
+    },
+  }),
+} as const satisfies Shape;
+
 const FEEDS = { fid: '1001' } as const;
 
 /** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
@@ -56,7 +74,7 @@ export const mappingOperations = {
     summary: 'List the category mappings of feeds',
     description: 'Includes mapped names that no product has.',
     example: FEEDS,
-    answer: { name: 'CategoryMappings', json: categoryMappings },
+    answer: { name: CATEGORY_MAPPINGS.name, kind: CATEGORY_MAPPINGS.kind },
   },
   suggestMappings: {
     id: 'suggestMappings',
@@ -64,7 +82,7 @@ export const mappingOperations = {
     description:
       'Best first, with scores from 0 to 1. For feeds, the 1,000 unmapped names with the most products.',
     example: { ...FEEDS, most: 3 },
-    answer: { name: 'SuggestedMappings', json: suggested },
+    answer: SUGGESTED,
   },
   changeMappings: {
     id: 'changeMappings',
@@ -75,7 +93,7 @@ export const mappingOperations = {
     example: {},
     body: {
       name: 'PostedMappings',
-      json: postedMappings,
+      kind: jsonOf(z.toJSONSchema(postedMappings, { io: 'input' })),
       examples: {
         json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '11' }] },
         csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,11\n',

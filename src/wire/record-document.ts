@@ -1,0 +1,76 @@
+import { type OperationText, type Shape, type XmlDocument } from './description';
+import { type Direction, type AnswerOf, type Kind } from './record';
+import { postedXmlWriter, xmlWriter } from './record-xml';
+import { XsdTypes } from './record-xsd';
+import { writeXml, type XmlContent, type XmlElement } from './xml-write';
+import { type Parts, type Schema } from './xsd';
+
+/** Compiles the table of an answer into a function that makes its XML document. */
+export function documentWriter<K extends Kind>({
+  kind,
+  xml = { file: '' },
+}: Pick<Shape<K>, 'kind' | 'xml'>): (answer: AnswerOf<K>) => XmlElement {
+  const write = xmlWriter(kind);
+  return (answer) => rooted(xml, write(answer));
+}
+
+function rooted({ root, attributes = {} }: XmlDocument, content: XmlContent): XmlElement {
+  const element = typeof content === 'object' ? content : {};
+  return root === undefined ? element : { [root]: { ...element, $: attributes } };
+}
+
+/** The XML schemas of what some operations take and answer, by the names of their files. */
+export function schemaFiles(
+  operations: Readonly<Record<string, OperationText>>,
+): Readonly<Record<string, Schema>> {
+  const files: Record<string, Schema> = {};
+  const add = (shape: Shape | undefined, direction: Direction): void => {
+    if (shape?.xml === undefined) return;
+    const { kind, xml } = shape;
+    files[xml.file] = schemaOf(xml.kind ?? kind, xml, direction);
+  };
+  for (const { body, answer } of Object.values(operations)) {
+    add(body, 'posted');
+    add(answer, 'answered');
+  }
+  return files;
+}
+
+/** The XML schema of a document. */
+export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, direction: Direction): Schema {
+  const types = new XsdTypes(direction);
+  const type = types.contentOf(kind);
+  const names = Object.keys(attributes).filter((name) => !name.startsWith('xmlns'));
+  const fixed = Object.fromEntries(names.map((name) => [name, 'xs:string']));
+  const elements: Parts =
+    root === undefined
+      ? rootsIn(type.sequence ?? {})
+      : { [root]: { ...type, attributes: { ...fixed, ...type.attributes } } };
+  return { ...types.types, elements };
+}
+
+/** A root is there once. */
+function rootsIn(parts: Parts): Parts {
+  return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
+}
+
+/** A body as JSON, made of the examples of its fields. */
+export function exampleOf(kind: Kind): unknown {
+  if (kind.is === 'list') {
+    const item = exampleOf(kind.of());
+    return item === undefined ? undefined : [item];
+  }
+  if (kind.is === 'scalar') return undefined;
+  const examples = Object.entries(kind.fields).map(([name, field]) => [
+    name,
+    field.example ?? exampleOf(field.kind),
+  ]);
+  const given = examples.filter(([, example]) => example !== undefined);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/** The same as XML. */
+export function xmlExampleOf(kind: Kind, xml: XmlDocument): string {
+  const content = xml.kind ?? kind;
+  return writeXml(rooted(xml, postedXmlWriter(content)(exampleOf(content))), { pretty: true });
+}

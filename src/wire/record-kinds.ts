@@ -1,0 +1,307 @@
+import { forbiddenCharacter } from './characters';
+import { readDate, type WrittenDate } from './date';
+import { isLanguage } from './iso-codes';
+import { nameOf, type Place, type Problem, type Refusals, wholeNumber } from './posted';
+import { type JsonSchema, type NamedType, type ReadScalar, type Scalar } from './record';
+import { isWebUrl } from './web-url';
+
+/** The kinds of values that services share. In XML numbers and booleans are text, and JSON may have them as text too. */
+
+interface TextOptions {
+  /** In UTF-8 (`docs/decisions.md#v4`). */
+  readonly maxBytes?: number;
+  /** An integer stands for its digits (`docs/decisions.md#a11`). */
+  readonly orInteger?: true;
+  /** The body was searched for characters that XML does not allow. */
+  readonly isSearched?: true;
+}
+
+/** Text, kept to the letter. */
+export function text(options: TextOptions = {}): Scalar<string, string> {
+  const { maxBytes, orInteger, isSearched } = options;
+  const hasNoLimit = maxBytes === undefined && isSearched === true;
+  const json = maxBytes === undefined ? STRING : { ...STRING, maxLength: maxBytes };
+  return {
+    is: 'scalar',
+    posted: {
+      json: orInteger === true ? { anyOf: [json, INTEGER] } : json,
+      xsd: 'xs:string',
+      isText: true,
+      ...(maxBytes === undefined ? {} : { note: `, ${maxBytes} bytes of UTF-8 at most` }),
+      read: (value, place, refusals) => {
+        const found = orInteger === true && Number.isSafeInteger(value) ? String(value) : value;
+        if (typeof found === 'string')
+          return hasNoLimit || isUsable(found, options, place, refusals) ? found : undefined;
+        refusals.wrong(place, value, 'a string');
+        return undefined;
+      },
+    },
+    answered: { json: STRING, xsd: 'xs:string', write: asIs },
+  };
+}
+
+/** Refuses a text that is too long or has a forbidden character, or both. */
+function isUsable(
+  found: string,
+  { maxBytes = Infinity, isSearched }: TextOptions,
+  place: Place,
+  refusals: Refusals,
+): boolean {
+  // A UTF-16 unit has three bytes at most.
+  const size = 3 * found.length > maxBytes ? Buffer.byteLength(found) : 0;
+  if (size > maxBytes)
+    refusals.refuse('unusable', `${nameOf(place)} has ${size} bytes: expected at most ${maxBytes}`);
+  const forbidden = isSearched === true ? undefined : forbiddenCharacter(found);
+  if (forbidden !== undefined) {
+    const code = forbidden.codePoint.toString(16).padStart(4, '0');
+    refusals.refuse('unusable', `${nameOf(place)} has the character U+${code}, which XML does not allow`);
+  }
+  return size <= maxBytes && forbidden === undefined;
+}
+
+/** An absolute http or https URL. */
+export function url(options: Pick<TextOptions, 'maxBytes' | 'isSearched'> = {}): Scalar<string, string> {
+  const { posted, answered } = text(options);
+  const readUrl = reading((value) => (isUrl(value) ? value : undefined), EXPECTED_URL, 'malformedUrl');
+  return {
+    is: 'scalar',
+    posted: {
+      ...posted,
+      read: (value, place, refusals) => {
+        const isBounded = typeof value !== 'string' || isUsable(value, options, place, refusals);
+        const found = readUrl(value, place, refusals);
+        return isBounded ? found : undefined;
+      },
+    },
+    answered,
+  };
+}
+
+const EXPECTED_URL = 'an absolute http or https URL';
+
+function isUrl(value: unknown): value is string {
+  return typeof value === 'string' && isWebUrl(value);
+}
+
+/** ISO 639-1, in whatever case. */
+export function language(): Scalar<string, string> {
+  const isCode = (value: unknown): value is string =>
+    typeof value === 'string' && isLanguage(value.toLowerCase());
+  return {
+    is: 'scalar',
+    posted: {
+      json: STRING,
+      xsd: 'xs:string',
+      isText: true,
+      read: reading((value) => (isCode(value) ? value : undefined), 'an ISO 639-1 code such as de'),
+    },
+    answered: { json: STRING, xsd: 'xs:string', write: asIs },
+  };
+}
+
+export function integer(): Scalar<number, number> {
+  return {
+    is: 'scalar',
+    posted: {
+      json: DIGITS,
+      xsd: POSTED_INTEGER,
+      read: reading(wholeNumber, 'an integer', 'notNumeric'),
+    },
+    answered: { json: INTEGER, xsd: 'xs:integer', write: asIs },
+  };
+}
+
+/** One of some integer ids that have names. */
+export function idOf<const Ids extends Readonly<Record<number, { readonly name: string }>>>(
+  ids: Ids,
+): Scalar<keyof Ids & number, keyof Ids & number> {
+  const names = Object.entries(ids).map(([id, { name }]) => [id, name] as const);
+  const expected = `one of ${names.map(([id, name]) => `${id} (${name})`).join(', ')}`;
+  const note = `: ${names.map((pair) => pair.join(' ')).join(', ')}`;
+  const isId = (id: number): id is keyof Ids & number => Object.hasOwn(ids, id);
+  const { posted, answered } = only(integer(), isId, expected);
+  return { is: 'scalar', posted: { ...posted, note }, answered: { ...answered, note } };
+}
+
+/** One of some words. */
+export function wordOf<const Word extends string>(...words: readonly Word[]): Scalar<Word, Word> {
+  const json = { type: 'string', enum: words };
+  const xsd = { name: words.join('Or'), base: 'xs:string', pattern: words.join('|') };
+  const find = (value: unknown) => words.find((word) => word === value);
+  return {
+    is: 'scalar',
+    posted: { json, xsd, read: reading(find, `one of ${words.join(', ')}`) },
+    answered: { json, xsd, write: asIs },
+  };
+}
+
+/** A number from 0. */
+export function amount(): Scalar<number, number> {
+  return {
+    is: 'scalar',
+    posted: {
+      json: {
+        anyOf: [
+          { type: 'number', minimum: 0 },
+          { type: 'string', pattern: AMOUNT.source },
+        ],
+      },
+      xsd: orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?'),
+      read: reading(amountIn, 'a number from 0 with a dot as decimal mark, such as 12.5'),
+    },
+    answered: { json: { type: 'number' }, xsd: 'xs:double', write: asIs },
+  };
+}
+
+const AMOUNT = /^\d{1,15}(\.\d{1,15})?$/;
+
+function amountIn(value: unknown): number | undefined {
+  const found = typeof value === 'string' && AMOUNT.test(value) ? Number(value) : value;
+  return typeof found === 'number' && found >= 0 && found <= Number.MAX_SAFE_INTEGER ? found : undefined;
+}
+
+export function boolean(): Scalar<boolean, boolean> {
+  return {
+    is: 'scalar',
+    posted: {
+      json: { anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['true', 'false'] }] },
+      xsd: orEmpty('boolean', '[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]'),
+      read: reading(booleanIn, 'true or false'),
+    },
+    answered: { json: { type: 'boolean' }, xsd: 'xs:boolean', write: String },
+  };
+}
+
+function booleanIn(value: unknown): boolean | undefined {
+  const word = typeof value === 'string' ? value.toLowerCase() : value;
+  if (word === true || word === 'true') return true;
+  return word === false || word === 'false' ? false : undefined;
+}
+
+/** An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates. */
+export function date(): Scalar<string, WrittenDate> {
+  return {
+    is: 'scalar',
+    posted: {
+      json: DIGITS,
+      xsd: POSTED_INTEGER,
+      note: ', in milliseconds since 1970',
+      read: reading(instantIn, 'milliseconds since 1970'),
+    },
+    answered: {
+      json: { anyOf: [INTEGER, DATE_TIME] },
+      xsd: { name: 'date', union: ['xs:integer', 'xs:dateTime'] },
+      note: ', in milliseconds since 1970 or ISO 8601',
+      write: asIs,
+    },
+  };
+}
+
+/** The most that a date can be away from 1970 (ms). */
+const MAX_TIME = 8.64e15;
+
+function instantIn(value: unknown): string | undefined {
+  const time = wholeNumber(value);
+  return time !== undefined && Math.abs(time) <= MAX_TIME ? new Date(time).toISOString() : undefined;
+}
+
+/** An instant in ISO 8601, UTC. */
+export function instant(): Scalar<string, string> {
+  const isoOf = (value: unknown) => instantIn(typeof value === 'string' ? readDate(value) : undefined);
+  return {
+    is: 'scalar',
+    posted: {
+      json: DATE_TIME,
+      xsd: 'xs:dateTime',
+      read: reading(isoOf, 'an ISO 8601 date-time with Z or an offset'),
+    },
+    answered: { json: DATE_TIME, xsd: 'xs:dateTime', write: asIs },
+  };
+}
+
+/** Text that an answer has or lacks: null in JSON, empty in XML. */
+export function textOrNone(pattern: string): Scalar<string, string | null> {
+  return {
+    ...text(),
+    answered: {
+      json: { anyOf: [{ type: 'string', pattern: `^${pattern}$` }, { type: 'null' }] },
+      xsd: { name: 'textOrNone', base: 'xs:string', pattern: `(${pattern})?` },
+      write: (value) => value ?? '',
+    },
+  };
+}
+
+/** Whatever has this JSON schema. No table reads it or writes it as XML. */
+export function jsonOf(schema: JsonSchema): Scalar<unknown, unknown> {
+  // It becomes part of another document.
+  const json = Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema'));
+  return {
+    is: 'scalar',
+    posted: { json, xsd: 'xs:string', read: asIs },
+    answered: { json, xsd: 'xs:string', write: String },
+  };
+}
+
+/** The values of a kind that meet a condition as well. */
+export function only<Posted, Answered, Narrow extends Posted>(
+  kind: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => value is Narrow,
+  expected: string,
+  problem?: Problem,
+): Scalar<Narrow, Narrow>;
+export function only<Posted, Answered>(
+  kind: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => boolean,
+  expected: string,
+  problem?: Problem,
+): Scalar<Posted, Answered>;
+export function only<Posted, Answered>(
+  { posted, answered }: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => boolean,
+  expected: string,
+  problem: Problem = 'unusable',
+): Scalar<Posted, Answered> {
+  return {
+    is: 'scalar',
+    posted: {
+      ...posted,
+      read: (value, place, refusals) => {
+        const found = posted.read(value, place, refusals);
+        if (found === undefined || isMet(found)) return found;
+        refusals.wrong(place, value, expected, problem);
+        return undefined;
+      },
+    },
+    answered,
+  };
+}
+
+/** Reads what a function makes of a value, and refuses a value that it makes nothing of. */
+export function reading<T>(
+  valueIn: (value: unknown) => T | undefined,
+  expected: string,
+  problem: Problem = 'unusable',
+): ReadScalar<T> {
+  return (value, place, refusals) => {
+    const found = valueIn(value);
+    if (found === undefined) refusals.wrong(place, value, expected, problem);
+    return found;
+  };
+}
+
+const STRING = { type: 'string' } as const;
+const DATE_TIME = { type: 'string', format: 'date-time' } as const;
+const INTEGER = { type: 'integer' } as const;
+/** A whole number, or its digits as text (`docs/decisions.md#a11`). */
+const DIGITS = { anyOf: [INTEGER, { type: 'string', pattern: '^-?\\d{1,16}$' }] } as const;
+
+/** An empty element is as good as none (`docs/decisions.md#v16`). */
+function orEmpty(name: string, pattern: string): NamedType {
+  return { name, base: 'xs:string', pattern: `\\s*(${pattern})?\\s*` };
+}
+
+const POSTED_INTEGER = orEmpty('integer', '-?\\d{1,16}');
+
+function asIs<T>(value: T): T {
+  return value;
+}

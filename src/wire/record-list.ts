@@ -1,0 +1,41 @@
+import { csvLines } from './csv-write';
+import { type Shape } from './description';
+import { type Format } from './format';
+import { jsonList, type ListText, xmlList } from './list-text';
+import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
+import { documentWriter } from './record-document';
+import { xmlWriter } from './record-xml';
+
+/**
+ * Compiles the table of a list of records into how the list is written. In CSV the fields that are always there are the
+ * columns, in the order of the table.
+ */
+export function listWriter<K extends RecordKind>(
+  shape: Shape<List<K>>,
+): (view: { readonly format: Format; readonly pretty: boolean }) => ListText<AnswerOf<K>> {
+  const { of, each } = shape.kind;
+  const { root = each } = shape.xml ?? {};
+  const toXml = xmlWriter(of());
+  const empty = documentWriter(shape)([]);
+  const csv = csvText(of());
+  return (view) => {
+    if (view.format === 'csv') return csv;
+    if (view.format !== 'xml') return jsonList(view);
+    const text = xmlList(view, empty, { list: root, item: each, depth: 0 });
+    return { ...text, item: (one, isFirst) => text.item(toXml(one), isFirst) };
+  };
+}
+
+function csvText<K extends RecordKind>({ fields }: K): ListText<AnswerOf<K>> {
+  const columns = Object.entries(fields).flatMap(([name, field]) => {
+    const { kind } = field;
+    return kind.is === 'scalar' && isAlways(field, 'answered') ? [{ name, write: kind.answered.write }] : [];
+  });
+  const lineOf = csvLines([','], '"');
+  const head = lineOf(columns.map(({ name }) => name));
+  const item = (one: AnswerOf<K>): string => {
+    const values = one as Readonly<Record<string, never>>;
+    return lineOf(columns.map(({ name, write }) => write(values[name] as never)));
+  };
+  return { empty: head, head, item, foot: '' };
+}

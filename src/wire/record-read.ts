@@ -1,0 +1,98 @@
+import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals } from './posted';
+import { type Kind, type List, type PostedOf, type RecordKind } from './record';
+
+type Read = (value: unknown, place: Place, refusals: Refusals) => unknown;
+
+/** What was read of a posted record: fields that are refused or not set are absent. */
+export type FoundIn<K extends RecordKind> = Partial<PostedOf<K>>;
+
+/**
+ * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
+ * that is wrong with it. Fields that the table does not name are left out; the others keep the order of the table. Those
+ * that are read `apart` are put into the object that is given for them.
+ */
+export function recordReader<K extends RecordKind>(
+  { fields }: K,
+  apart: readonly string[] = [],
+): (posted: Posted, refusals: Refusals, into?: object, within?: Place) => FoundIn<K> {
+  const steps = Object.entries(fields).map(([name, { kind, required, otherwise }]) => ({
+    name,
+    isApart: apart.includes(name),
+    isRequired: required === true,
+    otherwise,
+    more: kind.is === 'list' ? `: at least one ${kind.each}` : '',
+    isNoneIfEmpty: kind.is === 'list' && kind.isNoneIfEmpty === true,
+    read: readerOf(kind),
+  }));
+  return (posted, refusals, into, within) => {
+    const found: Record<string, unknown> = {};
+    const foundApart = (into ?? found) as typeof found;
+    for (const step of steps) {
+      const { name } = step;
+      let value = posted[name];
+      if (isUnset(value) || (step.isNoneIfEmpty && isEmpty(value))) {
+        if (step.isRequired) refusals.missing(placeOf(within, name), step.more);
+        value = step.otherwise;
+      } else value = step.read(value, placeOf(within, name), refusals);
+      if (value === undefined) continue;
+      if (step.isApart) foundApart[name] = value;
+      else found[name] = value;
+    }
+    return found as FoundIn<K>;
+  };
+}
+
+/** The record as a whole: without a fault nothing required is missing. Raises `Faults`. */
+export function complete<Whole>(found: Partial<Whole>, refusals: Refusals): Whole {
+  refusals.raise();
+  return found as Whole;
+}
+
+function readerOf(kind: Kind): Read {
+  switch (kind.is) {
+    case 'scalar':
+      return kind.posted.read;
+    case 'list':
+      return listReader(kind);
+    case 'record': {
+      const read = recordReader(kind);
+      const { expected = 'an object', isNoneIfEmpty } = kind;
+      return (value, place, refusals) => {
+        if (!isPosted(value)) {
+          refusals.wrong(place, value, expected);
+          return undefined;
+        }
+        const found = read(value, refusals, undefined, place);
+        return isNoneIfEmpty === true && Object.keys(found).length === 0 ? undefined : found;
+      };
+    }
+  }
+}
+
+/** A list of records is read record by record; any other list that has an unusable item is refused as a whole. */
+function listReader({ of, most = Infinity, items = 'values' }: List): Read {
+  const kind = of();
+  const expected = most === Infinity ? `a list of ${items}` : `a list of at most ${most} ${items}`;
+  const isList = (value: unknown): value is readonly unknown[] =>
+    Array.isArray(value) && value.length <= most && (kind.is !== 'record' || value.every(isPosted));
+  const read = readerOf(kind);
+  return (value, place, refusals) => {
+    if (isList(value) && kind.is === 'record')
+      return value.map((item, at) => read(item, () => `${nameOf(place)}[${at}]`, refusals));
+    const ofItems = refusals.apart();
+    const found = isList(value)
+      ? value.map((item) => (isUnset(item) ? undefined : read(item, place, ofItems)))
+      : [undefined];
+    if (!found.includes(undefined)) return found;
+    refusals.wrong(place, value, expected);
+    return undefined;
+  };
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function placeOf(within: Place | undefined, name: string): Place {
+  return within === undefined ? name : () => `${nameOf(within)}.${name}`;
+}

@@ -1,0 +1,150 @@
+import { type Place, type Refusals } from './posted';
+import { type SimpleType } from './xsd';
+
+/**
+ * A record is described once, as a table of fields. The table drives reading and checking a post (`record-read.ts`,
+ * `record-xml.ts`), the XML schema (`record-xsd.ts`), OpenAPI (`record-json.ts`), examples, and writing an answer.
+ */
+export interface RecordKind<F extends Fields = Fields> {
+  readonly is: 'record';
+  readonly fields: F;
+  /** Its name in OpenAPI and in XML schemas; a record that contains itself needs one. */
+  readonly name?: string;
+  /** What it is, for messages: `an object with a url`. */
+  readonly expected?: string;
+  /** A post that sets none of its fields is read as if it had no record. */
+  readonly isNoneIfEmpty?: true;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+export interface Field<K extends Kind = Kind> {
+  readonly kind: K;
+  readonly description: string;
+  /** A post must set it; the other fields of a post are optional. */
+  readonly required?: true;
+  /** An answer may lack it; the other fields of an answer are always there. */
+  readonly optional?: true;
+  /** The value of a post that does not set it. */
+  readonly otherwise?: unknown;
+  /** A value that may be posted. */
+  readonly example?: unknown;
+  /**
+   * Where it is in XML: in an element unless it is an attribute of the record's element, the text of that element, or
+   * its content, without an element of its own.
+   */
+  readonly in?: 'attribute' | 'text' | 'content';
+  /** Prefix of the namespace that its element is in; an imported schema describes it. */
+  readonly prefix?: string;
+}
+
+export type Direction = 'posted' | 'answered';
+
+/** Whether every post, or every answer, has the field. */
+export function isAlways({ required, optional }: Field, direction: Direction): boolean {
+  return direction === 'posted' ? required === true : optional !== true;
+}
+
+/** What a value is. */
+export type Kind = Scalar<unknown, never> | List | RecordKind;
+
+/** `Posted` is the value that a post is read to, `Answered` the value that an answer is written from. */
+export interface Scalar<Posted, Answered> {
+  readonly is: 'scalar';
+  readonly posted: Form & {
+    readonly read: ReadScalar<Posted>;
+    /** In XML the white space around a value belongs to it (`docs/decisions.md#x3`). */
+    readonly isText?: true;
+  };
+  /** The text of an answer in XML and CSV. */
+  readonly answered: Form & { readonly write: (value: Answered) => string | number };
+}
+
+/** Reads a value that is set; refuses an unusable one and returns undefined. */
+export type ReadScalar<T> = (value: unknown, place: Place, refusals: Refusals) => T | undefined;
+
+/** How a value looks in one direction. */
+interface Form {
+  readonly json: JsonSchema;
+  readonly xsd: string | NamedType;
+  /** Follows the description of each field of this kind. */
+  readonly note?: string;
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A simple type that becomes part of the XML schemas that use it. */
+export type NamedType = SimpleType & { readonly name: string };
+
+export interface List<K extends Kind = Kind> extends ListOptions {
+  readonly is: 'list';
+  /** Called late: a record may contain itself. */
+  readonly of: () => K;
+}
+
+interface ListOptions {
+  /** Element of each item in XML. */
+  readonly each: string;
+  /** Items it may have. */
+  readonly most?: number;
+  /** A post that has none is read as if it had no list. */
+  readonly isNoneIfEmpty?: true;
+  /** What the items are, for messages: `integers`. */
+  readonly items?: string;
+}
+
+export function listOf<K extends Kind>(of: K | (() => K), options: ListOptions): List<K> {
+  return { is: 'list', of: typeof of === 'function' ? of : () => of, ...options };
+}
+
+export function record<const F extends Fields>(
+  fields: F,
+  options: Omit<RecordKind, 'is' | 'fields'> = {},
+): RecordKind<F> {
+  return { is: 'record', fields, ...options };
+}
+
+/** The same fields as elements of another namespace. */
+export function prefixed<F extends Fields>(prefix: string, fields: F): F {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { ...field, prefix }]),
+  ) as unknown as F;
+}
+
+/** The value that a post of this kind is read to. */
+export type PostedOf<K> =
+  K extends Scalar<infer Posted, never>
+    ? Posted
+    : K extends List<infer Item>
+      ? readonly PostedOf<Item>[]
+      : K extends RecordKind<infer F>
+        ? PostedRecord<F>
+        : never;
+
+type PostedRecord<F extends Fields> = {
+  readonly [Name in Given<F>]: PostedOf<F[Name]['kind']>;
+} & {
+  readonly [Name in Exclude<keyof F, Given<F>>]?: PostedOf<F[Name]['kind']>;
+};
+
+type Given<F extends Fields> = FieldsWith<F, 'required'> | FieldsWith<F, 'otherwise'>;
+
+/** The value that an answer of this kind is written from. */
+export type AnswerOf<K> =
+  K extends Scalar<unknown, infer Answered>
+    ? Answered
+    : K extends List<infer Item>
+      ? readonly AnswerOf<Item>[]
+      : K extends RecordKind<infer F>
+        ? AnsweredRecord<F>
+        : never;
+
+type AnsweredRecord<F extends Fields> = {
+  readonly [Name in Exclude<keyof F, FieldsWith<F, 'optional'>>]: AnswerOf<F[Name]['kind']>;
+} & {
+  readonly [Name in FieldsWith<F, 'optional'>]?: AnswerOf<F[Name]['kind']>;
+};
+
+type FieldsWith<F extends Fields, Mark extends keyof Field> = {
+  [Name in keyof F]: F[Name] extends Readonly<Record<Mark, Required<Field>[Mark]>> ? Name : never;
+}[keyof F];
