@@ -29,10 +29,8 @@ import {
 import { MappingsController } from './ops/rest/mappings.controller';
 import { opsService } from './ops/rest/ops-service';
 import { type ProductLoader } from './products/commands';
-import { CountedFeeds } from './products/feed-counts';
-import { countedFeeds } from './products/counted.queries';
-import { FeedVersions } from './products/feed-version';
-import { type ProductExporter } from './products/download/rendered-feed';
+import { CountedFeeds } from './products/feed-counts.queries';
+import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { voucherService, VouchersModule } from './vouchers/vouchers.module';
@@ -43,9 +41,7 @@ export interface AppParts {
   readonly eventLog: EventLog;
   readonly store: ReadStore;
   readonly follower: FollowedDirectory;
-  readonly versions: FeedVersions;
   readonly loader: ProductLoader;
-  readonly exporter: ProductExporter;
   readonly feeds: RenderedFeeds;
   readonly readiness: Readiness;
   readonly log?: FastifyBaseLogger;
@@ -79,15 +75,16 @@ interface AppFacts {
 @Module({})
 class AppModule {
   static of(
-    { config, eventLog, store, follower, versions, loader, exporter, feeds, readiness }: AppParts,
+    { config, eventLog, store, follower, loader, feeds, readiness }: AppParts,
     { shown, failures, described, now }: AppFacts,
   ): DynamicModule {
+    const states = new FeedStates(store, follower);
     return {
       module: AppModule,
       global: true,
       imports: [
         CqrsModule.forRoot(),
-        ProductsModule.with(config, { loader, exporter, feeds }),
+        ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
         DescribeModule.with(described),
       ],
@@ -96,14 +93,14 @@ class AppModule {
         { provide: EventLog, useValue: eventLog },
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
-        { provide: FeedVersions, useValue: versions },
-        { provide: CountedFeeds, useValue: countedFeeds(store, versions, follower) },
+        { provide: FeedStates, useValue: states },
+        { provide: CountedFeeds, useValue: new CountedFeeds(store, states, follower) },
         { provide: SHOWN, useValue: shown },
         { provide: CLOCK, useValue: now },
         { provide: READINESS, useValue: readiness },
         { provide: FAILURES, useValue: failures },
       ],
-      exports: [EventLog, ReadStore, FollowedDirectory, FeedVersions, CountedFeeds, SHOWN, CLOCK],
+      exports: [EventLog, ReadStore, FollowedDirectory, FeedStates, CountedFeeds, SHOWN, CLOCK],
     };
   }
 }

@@ -1,4 +1,4 @@
-import { type CategoryChange } from '../directory/categories';
+import { changeKey } from '../directory/categories';
 import { type Directory } from '../directory/directory';
 
 /** `id`: platform category; `name`: the advertiser's own name; one of the two is there. */
@@ -25,20 +25,14 @@ export function mappedCategory(
   return name === undefined ? undefined : directory.mappingOf(feedId, name);
 }
 
-/** A change of the directory that may map products anew, as a key that `mappingKeys` gives these products. */
-export function changeKey(change: CategoryChange): string {
-  return `${change.posted}:${change.value}`;
-}
-
-/** What the mapping of a product hangs on: one key for each id and name it was posted with. */
+/** What the mapping of a product depends on: the `changeKey` of each id and name it was posted with. */
 export function mappingKeys(categories: readonly PostedCategory[]): readonly string[] {
   const keys = new Set<string>();
   for (const { id, name, tdCategoryName } of categories) {
     if (id !== undefined) keys.add(changeKey({ posted: 'id', value: id }));
     if (tdCategoryName !== undefined)
       keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
-    // Of which feed is left to the condition that looks for it.
-    if (name !== undefined) keys.add(`name:${name}`);
+    if (name !== undefined) keys.add(changeKey({ posted: 'name', value: name }));
   }
   return [...keys];
 }

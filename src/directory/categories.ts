@@ -9,6 +9,11 @@ export type CategoryChange =
   | { readonly posted: 'id' | 'tdCategoryName'; readonly value: string }
   | { readonly posted: 'name'; readonly feedId: number; readonly value: string };
 
+/** A change as a key: `id:…`, `tdCategoryName:…` or `name:…`, whichever the feed. */
+export function changeKey({ posted, value }: Pick<CategoryChange, 'posted' | 'value'>): string {
+  return `${posted}:${value}`;
+}
+
 /** The category tree and what feeds map to it, folded from events that may come in any order between streams. */
 export class Categories {
   /** How many categories have been removed so far: what was taken because of one may not be taken any more. */

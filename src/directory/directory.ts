@@ -1,6 +1,7 @@
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { Categories, type CategoryChange } from './categories';
+import { LastChanges } from './last-changes';
 import {
   type CategoryDefinition,
   type DirectoryEvent,
@@ -18,13 +19,6 @@ interface View {
   readonly feeds: readonly FeedDefinition[];
 }
 
-/** A category was defined anew or removed: where, and when (ISO 8601). */
-export interface CategoryChanged {
-  readonly id: string;
-  readonly position: Position;
-  readonly at: string;
-}
-
 /**
  * The reference data, all of it in memory, folded from its events: small shared facts are joined when answering.
  * Streams may be folded in any order between them; a name of something that is not there yet waits for it.
@@ -33,14 +27,14 @@ export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
-  /** Every change of a category that has been applied, in the order of the log. */
-  readonly categoryChanges: CategoryChanged[] = [];
-  /** Kept until something that they are made of changes. */
+  /** When what has been applied changed each entity. */
+  readonly changes = new LastChanges();
+  /** Cached until something that they are made of changes. */
   private readonly views = new Map<string, View>();
 
   /** Where the last change of the category tree is that has been applied. */
   get treeChanged(): Position {
-    return this.categoryChanges.at(-1)?.position ?? START;
+    return this.changes.ofTree?.position ?? START;
   }
 
   organisation(id: number): OrganisationDefinition | undefined {
@@ -169,11 +163,9 @@ export class Directory {
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
-    if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved') {
-      const { id, at } = event.data;
-      this.categoryChanges.push({ id, position: recorded.position, at });
-    }
-    return this.evolve(event);
+    const changes = this.evolve(event);
+    this.changes.note(recorded, event, changes);
+    return changes;
   }
 
   /** As `apply`, of an event that has been read. */

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { type Logger } from 'pino';
-import { feedSource } from '../../projections/product-download';
 import { type Config } from '../config';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
-import { FeedVersions } from '../products/feed-version';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { startExporter } from './exporter';
 import { startLoader } from './loader';
@@ -38,8 +36,7 @@ export async function openApi({ config, engines, follower, log, projectorTrouble
   // The threads begin while the modules of HTTP are being loaded.
   const { createApp } = await import('../app.js');
   const readiness = await readinessOf(engines, follower, { projectorTrouble });
-  const versions = new FeedVersions(eventLog, follower.directory, feedSource(store));
-  const parts = { config, eventLog, store, follower, versions, loader, exporter, feeds, readiness, log };
+  const parts = { config, eventLog, store, follower, loader, feeds, readiness, log };
   const app = await createApp(parts);
   return {
     listen: async () => {

@@ -8,13 +8,32 @@ import { NoGeneration, UndeclaredField } from './read-store';
  * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and
  * results are structured clones; the errors this system knows arrive as what they were. What cannot be cloned
  * fails its own call only.
+ *
+ * An argument may be a function, by which the call reports: the other side calls it, and waits until it has returned.
+ * It must return nothing. An argument may also be an `AbortSignal`, which cancels the call.
  */
 type Methods = object;
 
-interface Call {
-  readonly call: number;
-  readonly method: string;
-  readonly args: readonly unknown[];
+/** From the caller: a call; that one is to be cancelled; that a report has been taken. */
+type Sent =
+  | {
+      readonly call: number;
+      readonly method: string;
+      readonly args: readonly unknown[];
+      readonly special: readonly Special[];
+    }
+  | { readonly cancel: number; readonly reason: SentError }
+  | { readonly taken: number; readonly error?: SentError };
+
+/** To the caller: the answer to a call; a report of one that is under way. */
+type Returned =
+  | Answer
+  | { readonly report: number; readonly of: number; readonly arg: number; readonly args: readonly unknown[] };
+
+/** An argument that is not cloned. */
+interface Special {
+  readonly arg: number;
+  readonly is: 'function' | 'signal';
 }
 
 interface Answer {
@@ -42,22 +61,42 @@ export type Remote<T> = {
 
 /** Answers the calls that come in at `port` with the methods of `target`, until the port closes. */
 export function serveCalls(port: MessagePort, target: Methods): void {
-  port.on('message', (message: Call) => {
-    void answerTo(message);
+  const reports = new Waiting();
+  const cancelling = new Map<number, AbortController>();
+  port.on('close', () => reports.fail(ended()));
+  port.on('message', (sent: Sent) => {
+    if ('taken' in sent) reports.settle(sent.taken, sent.error);
+    else if ('cancel' in sent) cancelling.get(sent.cancel)?.abort(fromSent(sent.reason));
+    else void answerTo(sent);
   });
 
-  async function answerTo({ call, method, args }: Call): Promise<void> {
+  async function answerTo({ call, method, args, special }: Extract<Sent, { call: number }>): Promise<void> {
+    const received = [...args];
+    for (const { arg, is } of special)
+      received[arg] = is === 'signal' ? signalOf(call) : reporterOf(call, arg);
     const answer: Answer = await Promise.resolve()
-      .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...args))
+      .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...received))
       .then(
         (result) => ({ answer: call, result }),
         (error: unknown) => ({ answer: call, error: toSent(error) }),
       );
+    cancelling.delete(call);
     try {
       port.postMessage(answer);
     } catch (error) {
       port.postMessage(unsendable(answer, method, error));
     }
+  }
+
+  function signalOf(call: number): AbortSignal {
+    const controller = cancelling.get(call) ?? new AbortController();
+    cancelling.set(call, controller);
+    return controller.signal;
+  }
+
+  function reporterOf(call: number, arg: number): (...args: readonly unknown[]) => Promise<unknown> {
+    return (...args) =>
+      reports.add((report) => port.postMessage({ report, of: call, arg, args } satisfies Returned));
   }
 }
 
@@ -75,38 +114,107 @@ export function callsOver<T extends Methods>(
   port: MessagePort,
   transfer: (args: readonly unknown[]) => readonly Transferable[] = () => [],
 ): Remote<T> {
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let last = 0;
-  port.on('message', ({ answer, result, error }: Answer) => {
-    const caller = waiting.get(answer);
-    waiting.delete(answer);
-    if (waiting.size === 0) port.unref();
-    if (error === undefined) caller?.resolve(result);
-    else caller?.reject(fromSent(error));
+  const calls = new Waiting();
+  const reporters = new Map<string, Reporter>();
+  port.on('message', (returned: Returned) => {
+    if ('report' in returned) void take(returned);
+    else calls.settle(returned.answer, returned.error, returned.result);
+    if (calls.size === 0) port.unref();
   });
   let closed = false;
   port.on('close', () => {
     closed = true;
-    for (const { reject } of waiting.values()) reject(ended());
-    waiting.clear();
+    calls.fail(ended());
   });
   port.unref();
+
+  async function take({ report, of, arg, args }: Extract<Returned, { report: number }>): Promise<void> {
+    const sent: Sent = await Promise.resolve()
+      .then(() => reporters.get(`${of}/${arg}`)?.(...args))
+      .then(
+        () => ({ taken: report }),
+        (error: unknown) => ({ taken: report, error: toSent(error) }),
+      );
+    if (!closed) port.postMessage(sent);
+  }
+
+  async function call(method: string, args: readonly unknown[]): Promise<unknown> {
+    if (closed) throw ended();
+    const undo: (() => void)[] = [];
+    const answered = calls.add((id) => {
+      const special: Special[] = [];
+      const cloned = args.map((value, arg) => {
+        if (!(value instanceof AbortSignal) && typeof value !== 'function') return value;
+        special.push({ arg, is: typeof value === 'function' ? 'function' : 'signal' });
+        undo.push(typeof value === 'function' ? reportTo(value as Reporter, id, arg) : cancelBy(value, id));
+        return undefined;
+      });
+      port.postMessage({ call: id, method, args: cloned, special } satisfies Sent, transfer(args));
+    });
+    if (calls.size > 0) port.ref();
+    return await answered.finally(() => {
+      for (const one of undo) one();
+    });
+  }
+
+  function reportTo(reporter: Reporter, call: number, arg: number): () => void {
+    const key = `${call}/${arg}`;
+    reporters.set(key, reporter);
+    return () => reporters.delete(key);
+  }
+
+  function cancelBy(signal: AbortSignal, call: number): () => void {
+    const cancel = (): void => {
+      if (!closed) port.postMessage({ cancel: call, reason: toSent(signal.reason) } satisfies Sent);
+    };
+    // After the call has been sent.
+    if (signal.aborted) queueMicrotask(cancel);
+    else signal.addEventListener('abort', cancel, { once: true });
+    return () => signal.removeEventListener('abort', cancel);
+  }
+
   return new Proxy({} as Remote<T>, {
     get: (_, method) =>
       typeof method === 'symbol' || method === 'then'
         ? undefined
-        : (...args: readonly unknown[]) =>
-            new Promise((resolve, reject) => {
-              if (closed) {
-                reject(ended());
-                return;
-              }
-              last += 1;
-              port.postMessage({ call: last, method, args } satisfies Call, transfer(args));
-              waiting.set(last, { resolve, reject });
-              port.ref();
-            }),
+        : (...args: readonly unknown[]) => call(method, args),
   });
+}
+
+type Reporter = (...args: readonly unknown[]) => unknown;
+
+/** What has been asked over a port and has not been answered. */
+class Waiting {
+  private readonly all = new Map<
+    number,
+    { resolve: (value: unknown) => void; reject: (error: Error) => void }
+  >();
+  private last = 0;
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Asks by a number that no other has; what cannot be sent is not waited for. */
+  add(send: (id: number) => void): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.last += 1;
+      send(this.last);
+      this.all.set(this.last, { resolve, reject });
+    });
+  }
+
+  settle(id: number, error: SentError | undefined, result?: unknown): void {
+    const one = this.all.get(id);
+    this.all.delete(id);
+    if (error === undefined) one?.resolve(result);
+    else one?.reject(fromSent(error));
+  }
+
+  fail(error: Error): void {
+    for (const { reject } of this.all.values()) reject(error);
+    this.all.clear();
+  }
 }
 
 function ended(): EngineUnavailable {

@@ -1,11 +1,21 @@
 /**
  * A place in the log's one total order: opaque, ordered as strings (`a < b` means a was first), the same
- * width always. Nothing may be computed with it but this order.
+ * width always. Nothing may be computed with it but this order (and a number of the same order, `numberOf`).
  */
 export type Position = string;
 
 /** The position before the first event: "everything" is after it. */
 export const START: Position = '0'.repeat(19);
+
+/** A position as a number of the same order, to be a field of read models: positions are decimal and below 2^53. */
+export function numberOf(position: Position): number {
+  return Number(position);
+}
+
+/** The position that a number was made of. */
+export function positionOf(number: number): Position {
+  return String(number).padStart(START.length, '0');
+}
 
 /** The revision of a stream that has no events: its first event has revision 0. */
 export const NO_STREAM = -1;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { type XmlElement } from '../wire/xml-write';
-import { type CountedFeed } from './feed-counts';
+import { type CountedFeed } from './feed-counts.queries';
 
 const feed = z.object({
   feedId: z.int(),

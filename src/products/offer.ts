@@ -12,8 +12,12 @@ export interface StoredOffer {
   readonly price: number;
   /** Last modification, epoch ms. */
   readonly modified: number;
+  /** Position of its last event, as a number. */
+  readonly changed: number;
   /** For each of the product's categories the platform category it is mapped to, or null. */
   readonly mapped: readonly (string | null)[];
+  /** The last change of what it is mapped by: position as a number and time (epoch ms); null if there was none. */
+  readonly remapped: readonly [position: number, at: number] | null;
   readonly product: Product;
 }
 
@@ -21,4 +25,11 @@ export interface StoredOffer {
 export interface Offer extends StoredOffer {
   readonly id: string;
   readonly position: Position;
+}
+
+/** The names of all custom fields of some products, in order. */
+export function customFieldNames(products: Iterable<Pick<Product, 'fields'>>): readonly string[] {
+  const names = new Set<string>();
+  for (const { fields = [] } of products) for (const { name } of fields) names.add(name);
+  return [...names].sort();
 }

@@ -11,9 +11,9 @@ import {
   type ProductLoader,
 } from './commands';
 import { productDescription } from './description';
-import { type ProductExporter } from './download/rendered-feed';
+import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { DownloadsController, EXPORTER } from './downloads.controller';
+import { DownloadsController } from './downloads.controller';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
@@ -46,13 +46,12 @@ export const productService: Service = {
 /** What does the work of the service: in other threads, where there are any. */
 export interface ProductParts {
   readonly loader: ProductLoader;
-  readonly exporter: ProductExporter;
   readonly feeds: RenderedFeeds;
 }
 
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductSettings, { loader, exporter, feeds }: ProductParts): DynamicModule {
+  static with(settings: ProductSettings, { loader, feeds }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController, ImportsController],
@@ -69,7 +68,7 @@ export class ProductsModule {
           useFactory: (log: EventLog, now: Clock) => new FeedRefusals(log, now),
           inject: [EventLog, CLOCK],
         },
-        { provide: EXPORTER, useValue: exporter },
+        DownloadPlans,
         { provide: RenderedFeeds, useValue: feeds },
       ],
     };

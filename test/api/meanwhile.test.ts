@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/host/loader';
 import { type Response, TestApp } from '../support/app';
-import { type HeldCall, holdCall } from '../support/holding';
+import { type HeldCall, holdCall, holdRendering } from '../support/holding';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
 
@@ -177,7 +177,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
 
   it('a download is of one moment', async () => {
     const before = (await get(keys)).body;
-    const held = holdCall(app.exporter, 'more', 2);
+    const held = holdRendering(app.exporter, 2);
     const sent = get(keys);
     await held.reached;
     await change();

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { PROJECTIONS } from '../../projections';
-import { feedSource } from '../../projections/product-download';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app';
@@ -12,11 +11,9 @@ import { readConfig } from '../../src/config';
 import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
-import { FeedVersions } from '../../src/products/feed-version';
 import { importNetwork } from '../../src/ops/import-network';
-import { makeExporter } from '../../src/host/exporter';
 import { makeLoader } from '../../src/host/loader';
-import { type Exporter } from '../../src/products/download/exporter';
+import { Exporter } from '../../src/products/download/exporter';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { readinessOf } from '../../src/host/readiness';
 import { ownEngines, type TestedEngines } from './engines';
@@ -80,7 +77,7 @@ export class TestApp {
     const readiness = await readinessOf(engines, follower, {
       projectorTrouble: async () => runner.trouble(),
     });
-    const exporter = makeExporter(engines, follower);
+    const exporter = new Exporter(store, follower);
     const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>
       createApp({
@@ -88,9 +85,7 @@ export class TestApp {
         eventLog: engines.log,
         store,
         follower,
-        versions: new FeedVersions(engines.log, follower.directory, feedSource(store)),
         loader,
-        exporter,
         feeds,
         readiness,
         now,

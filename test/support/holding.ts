@@ -1,3 +1,5 @@
+import { type Exporter, type RenderProgress } from '../../src/products/download/exporter';
+
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
 /** A call that waits. */
@@ -40,6 +42,34 @@ export function holdCall<Name extends string, Target extends Calls<Name>>(
       failure = error;
       if (error === undefined) target[name] = own;
       go();
+    },
+  };
+}
+
+/**
+ * Holds the rendering of a download: at the n-th report (from 1) of what has been written. The first one comes when the
+ * file has been made, each other one after a block.
+ */
+export function holdRendering(exporter: Exporter, nth: number): HeldCall {
+  const reporter = { report: (_: RenderProgress): Promise<void> => Promise.resolve() };
+  const held = holdCall(reporter, 'report', nth);
+  const { render } = exporter;
+  exporter.render = (request, path, report, signal) =>
+    render.call(
+      exporter,
+      request,
+      path,
+      async (progress) => {
+        await reporter.report(progress);
+        await report(progress);
+      },
+      signal,
+    );
+  return {
+    reached: held.reached,
+    release: (error) => {
+      if (error === undefined) exporter.render = render;
+      held.release(error);
     },
   };
 }

@@ -6,7 +6,7 @@ import { For, Offers, Posted, RequestKeys, Told } from '../../http/decorators';
 import { type PostedBody } from '../../http/posted-body';
 import { SHOWN, type Shown } from '../../http/shown';
 import { EventLog } from '../../kernel/event-log';
-import { CountedFeeds } from '../../products/feed-counts';
+import { CountedFeeds } from '../../products/feed-counts.queries';
 import { parseJson } from '../../wire/json-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
