@@ -99,8 +99,8 @@ export async function lastRemapping(
   };
   const order = [{ field: remapped, descending: true }];
   const { found } = await store.search(TARGET, { filter, order, offset: 0, size: 1 });
-  const [last] = found.map((one) => toOffer(one).remapped);
-  return last == null ? undefined : { position: positionOf(last[0]), at: new Date(last[1]).toISOString() };
+  const [last = null] = found.map((one) => toOffer(one).remapped);
+  return last === null ? undefined : { position: positionOf(last[0]), at: new Date(last[1]).toISOString() };
 }
 
 function filterOf({ feedId, isVisible, changes }: WantedOffers): Filter {

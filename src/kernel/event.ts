@@ -37,11 +37,6 @@ export interface RecordedEvent extends NewEvent {
   readonly position: Position;
 }
 
-/** When an event happened, as it says itself: ISO 8601. */
-export function timeOf({ data }: Pick<RecordedEvent, 'data'>): string {
-  return (JSON.parse(data) as { readonly at: string }).at;
-}
-
 /** The stream of one aggregate: `feed-22`. */
 export function streamOf(category: string, id: string | number): string {
   return `${category}-${id}`;

@@ -83,7 +83,9 @@ describe('a call between threads', () => {
   });
 
   test('that reports fails when the port closes', async () => {
-    const report = async (n: number): Promise<void> => void (n === 3 && ports.port1.close());
+    const report = async (n: number): Promise<void> => {
+      if (n === 3) ports.port1.close();
+    };
     await expect(calls.count(1e9, report, new AbortController().signal)).rejects.toThrow(EngineUnavailable);
   });
 });

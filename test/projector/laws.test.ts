@@ -82,6 +82,16 @@ function withoutPositions(histories: Documents): Documents {
   );
 }
 
+/** Products without the places in the log of their last changes. */
+function withoutChanges(products: Documents): Documents {
+  return Object.fromEntries(
+    Object.entries(products as Readonly<Record<string, object>>).map(([id, product]) => [
+      id,
+      { ...product, changed: 0, remapped: null },
+    ]),
+  );
+}
+
 describe('documents', () => {
   test('are what the history comes to, however it is cut into batches', () =>
     law(fc.tuple(histories, batchSizes), async (world, history, batchSize) => {
@@ -104,7 +114,9 @@ describe('documents', () => {
       await world.happen(...other);
       const generations = await newGenerations(world);
       await readOn(world, await openPass(world, generations), batchSize);
-      expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
+      const [products, prices] = await documentsOf(world, generations);
+      const [expected, expectedPrices] = expectedAfter(history);
+      expect([withoutChanges(products!), prices]).toEqual([withoutChanges(expected), expectedPrices]);
     }));
 
   test('are the same when a second projector does it all again, ahead or behind', () =>

@@ -1,4 +1,4 @@
-import { type Exporter, type RenderProgress } from '../../src/products/download/exporter';
+import { type Exporter } from '../../src/products/download/exporter';
 
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
@@ -51,16 +51,15 @@ export function holdCall<Name extends string, Target extends Calls<Name>>(
  * file has been made, each other one after a block.
  */
 export function holdRendering(exporter: Exporter, nth: number): HeldCall {
-  const reporter = { report: (_: RenderProgress): Promise<void> => Promise.resolve() };
+  const reporter = { report: (): Promise<void> => Promise.resolve() };
   const held = holdCall(reporter, 'report', nth);
-  const { render } = exporter;
+  const render = exporter.render.bind(exporter);
   exporter.render = (request, path, report, signal) =>
-    render.call(
-      exporter,
+    render(
       request,
       path,
       async (progress) => {
-        await reporter.report(progress);
+        await reporter.report();
         await report(progress);
       },
       signal,

@@ -49,7 +49,7 @@ export interface RenderProgress {
 }
 
 /** What pages are made with that are cut out of the file, from one record to another. */
-export interface ExportFrame {
+interface ExportFrame {
   readonly head: string;
   readonly gap: number;
   readonly foot: string;
