@@ -1,4 +1,5 @@
 import { type Position } from '../src/kernel/event';
+import { type Filter } from '../src/kernel/query';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/products/offer';
 import { type CategorySet } from '../src/categories/category-counts';
@@ -9,13 +10,22 @@ const AT_ONCE = 2_000;
 
 const TARGET = { collection: products.collection.name };
 
-/** The sets of categories that the products of a feed have, some at a time; together every product once. */
+/**
+ * The sets of categories that the products of a feed have, some at a time; together every product once. `categoryIds`:
+ * only of products that are mapped to one of these.
+ */
 export async function* categorySets(
   store: ReadStore,
   feedId: number,
+  categoryIds?: readonly string[],
 ): AsyncGenerator<readonly CategorySet[]> {
+  const ofFeed: Filter = { field: 'feedId' satisfies ProductField, in: [feedId] };
+  const mapped =
+    categoryIds === undefined
+      ? []
+      : [{ field: 'tdCategoryId' satisfies ProductField, in: categoryIds } as const];
   const wanted = {
-    filter: { field: 'feedId' satisfies ProductField, in: [feedId] },
+    filter: { all: [ofFeed, ...mapped] },
     groupBy: 'categorySet' satisfies ProductField,
     size: AT_ONCE,
   };
@@ -23,14 +33,14 @@ export async function* categorySets(
   for (let next: { readonly after?: string } | undefined = {}; next !== undefined;) {
     const answer = await store.countGroups(TARGET, { ...wanted, ...next });
     yield answer.groups.map(({ count, one }) => {
-      const { mapped, product } = JSON.parse(one.body) as StoredOffer;
-      return { categories: product.categories, mapped, products: count };
+      const offer = JSON.parse(one.body) as StoredOffer;
+      return { categories: offer.product.categories, mapped: offer.mapped, products: count };
     });
     next = answer.next === undefined ? undefined : { after: answer.next };
   }
 }
 
-/** Up to where the log is in what queries of products show; undefined while there is nothing to be read. */
+/** How far the log is in what queries of products show; undefined while there is nothing to be read. */
 export async function productsPosition(store: ReadStore): Promise<Position | undefined> {
   try {
     return await store.checkpoint(TARGET);

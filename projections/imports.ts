@@ -1,3 +1,4 @@
+import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { type ReadStore } from '../src/kernel/read-store';
 import { FEED, type FeedEvent } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
@@ -6,9 +7,11 @@ import { type Projection, type ParsedEvent } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;
 
-/** A load, and whose: found by its feed, as deep in a feed's stream as its event may lie. */
+/** A load of a feed. */
 interface StoredImport {
   readonly feedId: number;
+  /** Position of its event, as a number. */
+  readonly position: number;
   readonly reported: ReportedImport;
 }
 
@@ -16,7 +19,7 @@ interface StoredImport {
 export const imports: Projection<StoredImport, ImportEvent> = {
   collection: {
     name: 'imports',
-    version: 1,
+    version: 2,
     fields: { feedId: 'number', time: 'number' },
     partition: 'feedId',
     sorts: ['time'],
@@ -25,7 +28,11 @@ export const imports: Projection<StoredImport, ImportEvent> = {
   handles: ['FeedImported', 'FeedImportRefused'],
   replaces: ['FeedImported', 'FeedImportRefused'],
   idOf: ({ data }) => data.importId,
-  fold: (_, event) => ({ feedId: feedIdOf(event), reported: reportedOf(event) }),
+  fold: (_, event) => ({
+    feedId: feedIdOf(event),
+    position: numberOf(event.position),
+    reported: reportedOf(event),
+  }),
   describe: (document) => ({
     fields: { feedId: document.feedId, time: Date.parse(document.reported.time) },
     document,
@@ -48,21 +55,32 @@ function reportedOf({ type, data }: ImportEvent): ReportedImport {
   return { ...common, status: 'done', ...counts, faults: [...faults], ...more };
 }
 
+const TARGET = { collection: imports.collection.name };
+const NEWEST = { field: 'time', descending: true } as const;
+
 /** Loads of a report. */
 const LAST = 50;
 
 /** The last loads of a feed, the newest first. */
 export async function lastImports(store: ReadStore, feedId: number): Promise<readonly ReportedImport[]> {
-  const { found } = await store.search(
-    { collection: imports.collection.name },
-    {
-      filter: { field: 'feedId', in: [feedId] },
-      order: [{ field: 'time', descending: true }],
-      offset: 0,
-      size: LAST,
-    },
-  );
-  const loads = found.map(({ body, version }) => ({ version, ...(JSON.parse(body) as StoredImport) }));
+  const filter = { field: 'feedId', in: [feedId] };
+  const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: LAST });
   // Of those that ended in one millisecond, the log knows the order.
-  return loads.sort((a, b) => (a.version < b.version ? 1 : -1)).map(({ reported }) => reported);
+  return found
+    .map(({ body }) => JSON.parse(body) as StoredImport)
+    .sort((a, b) => b.position - a.position)
+    .map(({ reported }) => reported);
+}
+
+/** Position of the last load of a feed that ended before a time (epoch ms), `START` if there is none. */
+export async function lastImportBefore(store: ReadStore, feedId: number, time: number): Promise<Position> {
+  const filter = {
+    all: [
+      { field: 'feedId', in: [feedId] },
+      { field: 'time', max: time - 1 },
+    ],
+  };
+  const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: 1 });
+  const [last] = found.map(({ body }) => JSON.parse(body) as StoredImport);
+  return last === undefined ? START : positionOf(last.position);
 }

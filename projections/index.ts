@@ -1,8 +1,17 @@
+import { type Projection } from '../src/projector/projection';
+import { delistings } from './delistings';
+import { feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
-import { type Projection } from '../src/projector/projection';
 import { vouchers } from './vouchers';
 
-/** Every read model there is. */
-export const PROJECTIONS: readonly Projection[] = [products, priceHistory, imports, vouchers];
+/** Every read model there is; those with one document per offer stand together, so that its id is computed once. */
+export const PROJECTIONS: readonly Projection[] = [
+  products,
+  priceHistory,
+  delistings,
+  feeds,
+  imports,
+  vouchers,
+];

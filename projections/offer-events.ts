@@ -16,7 +16,7 @@ export const OFFER_EVENTS = [
 export const FEED_STREAMS = [`${FEED}-`] as const;
 
 /** The feed whose stream an event is in. */
-export function feedIdOf({ stream }: ParsedEvent<OfferEvent>): number {
+export function feedIdOf({ stream }: ParsedEvent<FeedEvent>): number {
   return Number(stream.slice(FEED.length + 1));
 }
 

@@ -1,64 +1,130 @@
+import { numberOf, type Position, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type Offer } from '../src/products/offer';
-import { type FeedSource } from '../src/products/download/feed-source';
-import { type Remapping } from '../src/products/remapped';
-import { priceHistory, pricesOf } from './price-history';
-import { type ProductField, products, toOffer } from './products';
+import { customFieldNames, type Offer } from '../src/products/offer';
+import { EngineUnavailable } from '../src/kernel/event-log';
+import { type Projection } from '../src/projector/projection';
 import { waitForPosition } from '../src/projector/wait';
+import { type FeedVersion } from './feeds';
+import { type ProductField, products, toOffer } from './products';
+
+/** What has changed in a feed: products that were changed after a position, or are mapped to a changed category. */
+export interface Changes {
+  readonly after: Position;
+  readonly categoryIds: readonly string[];
+}
+
+/** The products of a feed that are meant. */
+export interface WantedOffers {
+  readonly feedId: number;
+  /** Only those that are mapped to a platform category, or that are not (`docs/decisions.md#p13`). */
+  readonly isVisible?: boolean;
+  readonly changes?: Changes;
+}
+
+/** Some offers of a feed, in the order of their ids. */
+export interface FeedBatch {
+  readonly offers: readonly Offer[];
+  /** How many offers there are in all. */
+  readonly total: number;
+  /** The snapshot is as of this position, or later. */
+  readonly checkpoint: Position;
+  /** The names of all custom fields; none unless these were asked for. */
+  readonly customFields: ReadonlySet<string>;
+}
 
 const TARGET = { collection: products.collection.name };
 
-/** Milliseconds that prices may be behind the products they are of. */
+/** Milliseconds that other read models may be behind the products. */
 const PATIENCE = 2_000;
 
-/** What downloads ask of the read models (Document 1, Bulk download of a feed). */
-export function feedSource(store: ReadStore): FeedSource {
+/** Waits a while until other read models have reached a position of the products; raises `EngineUnavailable`. */
+export async function requireUpTo(
+  store: ReadStore,
+  position: Position,
+  others: readonly Projection[],
+): Promise<void> {
+  if (await waitForPosition(store, others, position, PATIENCE)) return;
+  const names = others.map(({ collection }) => collection.name).join(', ');
+  throw new EngineUnavailable(`${names}: behind the products`);
+}
+
+/** Offers from one snapshot; the first batch is empty and comes at once. `isFlat` asks for custom fields. */
+export async function* offersFromSnapshot(
+  store: ReadStore,
+  wanted: WantedOffers,
+  isFlat = false,
+): AsyncGenerator<FeedBatch, undefined> {
+  const customFields = new Set<string>();
+  const samplesOf = isFlat ? ('fieldNames' satisfies ProductField) : undefined;
+  for await (const { found, samples = [], ...facts } of store.snapshot(TARGET, filterOf(wanted), samplesOf)) {
+    for (const name of customFieldNames(samples.map(productOf))) customFields.add(name);
+    if (samples.length === 0) yield { offers: found.map(toOffer), ...facts, customFields };
+  }
+}
+
+/** The same offers, not of one moment. */
+export async function* scanOffers(store: ReadStore, wanted: WantedOffers): AsyncGenerator<readonly Offer[]> {
+  await store.refresh(TARGET);
+  for await (const found of store.scan(TARGET, filterOf(wanted))) yield found.map(toOffer);
+}
+
+export async function countOffers(store: ReadStore, wanted: WantedOffers): Promise<number> {
+  await store.refresh(TARGET);
+  return await store.count(TARGET, filterOf(wanted));
+}
+
+/** Which of these offers there are at present. */
+export async function presentOffers(store: ReadStore, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  return new Set((await store.get(TARGET, ids)).map(({ id }) => id));
+}
+
+/** The last change of what products of a feed are mapped by, of those after a position and up to another. */
+export async function lastRemapping(
+  store: ReadStore,
+  feedId: number,
+  after: Position,
+  upTo: Position,
+): Promise<FeedVersion | undefined> {
+  await store.refresh(TARGET);
+  const min = numberOf(after) + 1;
+  const remapped = 'remapped' satisfies ProductField;
+  const filter: Filter = {
+    // The first bound follows from the second; it has an index.
+    all: [
+      inFeed(feedId),
+      { field: 'changed' satisfies ProductField, min },
+      { field: remapped, min, max: numberOf(upTo) },
+    ],
+  };
+  const order = [{ field: remapped, descending: true }];
+  const { found } = await store.search(TARGET, { filter, order, offset: 0, size: 1 });
+  const [last = null] = found.map((one) => toOffer(one).remapped);
+  return last === null ? undefined : { position: positionOf(last[0]), at: new Date(last[1]).toISOString() };
+}
+
+function filterOf({ feedId, isVisible, changes }: WantedOffers): Filter {
   return {
-    async *snapshot(feedId, which, isFlat = false) {
-      const customFields = new Set<string>();
-      const samplesOf = isFlat ? ('fieldNames' satisfies ProductField) : undefined;
-      const batches = store.snapshot(TARGET, shown(feedId, which), samplesOf);
-      for await (const { found, samples, ...facts } of batches) {
-        if (samples === undefined) yield { offers: found.map(toOffer), ...facts, customFields };
-        else for (const { name } of samples.flatMap(fieldsOf)) customFields.add(name);
-      }
-    },
-    async offers(ids) {
-      return (await store.get(TARGET, ids)).map(toOffer);
-    },
-    async *remapped(feedId, remapping) {
-      await store.refresh(TARGET);
-      for await (const found of store.scan(TARGET, inFeed(feedId, concerned(remapping))))
-        yield found.map(toOffer);
-    },
-    async countRemapped(feedId, remapping) {
-      await store.refresh(TARGET);
-      return await store.count(TARGET, inFeed(feedId, concerned(remapping)));
-    },
-    prices: (ids) => pricesOf(store, ids),
-    pricesUpTo: (position) => waitForPosition(store, [priceHistory], position, PATIENCE),
+    all: [
+      inFeed(feedId),
+      ...(isVisible === undefined
+        ? []
+        : [{ field: 'visible' satisfies ProductField, in: [isVisible ? 1 : 0] }]),
+      ...(changes === undefined ? [] : [changedIn(changes)]),
+    ],
   };
 }
 
-function shown(feedId: number, which: 'all' | 'visible' | 'hidden'): Filter {
-  return inFeed(feedId, ...{ all: [], visible: [visibility(1)], hidden: [visibility(0)] }[which]);
+function inFeed(feedId: number): Filter {
+  return { field: 'feedId' satisfies ProductField, in: [feedId] };
 }
 
-function inFeed(feedId: number, ...conditions: readonly Filter[]): Filter {
-  return { all: [{ field: 'feedId' satisfies ProductField, in: [feedId] }, ...conditions] };
+function changedIn({ after, categoryIds }: Changes): Filter {
+  const changed = { field: 'changed' satisfies ProductField, min: numberOf(after) + 1 };
+  if (categoryIds.length === 0) return changed;
+  return { any: [changed, { field: 'tdCategoryId' satisfies ProductField, in: categoryIds }] };
 }
 
-function visibility(visible: 0 | 1): Filter {
-  return { field: 'visible' satisfies ProductField, in: [visible] };
-}
-
-/** What may be mapped anew, and what is mapped to a category whose name may have changed. */
-function concerned({ changes, categoryIds }: Remapping): Filter {
-  const mapped = { field: 'tdCategoryId' satisfies ProductField, in: categoryIds };
-  return { any: [mapped, ...(products.fanOut === undefined ? [] : [products.fanOut.affectedBy(changes)])] };
-}
-
-function fieldsOf(sample: Found): NonNullable<Offer['product']['fields']> {
-  return toOffer(sample).product.fields ?? [];
+function productOf(sample: Found): Offer['product'] {
+  return toOffer(sample).product;
 }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { type CategoryChange } from '../src/directory/categories';
+import { type CategoryChange, changeKey } from '../src/directory/categories';
+import { numberOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { changeKey, mappedCategory, mappingKeys } from '../src/categories/mapped-category';
+import { mappedCategory, mappingKeys } from '../src/categories/mapped-category';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
-import { groupingIdOf, type Offer, type StoredOffer } from '../src/products/offer';
-import { customFieldNames } from '../src/products/output-csv';
+import { customFieldNames, groupingIdOf, type Offer, type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
@@ -21,6 +21,10 @@ const FIELDS = {
   price: 'number',
   modified: 'number',
   inStock: 'number',
+  /** Position of its last change, by an event or by what it is mapped by. */
+  changed: 'number',
+  /** Position of the last change of what it is mapped by. */
+  remapped: 'number',
   /** 1 when it is mapped to a platform category: publishers see no other (`docs/decisions.md#p13`). */
   visible: 'number',
   groupId: 'column',
@@ -30,7 +34,7 @@ const FIELDS = {
   fieldNames: 'column',
   spId: 'keyword',
   tdCategoryId: 'keyword',
-  /** What its mapping hangs on. */
+  /** What its mapping depends on. */
   mapping: 'keyword',
   title: 'words',
   description: 'words',
@@ -45,36 +49,39 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 3,
+    version: 4,
     fields: FIELDS,
     partition: 'feedId',
-    sorts: ['price', 'modified'],
+    sorts: ['price', 'modified', 'changed'],
   },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
   replaces: ['ProductListed', 'ProductRevised', 'ProductDelisted'],
   idOf: offerOf,
   fold(offer, event) {
-    const { data } = event;
-    const modified = Date.parse(data.at);
+    const modified = Date.parse(event.data.at);
+    const changed = numberOf(event.position);
     switch (event.type) {
       case 'ProductListed':
       case 'ProductRevised': {
         const { sourceProductId, price, product } = event.data;
-        return { feedId: feedIdOf(event), sourceProductId, price, modified, mapped: [], product };
+        const mapping = { mapped: [], remapped: null };
+        return { feedId: feedIdOf(event), sourceProductId, price, modified, changed, ...mapping, product };
       }
       case 'ProductRepriced':
-        return offer && { ...offer, price: event.data.price, modified };
+        return offer && { ...offer, price: event.data.price, modified, changed };
       case 'ProductDelisted':
         return undefined;
     }
   },
   describe(offer, id, directory) {
-    const mapped = offer.product.categories.map(
-      (category) => mappedCategory(category, offer.feedId, directory) ?? null,
-    );
-    const document = { ...offer, mapped };
-    return { document, fields: fieldsOf(document, id) };
+    const { feedId, product } = offer;
+    const mapped = product.categories.map((one) => mappedCategory(one, feedId, directory) ?? null);
+    const keys = mappingKeys(product.categories);
+    const last = directory.changes.ofMapping(feedId, keys);
+    const remapped = last === undefined ? null : ([numberOf(last.position), last.at] as const);
+    const document = { ...offer, mapped, remapped };
+    return { document, fields: fieldsOf(document, id, keys) };
   },
   fanOut: {
     // A category that was changed often is asked for once.
@@ -85,13 +92,13 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
 };
 
-/** What products bear that a change concerns, and what this condition is known by among others. */
+/** A condition for the products that a change concerns, and a key of it among others. */
 function conditionOf(change: CategoryChange): readonly [key: string, condition: Filter] {
   const key = changeKey(change);
-  const hangsOnIt = { field: 'mapping', in: [key] };
+  const dependent = { field: 'mapping', in: [key] };
   return change.posted === 'name'
-    ? [`${change.feedId} ${key}`, { all: [{ field: 'feedId', in: [change.feedId] }, hangsOnIt] }]
-    : [key, hangsOnIt];
+    ? [`${change.feedId} ${key}`, { all: [{ field: 'feedId', in: [change.feedId] }, dependent] }]
+    : [key, dependent];
 }
 
 /** An offer as a query finds it. */
@@ -99,14 +106,15 @@ export function toOffer({ id, version, body }: Found): Offer {
   return { id, position: version, ...(JSON.parse(body) as StoredOffer) };
 }
 
-/** Short, since every product bears it, and long enough for no two of a feed ever to be the same. */
+/** Short, since every product has it, and long enough for no two of a feed ever to be the same. */
 function digest(value: unknown): string {
   return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
 }
 
 function fieldsOf(
-  { feedId, sourceProductId, price, modified, mapped, product }: StoredOffer,
+  { feedId, sourceProductId, price, modified, changed, mapped, remapped, product }: StoredOffer,
   id: string,
+  mapping: readonly string[],
 ): Record<string, FieldValue> {
   const { identifiers, inStock, categories } = product;
   const tdCategoryId = [...new Set(mapped.filter((category) => category !== null))];
@@ -114,16 +122,18 @@ function fieldsOf(
     feedId,
     price,
     modified,
+    changed: Math.max(changed, remapped?.[0] ?? 0),
     visible: tdCategoryId.length > 0 ? 1 : 0,
     groupId: groupingIdOf(identifiers, id),
     categorySet: digest([categories, mapped]),
     spId: sourceProductId,
     tdCategoryId,
-    mapping: mappingKeys(categories),
+    mapping,
     category: categories.flatMap(({ name }) => (name === undefined ? [] : foldCase(name))),
     title: wordsOf(product.name),
     description: wordsOf(product.description),
   };
+  if (remapped !== null) [fields.remapped] = remapped;
   if (inStock !== undefined) fields.inStock = inStock;
   if (product.fields !== undefined && product.fields.length > 0) {
     fields.fieldNames = digest(customFieldNames([product]));

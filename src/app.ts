@@ -20,11 +20,9 @@ import { type Readiness } from './ops/rest/health.controller';
 import { opsService } from './ops/rest/ops-service';
 import { OpsModule } from './ops/rest/ops.module';
 import { type ProductLoader } from './products/commands';
-import { countedFeeds } from './products/counted.queries';
-import { type ProductExporter } from './products/download/rendered-feed';
+import { CountedFeeds } from './products/feed-counts.queries';
+import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
-import { CountedFeeds } from './products/feed-counts';
-import { FeedVersions } from './products/feed-version';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
 import { voucherService, VouchersModule } from './vouchers/vouchers.module';
@@ -35,9 +33,7 @@ export interface AppParts {
   readonly eventLog: EventLog;
   readonly store: ReadStore;
   readonly follower: FollowedDirectory;
-  readonly versions: FeedVersions;
   readonly loader: ProductLoader;
-  readonly exporter: ProductExporter;
   readonly feeds: RenderedFeeds;
   readonly readiness: Readiness;
   readonly log?: FastifyBaseLogger;
@@ -57,17 +53,18 @@ const OPEN_ROUTES = [
 @Module({})
 class AppModule {
   static of(parts: AppParts, http: HttpOptions): DynamicModule {
-    const { config, eventLog, store, follower, versions, loader, exporter, feeds, readiness } = parts;
+    const { config, eventLog, store, follower, loader, feeds, readiness } = parts;
     const clock: Clock = parts.now === undefined ? new Clock() : { now: parts.now };
     const wait = new PositionWait(store, PROJECTIONS);
     const readModels = new WaitForReadModels((position, milliseconds) => wait.until(position, milliseconds));
+    const states = new FeedStates(store, follower);
     return {
       module: AppModule,
       global: true,
       imports: [
         CqrsModule.forRoot(),
         HttpModule.with(http, readModels, clock),
-        ProductsModule.with(config, { loader, exporter, feeds }),
+        ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
         OpsModule.with(readiness),
         DescribeModule,
@@ -76,10 +73,10 @@ class AppModule {
         { provide: EventLog, useValue: eventLog },
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
-        { provide: FeedVersions, useValue: versions },
-        { provide: CountedFeeds, useValue: countedFeeds(store, versions, follower) },
+        { provide: FeedStates, useValue: states },
+        { provide: CountedFeeds, useValue: new CountedFeeds(store, states, follower) },
       ],
-      exports: [EventLog, ReadStore, FollowedDirectory, FeedVersions, CountedFeeds],
+      exports: [EventLog, ReadStore, FollowedDirectory, FeedStates, CountedFeeds],
     };
   }
 }

@@ -1,4 +1,4 @@
-import { type CategoryChange } from '../directory/categories';
+import { changeKey } from '../directory/categories';
 import { type Directory } from '../directory/directory';
 
 /** `id`: platform category; `name`: the advertiser's own name; at least one of the two is present. */
@@ -25,12 +25,7 @@ export function mappedCategory(
   return name === undefined ? undefined : directory.mappingOf(feedId, name);
 }
 
-/** The key of a directory change: it may affect the products whose `mappingKeys` contain it. */
-export function changeKey(change: CategoryChange): string {
-  return `${change.posted}:${change.value}`;
-}
-
-/** The keys that a product's mapping depends on: one for each id and name it was posted with. */
+/** The keys that a product's mapping depends on: the `changeKey` of each id and name it was posted with. */
 export function mappingKeys(categories: readonly PostedCategory[]): readonly string[] {
   const keys = new Set<string>();
   for (const { id, name, tdCategoryName } of categories) {
@@ -38,7 +33,7 @@ export function mappingKeys(categories: readonly PostedCategory[]): readonly str
     if (tdCategoryName !== undefined)
       keys.add(changeKey({ posted: 'tdCategoryName', value: tdCategoryName }));
     // The feed is not part of the key: the query filters by it.
-    if (name !== undefined) keys.add(`name:${name}`);
+    if (name !== undefined) keys.add(changeKey({ posted: 'name', value: name }));
   }
   return [...keys];
 }

@@ -9,6 +9,11 @@ export type CategoryChange =
   | { readonly posted: 'id' | 'tdCategoryName'; readonly value: string }
   | { readonly posted: 'name'; readonly feedId: number; readonly value: string };
 
+/** A change as a key, the same for all feeds: `id:…`, `tdCategoryName:…` or `name:…`. */
+export function changeKey({ posted, value }: Pick<CategoryChange, 'posted' | 'value'>): string {
+  return `${posted}:${value}`;
+}
+
 /** The category tree and the mappings of feeds to it. Events of different streams may be applied in any order. */
 export class Categories {
   /** Number of categories removed so far: a result that depended on one may be outdated. */

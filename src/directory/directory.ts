@@ -2,6 +2,7 @@ import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
+import { LastChanges } from './last-changes';
 import {
   type CategoryDefinition,
   DIRECTORY_PREFIXES,
@@ -20,13 +21,6 @@ interface View {
   readonly feeds: readonly FeedDefinition[];
 }
 
-/** A category was defined or removed; `at` is ISO 8601. */
-export interface CategoryChanged {
-  readonly id: string;
-  readonly position: Position;
-  readonly at: string;
-}
-
 /**
  * The reference data, folded from its events and kept in memory: requests join it when they are answered. Events of
  * different streams may be applied in any order; a reference takes effect as soon as its target exists.
@@ -35,14 +29,14 @@ export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
-  /** All category changes applied so far, in log order. */
-  readonly categoryChanges: CategoryChanged[] = [];
+  /** When each entity was last changed. */
+  readonly changes = new LastChanges();
   /** A cache, cleared when anything it depends on changes. */
   private readonly views = new Map<string, View>();
 
   /** Position of the last applied change of the category tree. */
   get treeChanged(): Position {
-    return this.categoryChanges.at(-1)?.position ?? START;
+    return this.changes.ofTree?.position ?? START;
   }
 
   organisation(id: number): OrganisationDefinition | undefined {
@@ -171,11 +165,9 @@ export class Directory {
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
-    if (event.type === 'CategoryDefined' || event.type === 'CategoryRemoved') {
-      const { id, at } = event.data;
-      this.categoryChanges.push({ id, position: recorded.position, at });
-    }
-    return this.evolve(event);
+    const changes = this.evolve(event);
+    this.changes.note(recorded, event, changes);
+    return changes;
   }
 
   /** As `apply`, for a parsed event. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
-import { feedSource } from '../../projections/product-download';
 import { type AppParts } from '../app';
 import { type Config } from '../config';
-import { FeedVersions } from '../products/feed-version';
+import { Exporter } from '../products/download/exporter';
+import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
-import { makeExporter, startExporter } from './exporter';
+import { startExporter } from './exporter';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
@@ -31,6 +31,8 @@ export interface Api {
   readonly app: NestFastifyApplication;
   /** What it is made of. */
   readonly parts: AppParts;
+  /** Renders its downloads. */
+  readonly exporter: ProductExporter;
   /** As `stopServing`. */
   close(): Promise<void>;
 }
@@ -45,7 +47,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       ? startLoader(engines, dataDir, report)
       : makeLoader(eventLog, follower, dataDir, now === undefined ? {} : { now });
     opened.push(() => loader.close());
-    const exporter = threads ? startExporter(engines, report) : makeExporter(engines, follower);
+    const exporter = threads ? startExporter(engines, report) : new Exporter(store, follower);
     opened.push(() => exporter.end());
     const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => feeds.close());
@@ -58,15 +60,13 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       eventLog,
       store,
       follower,
-      versions: new FeedVersions(eventLog, follower.directory, feedSource(store)),
       loader,
-      exporter,
       feeds,
       readiness,
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
     };
     const app = await createApp(parts);
-    return { app, parts, close: () => stopServing({ app, loader, feeds, exporter }) };
+    return { app, parts, exporter, close: () => stopServing({ app, loader, feeds, exporter }) };
   }, report);
 }

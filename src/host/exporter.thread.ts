@@ -1,12 +1,12 @@
 import { type EngineTicket } from '../engines/open';
-import { makeExporter } from './exporter';
+import { Exporter } from '../products/download/exporter';
 import { joinBase } from './open-base';
 import { serveThread } from './thread';
 
 /** Renders downloads away from the thread that serves HTTP. */
 serveThread(async ({ ticket }: { readonly ticket: EngineTicket }) => {
   const base = await joinBase(ticket);
-  const exporter = makeExporter(base.engines, base.follower);
+  const exporter = new Exporter(base.engines.store, base.follower);
   return {
     calls: exporter,
     close: async () => {

@@ -5,20 +5,39 @@ import { QueryTooLong } from './query';
 import { NoGeneration, UndeclaredField } from './read-store';
 
 /**
- * Method calls between threads: `serveCalls` exposes an object's methods on a port, `callsOver` calls them from the other
- * end. Arguments and results are structured clones. Errors in `ERRORS` keep their class. A value that cannot be cloned
- * fails only its own call.
+ * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and
+ * results are structured clones; the errors this system knows arrive as what they were. What cannot be cloned
+ * fails its properties call only.
+ *
+ * An argument may be a function, by which the call reports: the other side calls it, and waits until it has returned.
+ * It must return nothing. An argument may also be an `AbortSignal`, which cancels the call.
  */
 type Methods = object;
 
-interface CallRequest {
-  readonly id: number;
-  readonly method: string;
-  readonly args: readonly unknown[];
+/** From the caller: a call, its cancellation, or the acknowledgement of a report. */
+type Sent =
+  | {
+      readonly call: number;
+      readonly method: string;
+      readonly args: readonly unknown[];
+      readonly special: readonly Special[];
+    }
+  | { readonly cancel: number; readonly reason: SerializedError }
+  | { readonly acknowledged: number; readonly error?: SerializedError };
+
+/** To the caller: the answer to a call, or a report of a running one. */
+type Returned =
+  | Answer
+  | { readonly report: number; readonly of: number; readonly arg: number; readonly args: readonly unknown[] };
+
+/** An argument that is not cloned. */
+interface Special {
+  readonly arg: number;
+  readonly is: 'function' | 'signal';
 }
 
-interface CallResponse {
-  readonly id: number;
+interface Answer {
+  readonly answer: number;
   readonly result?: unknown;
   readonly error?: SerializedError;
 }
@@ -42,29 +61,49 @@ export type Remote<T> = {
 
 /** Answers the calls that arrive at `port` with the methods of `target`, until the port closes. */
 export function serveCalls(port: MessagePort, target: Methods): void {
-  port.on('message', (request: CallRequest) => {
-    void respond(request);
+  const reports = new PendingCalls();
+  const cancelling = new Map<number, AbortController>();
+  port.on('close', () => reports.fail(threadEnded()));
+  port.on('message', (sent: Sent) => {
+    if ('acknowledged' in sent) reports.settle(sent.acknowledged, sent.error);
+    else if ('cancel' in sent) cancelling.get(sent.cancel)?.abort(deserialize(sent.reason));
+    else void answerTo(sent);
   });
 
-  async function respond({ id, method, args }: CallRequest): Promise<void> {
-    const response: CallResponse = await Promise.resolve()
-      .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...args))
+  async function answerTo({ call, method, args, special }: Extract<Sent, { call: number }>): Promise<void> {
+    const received = [...args];
+    for (const { arg, is } of special)
+      received[arg] = is === 'signal' ? signalOf(call) : reporterOf(call, arg);
+    const answer: Answer = await Promise.resolve()
+      .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...received))
       .then(
-        (result) => ({ id, result }),
-        (error: unknown) => ({ id, error: serialize(error) }),
+        (result) => ({ answer: call, result }),
+        (error: unknown) => ({ answer: call, error: serialize(error) }),
       );
+    cancelling.delete(call);
     try {
-      port.postMessage(response);
+      port.postMessage(answer);
     } catch (error) {
-      port.postMessage(withoutUncloneable(response, method, error));
+      port.postMessage(withoutUncloneable(answer, method, error));
     }
+  }
+
+  function signalOf(call: number): AbortSignal {
+    const controller = cancelling.get(call) ?? new AbortController();
+    cancelling.set(call, controller);
+    return controller.signal;
+  }
+
+  function reporterOf(call: number, arg: number): (...args: readonly unknown[]) => Promise<unknown> {
+    return (...args) =>
+      reports.add((report) => port.postMessage({ report, of: call, arg, args } satisfies Returned));
   }
 }
 
-/** Replaces a response that cannot be cloned: an error loses its own properties, a result becomes an error. */
-function withoutUncloneable({ id, error }: CallResponse, method: string, cause: unknown): CallResponse {
-  if (error !== undefined) return { id, error: { ...error, properties: {} } };
-  return { id, error: serialize(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
+/** Replaces an answer that cannot be cloned: an error loses its own properties, a result becomes an error. */
+function withoutUncloneable({ answer, error }: Answer, method: string, cause: unknown): Answer {
+  if (error !== undefined) return { answer, error: { ...error, properties: {} } };
+  return { answer, error: serialize(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
 }
 
 /**
@@ -75,38 +114,107 @@ export function callsOver<T extends Methods>(
   port: MessagePort,
   transfer: (args: readonly unknown[]) => readonly Transferable[] = () => [],
 ): Remote<T> {
-  const pending = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let lastId = 0;
-  port.on('message', ({ id, result, error }: CallResponse) => {
-    const caller = pending.get(id);
-    pending.delete(id);
-    if (pending.size === 0) port.unref();
-    if (error === undefined) caller?.resolve(result);
-    else caller?.reject(deserialize(error));
+  const calls = new PendingCalls();
+  const reporters = new Map<string, Reporter>();
+  port.on('message', (returned: Returned) => {
+    if ('report' in returned) void take(returned);
+    else calls.settle(returned.answer, returned.error, returned.result);
+    if (calls.size === 0) port.unref();
   });
-  let isClosed = false;
+  let closed = false;
   port.on('close', () => {
-    isClosed = true;
-    for (const { reject } of pending.values()) reject(threadEnded());
-    pending.clear();
+    closed = true;
+    calls.fail(threadEnded());
   });
   port.unref();
+
+  async function take({ report, of, arg, args }: Extract<Returned, { report: number }>): Promise<void> {
+    const sent: Sent = await Promise.resolve()
+      .then(() => reporters.get(`${of}/${arg}`)?.(...args))
+      .then(
+        () => ({ acknowledged: report }),
+        (error: unknown) => ({ acknowledged: report, error: serialize(error) }),
+      );
+    if (!closed) port.postMessage(sent);
+  }
+
+  async function call(method: string, args: readonly unknown[]): Promise<unknown> {
+    if (closed) throw threadEnded();
+    const undo: (() => void)[] = [];
+    const answered = calls.add((id) => {
+      const special: Special[] = [];
+      const cloned = args.map((value, arg) => {
+        if (!(value instanceof AbortSignal) && typeof value !== 'function') return value;
+        special.push({ arg, is: typeof value === 'function' ? 'function' : 'signal' });
+        undo.push(typeof value === 'function' ? reportTo(value as Reporter, id, arg) : cancelBy(value, id));
+        return undefined;
+      });
+      port.postMessage({ call: id, method, args: cloned, special } satisfies Sent, transfer(args));
+    });
+    if (calls.size > 0) port.ref();
+    return await answered.finally(() => {
+      for (const one of undo) one();
+    });
+  }
+
+  function reportTo(reporter: Reporter, call: number, arg: number): () => void {
+    const key = `${call}/${arg}`;
+    reporters.set(key, reporter);
+    return () => reporters.delete(key);
+  }
+
+  function cancelBy(signal: AbortSignal, call: number): () => void {
+    const cancel = (): void => {
+      if (!closed) port.postMessage({ cancel: call, reason: serialize(signal.reason) } satisfies Sent);
+    };
+    // After the call has been sent.
+    if (signal.aborted) queueMicrotask(cancel);
+    else signal.addEventListener('abort', cancel, { once: true });
+    return () => signal.removeEventListener('abort', cancel);
+  }
+
   return new Proxy({} as Remote<T>, {
     get: (_, method) =>
       typeof method === 'symbol' || method === 'then'
         ? undefined
-        : (...args: readonly unknown[]) =>
-            new Promise((resolve, reject) => {
-              if (isClosed) {
-                reject(threadEnded());
-                return;
-              }
-              lastId += 1;
-              port.postMessage({ id: lastId, method, args } satisfies CallRequest, transfer(args));
-              pending.set(lastId, { resolve, reject });
-              port.ref();
-            }),
+        : (...args: readonly unknown[]) => call(method, args),
   });
+}
+
+type Reporter = (...args: readonly unknown[]) => unknown;
+
+/** Calls or reports that wait for their answers, by number. */
+class PendingCalls {
+  private readonly all = new Map<
+    number,
+    { resolve: (value: unknown) => void; reject: (error: Error) => void }
+  >();
+  private last = 0;
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Sends under a new number. If `send` raises, nothing is pending. */
+  add(send: (id: number) => void): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.last += 1;
+      send(this.last);
+      this.all.set(this.last, { resolve, reject });
+    });
+  }
+
+  settle(id: number, error: SerializedError | undefined, result?: unknown): void {
+    const one = this.all.get(id);
+    this.all.delete(id);
+    if (error === undefined) one?.resolve(result);
+    else one?.reject(deserialize(error));
+  }
+
+  fail(error: Error): void {
+    for (const { reject } of this.all.values()) reject(error);
+    this.all.clear();
+  }
 }
 
 function threadEnded(): EngineUnavailable {
@@ -141,10 +249,13 @@ function serialize(error: unknown): SerializedError {
   };
 }
 
-function deserialize(serialized: SerializedError): Error {
-  const { name, message, stack, properties } = serialized;
-  const { prototype } = Object.hasOwn(ERRORS, name) ? ERRORS[name as keyof typeof ERRORS] : Error;
-  const error = Object.create(prototype) as Error;
-  const faults = serialized.faults === undefined ? {} : { faults: serialized.faults.map(deserialize) };
-  return Object.assign(error, properties, faults, { name, message, stack });
+function deserialize(sent: SerializedError): Error {
+  const known = Object.hasOwn(ERRORS, sent.name) ? ERRORS[sent.name as keyof typeof ERRORS] : Error;
+  const error = Object.create(known.prototype) as Error;
+  const faults = sent.faults === undefined ? {} : { faults: sent.faults.map(deserialize) };
+  return Object.assign(error, sent.properties, faults, {
+    name: sent.name,
+    message: sent.message,
+    stack: sent.stack,
+  });
 }

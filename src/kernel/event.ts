@@ -1,11 +1,21 @@
 /**
  * The position of an event in the total order of the log. Opaque: compare positions as strings (`a < b` means that a
- * came first), and compute nothing else with them. All have the same length.
+ * came first), or as the numbers that `numberOf` makes of them, and compute nothing else with them. All have the same length.
  */
 export type Position = string;
 
 /** The position before the first event: every event comes after it. */
 export const START: Position = '0'.repeat(19);
+
+/** A position as a number of the same order, for fields of read models: positions are decimal and below 2^53. */
+export function numberOf(position: Position): number {
+  return Number(position);
+}
+
+/** The inverse of `numberOf`. */
+export function positionOf(number: number): Position {
+  return String(number).padStart(START.length, '0');
+}
 
 /** The revision of a stream without events; the first event of a stream has revision 0. */
 export const NO_STREAM = -1;
@@ -25,11 +35,6 @@ export interface RecordedEvent extends NewEvent {
   /** The event's number in its stream, from 0. */
   readonly revision: number;
   readonly position: Position;
-}
-
-/** When an event happened, according to its own data: ISO 8601. */
-export function timeOf({ data }: Pick<RecordedEvent, 'data'>): string {
-  return (JSON.parse(data) as { readonly at: string }).at;
 }
 
 /** The stream of one aggregate: `feed-22`. */

@@ -42,7 +42,8 @@ const PAGE_SIZE = 100;
 export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number; size: number } | undefined {
   for (const [name, value] of Object.entries({ page, pageSize })) {
     if (value === undefined) continue;
-    if (value < 1) throw fault.illegalValue(`${name}=${value}: expected an integer of at least 1`);
+    const hint = name === 'page' ? ', pages start at 1' : '';
+    if (value < 1) throw fault.illegalValue(`${name}=${value}: expected an integer of at least 1${hint}`);
     if (since !== undefined) throw fault.illegalValue(`${name}=${value}: cannot be combined with since`);
   }
   if (page === undefined && pageSize === undefined) return undefined;

@@ -1,24 +1,21 @@
-import { hash } from 'node:crypto';
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { products } from '../../projections/products';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { StreamedAnswer, type Streamed, type StreamRequest } from '../http/streamed-answer';
-import { ReadStore } from '../kernel/read-store';
 import { hasVersion } from '../wire/conditions';
 import { jsonpPieces } from '../wire/jsonp';
 import { type Keys } from '../wire/keys';
 import { CountDownload } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { type DownloadKeys, downloadKeys, lastUpdatedKeys, pageOf } from './download-keys';
-import { Exporter, type ExportRequest } from './download/exporter';
-import { type ProductExporter } from './download/rendered-feed';
+import { digest } from './download/joined-facts';
+import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
-import { FeedVersions } from './feed-version';
+import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
 
@@ -27,11 +24,10 @@ import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
 export class DownloadsController {
   constructor(
     private readonly commands: CommandBus,
-    private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
+    private readonly plans: DownloadPlans,
     private readonly feeds: RenderedFeeds,
-    private readonly versions: FeedVersions,
-    @Inject(Exporter) private readonly exporter: ProductExporter,
+    private readonly states: FeedStates,
     private readonly settings: ProductSettings,
   ) {}
 
@@ -48,10 +44,9 @@ export class DownloadsController {
     return new StreamedAnswer(async (wanted) => {
       if (since !== undefined && wanted.view.format === 'csv')
         throw fault.illegalValue('since: allowed for JSON and XML only, this is csv');
-      const request: ExportRequest = {
+      const request: DownloadRequest = {
         feedId,
         caller,
-        directoryPosition: this.follower.position,
         format: wanted.view.format,
         pretty: wanted.view.pretty,
         vendor: this.settings.vendor,
@@ -75,8 +70,8 @@ export class DownloadsController {
     @MatrixKeys(lastUpdatedKeys) { fid }: Keys<typeof lastUpdatedKeys>,
   ): Promise<Answer> {
     const { id } = ownFeed(this.follower.directory, caller, fid);
-    const shown = await this.store.checkpoint({ collection: products.collection.name });
-    const version = (await this.versions.at(id, shown))?.version;
+    const [state] = await this.states.of([id]);
+    const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
     return new Answer({
@@ -85,33 +80,26 @@ export class DownloadsController {
     });
   }
 
-  /** Opens the export, counts the download unless it is none (`docs/decisions.md#p18`), and begins to send. */
+  /** Counts the download unless it is none (`docs/decisions.md#p18`), and begins to send. */
   private async begin(
-    request: ExportRequest,
+    request: DownloadRequest,
     page: { readonly page: number; readonly size: number } | undefined,
     { view: { jsonp }, gzip, ifNoneMatch, headOnly }: StreamRequest,
   ): Promise<Streamed> {
     const { feedId, caller } = request;
-    const opened = await this.exporter.open(request);
-    const etag = `"${hash('sha256', JSON.stringify([opened.key, page, jsonp, gzip]), 'hex').slice(0, 32)}"`;
-    const headers = { ETag: etag, 'X-Next-Since': opened.next };
-    try {
-      if (headOnly || hasVersion(ifNoneMatch, etag)) {
-        await this.exporter.close(opened.id);
-        return { status: hasVersion(ifNoneMatch, etag) ? 304 : 200, headers };
-      }
-      if (!opened.isEmpty) {
-        const { organisationId } = caller;
-        const numbered = page === undefined ? {} : { page: page.page };
-        const { version } = opened;
-        await this.commands.execute(new CountDownload({ feedId, organisationId, version, ...numbered }));
-      }
-    } catch (error) {
-      await this.exporter.close(opened.id);
-      throw error;
+    const plan = await this.plans.of(request);
+    const etag = `"${digest([plan.key, page, jsonp, gzip])}"`;
+    const headers = { ETag: etag, 'X-Next-Since': plan.next };
+    if (hasVersion(ifNoneMatch, etag)) return { status: 304, headers };
+    if (headOnly) return { status: 200, headers };
+    if (!plan.isEmpty) {
+      const { organisationId } = caller;
+      const numbered = page === undefined ? {} : { page: page.page };
+      const { version } = plan;
+      await this.commands.execute(new CountDownload({ feedId, organisationId, version, ...numbered }));
     }
     const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
-    const { body, release } = await this.feeds.take(opened, records);
+    const { body, release } = await this.feeds.take(plan, records);
     return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
   }
 }

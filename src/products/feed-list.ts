@@ -4,7 +4,7 @@ import { type Shape } from '../wire/description';
 import { type AnswerOf, listOf, record } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { boolean, integer, text, textOrNone } from '../wire/record-kinds';
-import { type CountedFeed } from './feed-counts';
+import { type CountedFeed } from './feed-counts.queries';
 
 const feed = record({
   feedId: { kind: integer(), description: 'Id of the feed' },

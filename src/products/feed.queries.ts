@@ -4,7 +4,7 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { type CategoryMapping, mappingsOf } from '../categories/category-mappings';
 import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree';
-import { CountedFeeds } from './feed-counts';
+import { CountedFeeds } from './feed-counts.queries';
 import { type FeedList, toListedFeed } from './feed-list';
 
 /** What callers ask of feeds as a whole: what is in them, counted, joined with the directory. */

@@ -10,8 +10,12 @@ export interface StoredOffer {
   readonly price: number;
   /** Last modification, epoch ms. */
   readonly modified: number;
+  /** Position of its last event, as a number. */
+  readonly changed: number;
   /** The platform category of each of the product's categories, null if it is unmapped. */
   readonly mapped: readonly (string | null)[];
+  /** The last change of what it is mapped by: position as a number and time (epoch ms); null if there was none. */
+  readonly remapped: readonly [position: number, at: number] | null;
   readonly product: Product;
 }
 
@@ -50,4 +54,11 @@ export function groupingIdOf(identifiers: Identifiers | undefined, ownId: string
 function normalised(code: string | undefined): string | undefined {
   const digits = code === undefined ? undefined : /^0*([1-9]\d{0,13})$/.exec(code)?.[1];
   return digits?.padStart(14, '0');
+}
+
+/** The names of all custom fields of some products, in order. */
+export function customFieldNames(products: Iterable<Pick<Product, 'fields'>>): readonly string[] {
+  const names = new Set<string>();
+  for (const { fields = [] } of products) for (const { name } of fields) names.add(name);
+  return [...names].sort();
 }

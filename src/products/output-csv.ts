@@ -166,10 +166,3 @@ function customValues({ fields = [] }: OutputProduct): Row['custom'] {
   }
   return values;
 }
-
-/** The names of all custom fields of some products, as columns are ordered by them. */
-export function customFieldNames(products: Iterable<Pick<OutputProduct, 'fields'>>): readonly string[] {
-  const names = new Set<string>();
-  for (const { fields = [] } of products) for (const { name } of fields) names.add(name);
-  return [...names].sort();
-}

@@ -14,7 +14,7 @@ import { trackerLink } from './tracker-link';
  * Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. That is not told by a read
  * model of an earlier version, which is searched until the one that tells it has been built.
  */
-export type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
+type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
 
 type PriceSince = readonly [price: number, since: number, ...unknown[]];
 

@@ -9,9 +9,8 @@ import {
   type ProductLoader,
 } from './commands';
 import { productDescription } from './description';
-import { type ProductExporter } from './download/rendered-feed';
+import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { Exporter } from './download/exporter';
 import { DownloadsController } from './downloads.controller';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
@@ -42,13 +41,12 @@ export const productService = defineService({
 /** What does the work of the service: in other threads, where there are any. */
 export interface ProductParts {
   readonly loader: ProductLoader;
-  readonly exporter: ProductExporter;
   readonly feeds: RenderedFeeds;
 }
 
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductSettings, { loader, exporter, feeds }: ProductParts): DynamicModule {
+  static with(settings: ProductSettings, { loader, feeds }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController, ImportsController],
@@ -65,7 +63,7 @@ export class ProductsModule {
           useFactory: (log: EventLog, clock: Clock) => new FeedRefusals(log, () => clock.now()),
           inject: [EventLog, Clock],
         },
-        { provide: Exporter, useValue: exporter },
+        DownloadPlans,
         { provide: RenderedFeeds, useValue: feeds },
       ],
     };

@@ -1,7 +1,6 @@
 import { DIRECTORY_PREFIXES } from '../directory/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { eventAt } from '../kernel/last-event';
 import { type Found } from '../kernel/query';
 import { type CollectionSpec, type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { dropGenerations, liveGeneration, targetOf } from './generations';
@@ -136,4 +135,33 @@ async function ifLive<Value>(found: Promise<Value>, otherwise: Value): Promise<V
     if (error instanceof NoGeneration) return otherwise;
     throw error;
   }
+}
+
+/** Most events read in search of one: a log may be shared with applications that write more. */
+const MOST_READ = 10_000;
+
+/**
+ * The last event up to a position in streams whose name begins with one of `prefixes`; undefined if there is none among
+ * the last 10,000 of the log.
+ */
+export async function lastEventUpTo(
+  log: EventLog,
+  position: Position,
+  prefixes: readonly string[],
+): Promise<RecordedEvent | undefined> {
+  let read = 0;
+  for await (const events of log.readAllBackwards({ batchSize: 100 })) {
+    const found = events.find(
+      (event) => event.position <= position && prefixes.some((prefix) => event.stream.startsWith(prefix)),
+    );
+    read += events.length;
+    if (found !== undefined || read >= MOST_READ) return found;
+  }
+  return undefined;
+}
+
+/** The event of this revision; undefined if there is none. */
+async function eventAt(log: EventLog, stream: string, from: number): Promise<RecordedEvent | undefined> {
+  for await (const [event] of log.readStream(stream, { from, limit: 1 })) return event;
+  return undefined;
 }

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { type Response, TestApp } from '../support/app';
-import { pauseCall } from '../support/pause-call';
+import { pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, FULL, product, refusals } from './posted';
 
@@ -278,19 +278,19 @@ it('a bulk download has the custom fields that the feed shows its caller, as the
   expect(await fieldsFor(TOKENS.preisblickAll)).toEqual(['A', 'B', 'Ä']);
 });
 
-it.each(['begin', 'more'] as const)(
-  'the columns of a download are of the moment its products are of, whatever custom fields come and go before it can %s (decisions P16)',
-  async (step) => {
+it.each([1, 2])(
+  'the columns of a download are of the moment its products are of, whatever custom fields come and go before part %i of it is written (decisions P16)',
+  async (part) => {
     const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
     const before = (await get(target)).body;
     expect(before).toContain('"(field)Size"');
-    const held = pauseCall(app.exporter, step, step === 'more' ? 2 : 1);
+    const held = pauseRendering(app.exporter, part);
     const sent = get(target);
     await held.reached;
-    await post(german, [product('plain', { fields: [{ name: `New before ${step}`, value: 'x' }] })]);
+    await post(german, [product('plain', { fields: [{ name: `New before ${part}`, value: 'x' }] })]);
     held.release();
     expect((await sent).body).toBe(before);
-    expect((await get(target)).body).toContain(`"(field)New before ${step}"`);
+    expect((await get(target)).body).toContain(`"(field)New before ${part}"`);
     await post(german, [product('plain', { fields: [{ name: 'Size', value: 'L' }] })]);
   },
 );

@@ -6,7 +6,7 @@ import { request } from 'undici';
 import { generateProducts } from '../../src/demo/generate';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
-import { pauseCall } from '../support/pause-call';
+import { pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome } from './posted';
 
@@ -85,7 +85,7 @@ describe('what a download holds', () => {
   it('is of one version: a load that ends meanwhile does not mix in', async () => {
     const before = await (await request(targetOf())).body.text();
     await freed();
-    const held = pauseCall(app.exporter, 'more', 3);
+    const held = pauseRendering(app.exporter, 3);
     const sent = request(targetOf()).then(({ body }) => body.text());
     await held.reached;
     await post(german, [...generateProducts({ count: 300, seed: 9, categories: [{ id: '1' }] })]);

@@ -157,6 +157,10 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
       [`;fid=${german};format=csv;csvSeparators=%2C%2C%3A`, '400 PF_430'],
     ];
     for (const [keys, expected] of cases) expect([keys, outcome(await get(keys))]).toEqual([keys, expected]);
+    const beforeFirst = await get(`;fid=${german};page=0`);
+    expect(beforeFirst.json()).toMatchObject({
+      errors: [{ message: 'page=0: expected an integer of at least 1, pages start at 1' }],
+    });
     expect(outcome(await app.get(`/1.0/productsUnlimited;fid=${german}`))).toBe('400 1');
     expect(outcome(await app.delete('/1.0/productsUnlimited', { token: TOKENS.nord }))).toBe('405 405');
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/host/loader';
 import { type Response, TestApp } from '../support/app';
-import { type PausedCall, pauseCall } from '../support/pause-call';
+import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
 
@@ -177,7 +177,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
 
   it('a download is of one moment', async () => {
     const before = (await get(keys)).body;
-    const held = pauseCall(app.exporter, 'more', 2);
+    const held = pauseRendering(app.exporter, 2);
     const sent = get(keys);
     await held.reached;
     await change();

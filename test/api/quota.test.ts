@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { TestApp } from '../support/app';
-import { pauseCall } from '../support/pause-call';
+import { pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
 
@@ -99,7 +99,7 @@ describe('the quota of downloads (decisions P18)', () => {
     await app.http.listen(0, '127.0.0.1');
     const base = await app.http.getUrl();
     for (const format of ['.json', '.xml', '.csv']) {
-      const held = pauseCall(app.exporter, 'more', 1);
+      const held = pauseRendering(app.exporter, 1);
       const client = new AbortController();
       const sent = request(`${base}${url(format)}?token=${TOKENS.preisblick}`, {
         signal: client.signal,

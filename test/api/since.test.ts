@@ -124,6 +124,52 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(`;since=${there}`))).toEqual({ sent: ['a'], removed: ['b'] });
   });
 
+  it('is exact however much has changed (decisions X51)', async () => {
+    const ids = Array.from({ length: 1_500 }, (_, at) => `p${String(at).padStart(4, '0')}`);
+    await post(german, [product('untouched'), ...ids.map((id) => product(id))]);
+    await app.settled();
+    const next = nextOf(await get());
+    await post(
+      german,
+      ids.map((id) => product(id, { price: 3 })),
+    );
+    await post(german, [product('untouched'), product(ids[0]!)], { keys: ';mode=replace' });
+    await app.settled();
+    expect(changesOf(await get(`;since=${next}`))).toEqual({ sent: [ids[0]], removed: ids.slice(1) });
+  });
+
+  it('is what a rename concerns, and everything after a change of more than 1,000 categories (decisions X51)', async () => {
+    await post(german, [product('renamed', { categories: [{ id: '21' }] }), product('untouched')]);
+    const first = nextOf(await get());
+    now += 2 * BEHIND;
+    const added = Array.from({ length: 1_000 }, (_, at) => {
+      return { id: String(5_000 + at), parentId: null, names: { en: `Added ${at}` } };
+    });
+    const categories = NETWORK.categories.map((one) =>
+      one.id === '21' ? { ...one, names: { en: 'Luminaires' } } : one,
+    );
+    await app.import({ ...NETWORK, categories: [...categories, ...added.slice(1)] });
+    await app.settled();
+    expect(changesOf(await get(`;since=${first}`))).toEqual({ sent: ['renamed'], removed: [] });
+    expect(changesOf(await get(`;since=${now}`)).sent).toEqual(['renamed']);
+    await app.import({ ...NETWORK, categories: [...categories, ...added] });
+    await app.settled();
+    expect(changesOf(await get(`;since=${first}`)).sent).toEqual(['renamed', 'untouched']);
+  });
+
+  it('is by date nothing after a mapping that a copy of that date includes, until the next load (decisions P18, X51)', async () => {
+    await post(german, [product('mapped', { categories: [{ name: 'Gadgets' }] }), product('a')]);
+    now += 10 * BEHIND;
+    const mappings = [...NETWORK.mappings, { feedId: german, name: 'Gadgets', categoryId: '12' }];
+    await app.import({ ...NETWORK, mappings });
+    await app.settled();
+    expect(changesOf(await get(`;since=${now}`))).toEqual({ sent: ['mapped'], removed: [] });
+    now += 2 * BEHIND;
+    expect(changesOf(await get(`;since=${now}`))).toEqual({ sent: [], removed: [] });
+    await post(german, [product('a', { price: 3 })]);
+    expect(changesOf(await get(`;since=${now}`)).sent).toContain('a');
+  });
+
   it('is told in lines with pretty=true, and means the same', async () => {
     await post(german, [product('a'), product('b')]);
     const next = nextOf(await get());

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../src/demo/generate';
-import { makeExporter } from '../../src/host/exporter';
+import { Exporter } from '../../src/products/download/exporter';
 import { makeLoader } from '../../src/host/loader';
 import { stopServing } from '../../src/host/stop-serving';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
@@ -169,9 +169,9 @@ describe('a stop while a download is being sent', () => {
   async function stopped(downloadsEnd: number): Promise<{ download: IncomingMessage; ended: Promise<void> }> {
     const { engines, follower, folder } = app;
     const loader = makeLoader(engines.log, follower, folder);
-    const exporter = makeExporter(engines, follower);
+    const exporter = new Exporter(engines.store, follower);
     const feeds = new RenderedFeeds(exporter, join(folder, 'spool'), 1024 ** 3);
-    const http = await app.again({ loader, exporter, feeds });
+    const http = await app.again({ loader, feeds });
     await http.listen(0, '127.0.0.1');
     const url = await http.getUrl();
     const started = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);

@@ -1,4 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { callsOver, type Remote, serveCalls } from '../../src/kernel/calls';
 
 const METHODS = {
@@ -8,6 +10,14 @@ const METHODS = {
     throw Object.assign(new RangeError('out of range'), { retry: () => undefined });
   },
   take: (value: unknown) => typeof value,
+  /** Reports numbers up to one, each when the one before has been taken. */
+  count: async (to: number, report: (n: number) => Promise<void>, signal: AbortSignal) => {
+    for (let n = 1; n <= to; n += 1) {
+      signal.throwIfAborted();
+      await report(n);
+    }
+    return to;
+  },
 };
 
 let ports: { readonly port1: MessagePort; readonly port2: MessagePort };
@@ -36,8 +46,46 @@ describe('a call between threads', () => {
   });
 
   test('whose arguments cannot be cloned fails, and leaves nothing pending', async () => {
-    await expect(calls.take(() => 0)).rejects.toThrow(/could not be cloned/);
+    await expect(calls.take({ compare: () => 0 })).rejects.toThrow(/could not be cloned/);
     expect((ports.port1 as MessagePort & { hasRef(): boolean }).hasRef()).toBe(false);
     expect(await calls.double(4)).toBe(8);
+  });
+
+  test('reports its progress, waits until each report has been taken, and fails with a report', async () => {
+    const signal = new AbortController().signal;
+    const taken: number[] = [];
+    let isTaking = false;
+    const report = async (n: number): Promise<void> => {
+      expect(isTaking).toBe(false);
+      isTaking = true;
+      await turn();
+      isTaking = false;
+      taken.push(n);
+      if (n === 7) throw new EngineUnavailable('no room');
+    };
+    expect(await calls.count(3, report, signal)).toBe(3);
+    expect(taken).toEqual([1, 2, 3]);
+    await expect(calls.count(9, report, signal)).rejects.toThrow(new EngineUnavailable('no room'));
+    expect(taken.at(-1)).toBe(7);
+  });
+
+  test('can be cancelled, also before it has begun', async () => {
+    const cancelling = new AbortController();
+    const reason = new EngineUnavailable('broken off');
+    let last = 0;
+    const report = async (n: number): Promise<void> => {
+      last = n;
+      if (n === 5) cancelling.abort(reason);
+    };
+    await expect(calls.count(1e9, report, cancelling.signal)).rejects.toThrow(reason);
+    expect(last).toBeLessThan(10);
+    await expect(calls.count(1e9, report, cancelling.signal)).rejects.toThrow(reason);
+  });
+
+  test('that reports fails when the port closes', async () => {
+    const report = async (n: number): Promise<void> => {
+      if (n === 3) ports.port1.close();
+    };
+    await expect(calls.count(1e9, report, new AbortController().signal)).rejects.toThrow(EngineUnavailable);
   });
 });

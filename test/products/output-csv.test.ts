@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { type OutputProduct } from '../../src/products/output';
-import { type CsvOptions, csvLayout, type CsvStyle, customFieldNames } from '../../src/products/output-csv';
+import { type CsvOptions, csvLayout, type CsvStyle } from '../../src/products/output-csv';
+import { customFieldNames } from '../../src/products/offer';
 
 const STYLE: CsvStyle = { columns: 'of the type', separators: [',', ';', ':'], embrace: '"' };
 

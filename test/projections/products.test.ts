@@ -31,7 +31,9 @@ describe('an offer', () => {
       sourceProductId: 'a',
       price: 1250,
       modified: Date.parse('2026-04-17T15:57:00.000Z'),
+      changed: 1,
       mapped: [null],
+      remapped: null,
       product: product(),
     });
   });

@@ -18,10 +18,16 @@ import { type Documents, type FeedSample } from './world';
 
 type History = readonly (FeedSample | DirectoryEvent)[];
 
-const feeds = fc.constantFrom(7, 22);
+const [FEED_IDS, CATEGORY_IDS, NAMES] = [
+  [7, 22],
+  ['1', '2'],
+  ['Audio', 'Lamps', 'Speakers'],
+] as const;
+
+const feeds = fc.constantFrom(...FEED_IDS);
 const products = fc.constantFrom('a', 'b', 'c');
-const categoryIds = fc.constantFrom('1', '2');
-const names = fc.constantFrom('Audio', 'Lamps', 'Speakers');
+const categoryIds = fc.constantFrom(...CATEGORY_IDS);
+const names = fc.constantFrom(...NAMES);
 const prices = fc.integer({ min: 1, max: 3 });
 
 const categories: fc.Arbitrary<PostedCategory> = fc
@@ -90,12 +96,14 @@ export function expectedAfter(history: History): readonly [products: Documents, 
   const mappings = new Map<string, string>();
   const offers = new Map<
     string,
-    { feedId: number; id: string; price: number; at: string; product: Product }
+    { feedId: number; id: string; price: number; at: string; changed: number; product: Product }
   >();
+  const remappings = new Remappings();
   const prices: Record<string, { prices: [number, number][] }> = {};
-  for (const sample of history) {
+  for (const [index, sample] of history.entries()) {
     if (!('event' in sample)) {
       applyTo(categoryNames, mappings, sample);
+      remappings.note(categoryNames, mappings, index + 1, Date.parse(sample.data.at));
       continue;
     }
     const { feedId, event } = sample;
@@ -107,7 +115,7 @@ export function expectedAfter(history: History): readonly [products: Documents, 
     }
     const { price, at, sourceProductId } = event.data;
     const content = event.type === 'ProductRepriced' ? before!.product : event.data.product;
-    offers.set(id, { feedId, id: sourceProductId, price, at, product: content });
+    offers.set(id, { feedId, id: sourceProductId, price, at, changed: index + 1, product: content });
     const entries = (prices[id] ??= { prices: [] }).prices;
     if (entries.at(-1)?.[0] !== price) entries.push([price, Date.parse(at)]);
   }
@@ -120,14 +128,54 @@ export function expectedAfter(history: History): readonly [products: Documents, 
     const target = mappings.get(`${feedId}:${name}`);
     return target !== undefined && categoryNames.has(target) ? target : null;
   };
-  const documents = [...offers].map(([id, { feedId, id: sourceProductId, price, at, product: content }]) => {
-    const mappedIds = content.categories.map((category) => mappedTo(feedId, category));
+  const documents = [...offers].map(([id, { id: sourceProductId, at, product: content, ...offer }]) => {
+    const mappedIds = content.categories.map((category) => mappedTo(offer.feedId, category));
+    const remapped = remappings.lastOf(offer.feedId, content.categories);
     return [
       id,
-      { feedId, sourceProductId, price, modified: Date.parse(at), mapped: mappedIds, product: content },
+      { ...offer, sourceProductId, modified: Date.parse(at), mapped: mappedIds, remapped, product: content },
     ];
   });
   return [Object.fromEntries(documents) as Documents, prices];
+}
+
+/** When what products are mapped by has changed: a category is there or not, has a name, is what a feed maps a name to. */
+class Remappings {
+  private readonly seen = new Map<string, { readonly value: string; readonly last?: [number, number] }>();
+
+  note(
+    names: ReadonlyMap<string, readonly string[]>,
+    mappings: ReadonlyMap<string, string>,
+    position: number,
+    at: number,
+  ): void {
+    const look = (key: string, value: unknown): void => {
+      const text = JSON.stringify(value);
+      const before = this.seen.get(key)?.value ?? JSON.stringify(Array.isArray(value) ? [] : false);
+      if (text !== before) this.seen.set(key, { value: text, last: [position, at] });
+    };
+    for (const id of CATEGORY_IDS) look(`id ${id}`, names.has(id));
+    for (const name of NAMES) {
+      look(
+        `named ${name}`,
+        CATEGORY_IDS.filter((id) => names.get(id)?.includes(name)),
+      );
+      for (const feedId of FEED_IDS) {
+        const target = mappings.get(`${feedId}:${name}`);
+        look(`${feedId} ${name}`, target === undefined ? [] : [target, names.has(target)]);
+      }
+    }
+  }
+
+  lastOf(feedId: number, categories: readonly PostedCategory[]): readonly [number, number] | null {
+    const all = categories.flatMap(({ id, name, tdCategoryName }) =>
+      [`id ${id}`, `named ${tdCategoryName}`, `${feedId} ${name}`].flatMap((key) => {
+        const last = this.seen.get(key)?.last;
+        return last === undefined ? [] : [last];
+      }),
+    );
+    return all.sort(([a], [b]) => b - a)[0] ?? null;
+  }
 }
 
 function applyTo(

@@ -87,6 +87,16 @@ function withoutPositions(histories: Documents): Documents {
   );
 }
 
+/** Products without the places in the log of their last changes. */
+function withoutChanges(products: Documents): Documents {
+  return Object.fromEntries(
+    Object.entries(products as Readonly<Record<string, object>>).map(([id, product]) => [
+      id,
+      { ...product, changed: 0, remapped: null },
+    ]),
+  );
+}
+
 describe('documents', () => {
   test('match the history with any batch size', () =>
     law(fc.tuple(histories, batchSizes), async (world, history, batchSize) => {
@@ -113,7 +123,9 @@ describe('documents', () => {
       await world.emit(...other);
       const generations = await newGenerations(world);
       await applyEvents(world, await openGroup(world, generations), batchSize);
-      expect(await documentsOf(world, generations)).toEqual(expectedAfter(history));
+      const [products, prices] = await documentsOf(world, generations);
+      const [expected, expectedPrices] = expectedAfter(history);
+      expect([withoutChanges(products!), prices]).toEqual([withoutChanges(expected), expectedPrices]);
     }));
 
   test('are the same when a second projector applies the same events, ahead or behind', () =>

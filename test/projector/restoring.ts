@@ -13,7 +13,6 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { eventAt } from '../../src/kernel/last-event';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/ops/rebuild';
@@ -126,7 +125,9 @@ export function restoredLog(
 
   async function list(...ids: readonly string[]): Promise<void> {
     const stream = `feed-${FEED_ID}`;
-    const revision = (await eventAt(log, stream))?.revision ?? NO_STREAM;
+    let revision = NO_STREAM;
+    for await (const [last] of log.readStream(stream, { backwards: true, limit: 1 }))
+      revision = last?.revision ?? revision;
     await log.append(
       stream,
       revision,

@@ -82,10 +82,10 @@ export class TestApp {
       now,
       projectorTrouble: async () => runner.trouble(),
     });
-    const { app: http, parts } = api;
+    const { app: http, parts, exporter } = api;
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>
       createApp({ ...parts, ...others });
-    const { feeds, exporter } = parts;
+    const { feeds } = parts;
     if (!(exporter instanceof Exporter)) throw new Error('the exporter is in another thread');
     const app = new TestApp(
       engines,

@@ -8,7 +8,12 @@ serveThread(({ cannotOpen }, report) => {
     calls: {
       id: () => threadId,
       complain: () => report(new Error('a complaint')),
-      die: () => new Promise(() => setImmediate(() => { throw new Error('a bug'); })),
+      die: () =>
+        new Promise(() =>
+          setImmediate(() => {
+            throw new Error('a bug');
+          }),
+        ),
     },
     close: async () => report(new Error('it was closed')),
   };

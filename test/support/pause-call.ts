@@ -1,3 +1,5 @@
+import { type Exporter } from '../../src/products/download/exporter';
+
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 
 /** A paused call. */
@@ -40,6 +42,33 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
       failure = error;
       if (error === undefined) target[name] = own;
       go();
+    },
+  };
+}
+
+/**
+ * Pauses the rendering of a download at the n-th progress report (from 1). The first one follows the creation of the file,
+ * each other one a block.
+ */
+export function pauseRendering(exporter: Exporter, nth: number): PausedCall {
+  const reporter = { report: (): Promise<void> => Promise.resolve() };
+  const paused = pauseCall(reporter, 'report', nth);
+  const render = exporter.render.bind(exporter);
+  exporter.render = (request, path, report, signal) =>
+    render(
+      request,
+      path,
+      async (progress) => {
+        await reporter.report();
+        await report(progress);
+      },
+      signal,
+    );
+  return {
+    reached: paused.reached,
+    release: (error) => {
+      if (error === undefined) exporter.render = render;
+      paused.release(error);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Directory } from '../../directory/directory';
 import { type EventLog } from '../../kernel/event-log';
-import { type CountedFeeds } from '../../products/feed-counts';
+import { type CountedFeeds } from '../../products/feed-counts.queries';
 import { type MappingChange, type MappingLine } from '../../categories/change-mappings';
 import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
@@ -128,13 +128,12 @@ async function withTools(
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
   const { directoryAt } = await import('../../directory/directory.js');
-  const { countedFeeds } = await import('../../products/counted.queries.js');
-  const { FeedVersions } = await import('../../products/feed-version.js');
-  const { feedSource } = await import('../../../projections/product-download.js');
+  const { CountedFeeds } = await import('../../products/feed-counts.queries.js');
+  const { FeedStates } = await import('../../products/feed-states.queries.js');
   await withEngines(command, context, async ({ log, store }) => {
     const directory = await directoryAt(log);
-    const versions = new FeedVersions(log, directory, feedSource(store));
-    await work({ log, directory, counted: countedFeeds(store, versions, { directory }) });
+    const states = new FeedStates(store, { directory });
+    await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
   });
 }
 

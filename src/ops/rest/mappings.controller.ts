@@ -6,7 +6,7 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
-import { CountedFeeds } from '../../products/feed-counts';
+import { CountedFeeds } from '../../products/feed-counts.queries';
 import { parseJson } from '../../wire/json-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';

@@ -1,202 +1,196 @@
-import { hash, randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { type Directory } from '../../directory/directory';
-import { type Position, START } from '../../kernel/event';
-import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { type FeedVersions } from '../feed-version';
-import { type Block, blocksOf } from './blocks';
-import { contentSince, type FeedContent, type ShownFeed } from './feed-content';
-import { type FeedFacts, feedFacts } from './feed-facts';
-import { type FeedFormat, feedFormat, type FormatOptions } from './feed-format';
-import { outputOf, type OutputOptions } from './feed-output';
-import { type FeedBatch, type FeedSource } from './feed-source';
-import { nextSince, type Since } from './since';
+import { delistedAfter } from '../../../projections/delistings';
+import {
+  type Changes,
+  countOffers,
+  type FeedBatch,
+  offersFromSnapshot,
+  presentOffers,
+  requireUpTo,
+  scanOffers,
+} from '../../../projections/product-download';
+import { priceHistory, pricesOf } from '../../../projections/price-history';
+import { type FollowedDirectory } from '../../directory/follower';
+import { type Position } from '../../kernel/event';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { type ReadStore } from '../../kernel/read-store';
+import { type Offer } from '../offer';
+import { type OutputProduct, type OutputView, toOutput } from '../output';
+import { blocksOf } from './blocks';
+import { feedFormat, type FormatOptions } from './feed-format';
+import { type JoinedFacts, viewOf } from './joined-facts';
 
-export interface ExportRequest extends FormatOptions, OutputOptions {
+/** How products are described in a download. */
+type OutputOptions = Pick<OutputView, 'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'>;
+
+/** Which feed is downloaded, and how it is written. */
+export interface RenderOptions extends FormatOptions, OutputOptions {
   readonly feedId: number;
-  /** What the caller knew of the directory is known to the export too. */
-  readonly directoryPosition: Position;
   /** In CSV, custom fields have columns of their own. */
   readonly flatten: boolean;
-  /** Only what has changed (`docs/decisions.md#p28`). */
-  readonly since?: Since;
 }
 
-/** What is going to be exported; nothing of it has been rendered. */
-export interface OpenedExport {
-  readonly id: string;
-  /** All that the bytes depend on: the same for the same bytes. */
-  readonly key: string;
-  /** The version of the feed (`FeedVersion`), `START` as long as no load has ended. */
-  readonly version: Position;
-  /** Nothing has changed. */
-  readonly isEmpty: boolean;
-  /** The value of `X-Next-Since`. */
-  readonly next: string;
+export interface RenderRequest extends RenderOptions {
+  /** The products and the directory have to be as of this position, at least. */
+  readonly checkpoint: Position;
+  readonly joined: JoinedFacts;
+  /** Only these products. */
+  readonly changes?: Changes;
+  /** Products that were removed after this position are listed. */
+  readonly removedAfter?: Position;
 }
 
-/** What an export's file has come to. */
-export interface ExportProgress {
+/** How far a file has come. */
+export interface RenderProgress {
   readonly bytes: number;
   /** Where the records end that are new since the last time, in bytes from the start. */
   readonly ends: readonly number[];
-  readonly done: boolean;
+  readonly frame: ExportFrame;
 }
 
 /** What pages are made with that are cut out of the file, from one record to another. */
-export interface ExportFrame {
+interface ExportFrame {
   readonly head: string;
   readonly gap: number;
   readonly foot: string;
 }
 
-interface ExporterOptions {
-  readonly log: EventLog;
-  readonly source: FeedSource;
-  readonly versions: FeedVersions;
-  readonly directory: Directory;
-  /** Waits until the directory has seen a position; raises `EngineUnavailable` when that takes too long. */
-  readonly reached: (position: Position) => Promise<unknown>;
-}
+/** Is waited for before rendering continues. */
+export type ReportProgress = (progress: RenderProgress) => Promise<void>;
 
-interface Export {
-  readonly request: ExportRequest;
-  readonly feed: ShownFeed;
-  readonly facts: FeedFacts;
-  readonly content: FeedContent;
-  /** In CSV, the custom fields that have columns of their own. */
-  readonly columns: readonly string[] | undefined;
-  readonly snapshot: AsyncGenerator<FeedBatch>;
-  blocks?: AsyncGenerator<Block>;
-  file?: FileHandle;
-  bytes: number;
-}
+/** Ids of removed products that are looked up at once. */
+const AT_ONCE = 500;
 
-/**
- * Renders feeds into files, each from one snapshot. An export is opened, begun, rendered block by block, and closed; it
- * may be closed at any time. Raises `EngineUnavailable`.
- */
+/** Renders feeds into files, each from one snapshot. */
 export class Exporter {
-  private readonly exports = new Map<string, Export>();
+  private readonly running = new Map<AbortController, Promise<void>>();
 
-  constructor(private readonly options: ExporterOptions) {}
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+  ) {}
 
-  /** How many there are: each holds a snapshot. */
+  /** How many are being rendered: each has a snapshot open. */
   get size(): number {
-    return this.exports.size;
+    return this.running.size;
   }
 
-  /** Takes a snapshot, and says what it is one of. */
-  async open(request: ExportRequest): Promise<OpenedExport> {
-    const { source, versions, directory } = this.options;
-    const { feedId, caller, pastPrices, since } = request;
-    await this.options.reached(request.directoryPosition);
-    const visibleOnly = caller.kind === 'publisher';
-    const which = visibleOnly ? 'visible' : 'all';
-    const isFlat = request.format === 'csv' && request.flatten;
-    const snapshot = iterate(source.snapshot(feedId, which, isFlat));
-    try {
-      const { total, checkpoint, customFields } = await headOf(snapshot);
-      await this.options.reached(checkpoint);
-      const state = await versions.at(feedId, checkpoint);
-      if (pastPrices !== 'none' && !(await source.pricesUpTo(checkpoint)))
-        throw new EngineUnavailable('the prices of the past are behind the products');
-      const facts = feedFacts(directory, caller, feedId);
-      const joined = digest([facts.text, request.trackerUrl]).slice(0, 12);
-      const offers = () => offersOf(snapshot);
-      const feed = { feedId, caller, visibleOnly, total, checkpoint, facts: joined, offers };
-      const content =
-        since === undefined ? { offers, isEmpty: false } : await contentSince(this.options, feed, since);
-      const columns = isFlat ? [...customFields].sort() : undefined;
-      const id = randomUUID();
-      this.exports.set(id, { request, feed, facts, content, columns, snapshot, bytes: 0 });
-      const key = digest([state?.content, categoriesAt(directory, checkpoint), joined, keysOf(request)]);
-      const next = nextSince({ position: checkpoint, facts: joined });
-      const version = state?.version?.position ?? START;
-      return { id, key, version, isEmpty: content.isEmpty, next };
-    } catch (error) {
-      await snapshot.return(undefined);
-      throw error;
-    }
+  /**
+   * Renders into a new file of this name. Progress is reported when the file has been made, and after each block. Raises
+   * `EngineUnavailable`, and the reason of the signal.
+   */
+  render(request: RenderRequest, path: string, report: ReportProgress, signal: AbortSignal): Promise<void> {
+    const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
+    const rendering = this.renderFeed(request, path, report, either).finally(() =>
+      this.running.delete(ending),
+    );
+    this.running.set(ending, rendering);
+    return rendering;
   }
 
-  /** Begins to render into a new file of this name. */
-  async begin(id: string, path: string): Promise<ExportFrame> {
-    const one = this.exportOf(id);
-    const { content, facts, request } = one;
-    const products = outputOf(content.offers(), request, facts.directory, this.options.source);
-    const format: FeedFormat = feedFormat(request, one.feed.total, one.columns);
-    one.blocks = blocksOf(products, format, content.removed?.bind(content));
-    one.file = await open(path, 'wx', 0o600);
-    return { head: format.head, gap: format.gap, foot: format.foot() };
-  }
-
-  /** Renders the next block. */
-  async more(id: string): Promise<ExportProgress> {
-    const one = this.exportOf(id);
-    const next = await one.blocks?.next();
-    if (next === undefined || next.done === true) return { bytes: one.bytes, ends: [], done: true };
-    const { bytes, ends } = next.value;
-    try {
-      await one.file?.appendFile(bytes);
-    } catch (error) {
-      throw new EngineUnavailable('a download could not be held on disk', { cause: error });
-    }
-    one.bytes += bytes.byteLength;
-    return { bytes: one.bytes, ends, done: false };
-  }
-
-  /** Lets go of an export, whole or not. */
-  async close(id: string): Promise<void> {
-    const one = this.exports.get(id);
-    this.exports.delete(id);
-    await one?.blocks?.return(undefined);
-    await one?.snapshot.return(undefined);
-    await one?.file?.close();
-  }
-
-  /** Lets go of all. */
+  /** Breaks off whatever is being rendered. */
   async end(): Promise<void> {
-    for (const id of [...this.exports.keys()]) await this.close(id);
+    const all = [...this.running];
+    for (const [ending] of all) ending.abort(new EngineUnavailable('the download was broken off'));
+    await Promise.allSettled(all.map(([, rendering]) => rendering));
   }
 
-  private exportOf(id: string): Export {
-    const one = this.exports.get(id);
-    if (one === undefined) throw new EngineUnavailable('the download was broken off');
-    return one;
+  private async renderFeed(
+    request: RenderRequest,
+    path: string,
+    report: ReportProgress,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, follower } = this;
+    const { feedId, changes, removedAfter, format } = request;
+    await follower.reachedInTime(request.checkpoint);
+    const isVisible = request.caller.kind === 'publisher';
+    const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
+    const isFlat = format === 'csv' && request.flatten;
+    const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
+    const snapshot = offersFromSnapshot(store, wanted, isFlat);
+    try {
+      const { checkpoint, customFields, ...found } = await headOf(snapshot);
+      await follower.reachedInTime(checkpoint);
+      if (request.pastPrices !== 'none') await requireUpTo(store, checkpoint, [priceHistory]);
+      const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
+      const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
+      const removed =
+        removedAfter === undefined ? undefined : () => this.removed(feedId, isVisible, removedAfter);
+      const frame = { head: layout.head, gap: layout.gap, foot: layout.foot() };
+      const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
+      await withFile(path, async (file) => {
+        let bytes = 0;
+        await report({ bytes, ends: [], frame });
+        for await (const block of blocks) {
+          signal.throwIfAborted();
+          await append(file, block.bytes);
+          bytes += block.bytes.byteLength;
+          await report({ bytes, ends: block.ends, frame });
+        }
+      });
+    } finally {
+      await snapshot.return(undefined);
+    }
+  }
+
+  /** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
+  private async *outputOf(
+    snapshot: AsyncIterable<FeedBatch>,
+    request: RenderRequest,
+  ): AsyncGenerator<Iterable<OutputProduct>> {
+    const directory = viewOf(request.joined, this.follower.directory);
+    for await (const { offers } of snapshot) {
+      const ids = offers.map(({ id }) => id);
+      const prices = request.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids) };
+      yield output(offers, { ...request, directory, ...prices });
+    }
+  }
+
+  /** `sourceProductId` of what a copy must not have any more: what was removed, and what the caller must not see. */
+  private async *removed(feedId: number, isVisible: boolean, after: Position): AsyncGenerator<string> {
+    for await (const some of delistedAfter(this.store, feedId, after))
+      for (let at = 0; at < some.length; at += AT_ONCE) {
+        const part = some.slice(at, at + AT_ONCE);
+        const present = await presentOffers(
+          this.store,
+          part.map(({ id }) => id),
+        );
+        for (const { id, sourceProductId } of part) if (!present.has(id)) yield sourceProductId;
+      }
+    if (!isVisible) return;
+    const hidden = { feedId, isVisible: false, changes: { after, categoryIds: [] } };
+    for await (const offers of scanOffers(this.store, hidden))
+      for (const { sourceProductId } of offers) yield sourceProductId;
   }
 }
 
-function iterate(batches: AsyncIterable<FeedBatch>): AsyncGenerator<FeedBatch> {
-  return (async function* () {
-    yield* batches;
-  })();
+/** One by one as they are written, so that none outlives its writing. */
+function* output(offers: readonly Offer[], view: OutputView): Generator<OutputProduct> {
+  for (const offer of offers) yield toOutput([offer], view);
 }
 
 /** The first batch: it comes before any offer is read. */
-async function headOf(snapshot: AsyncGenerator<FeedBatch>): Promise<FeedBatch> {
-  const { value } = (await snapshot.next()) as IteratorResult<FeedBatch, undefined>;
+async function headOf(snapshot: AsyncGenerator<FeedBatch, undefined>): Promise<FeedBatch> {
+  const { value } = await snapshot.next();
   if (value === undefined) throw new Error('a snapshot has no batch');
   return value;
 }
 
-async function* offersOf(snapshot: AsyncGenerator<FeedBatch>): AsyncGenerator<FeedBatch['offers']> {
-  for await (const { offers } of snapshot) yield offers;
+async function withFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await write(file);
+  } finally {
+    await file.close();
+  }
 }
 
-/**
- * The state of the categories that products were mapped by, and are told by. The directory may be ahead of the read model:
- * what is sent then is between two states, which no other has.
- */
-function categoriesAt({ treeChanged }: Directory, checkpoint: Position): readonly Position[] {
-  return treeChanged <= checkpoint ? [treeChanged] : [treeChanged, checkpoint];
-}
-
-/** What of a request makes a difference to the bytes; what its caller does is among the facts. */
-function keysOf(request: ExportRequest): object {
-  return { ...request, caller: undefined, directoryPosition: undefined };
-}
-
-function digest(facts: readonly unknown[]): string {
-  return hash('sha256', JSON.stringify(facts), 'hex').slice(0, 32);
+async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  try {
+    await file.appendFile(bytes);
+  } catch (error) {
+    throw new EngineUnavailable('a download could not be written to disk', { cause: error });
+  }
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { type Remote } from '../../kernel/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { unavailableIfSystem } from '../../kernel/unavailable';
-import { type Exporter, type ExportFrame } from './exporter';
+import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 
 /** The exporter, in this thread or another. */
 export type ProductExporter = Remote<Exporter>;
@@ -14,6 +14,12 @@ export interface Page {
   readonly to: number;
 }
 
+/** What there is of the file as soon as it has been made. */
+interface Begun {
+  readonly file: FileHandle;
+  readonly frame: RenderProgress['frame'];
+}
+
 /** Bytes read at once for a client. */
 const CHUNK = 128 * 1024;
 
@@ -22,45 +28,38 @@ const CHUNK = 128 * 1024;
  * the start, while it grows and after.
  */
 export class RenderedFeed {
+  /** Resolves when there is a file to be read; rejects when there never will be. */
+  readonly begun: Promise<Begun>;
   /** Where records end, as they came. */
   private readonly ends: number[] = [];
   private written = 0;
   private done = false;
   private failure: Error | undefined;
-  private closed = false;
   private waiting: (() => void)[] = [];
-  private readonly rendering: Promise<void>;
+  private readonly closing = new AbortController();
+  private readonly rendering: Promise<unknown>;
 
-  private constructor(
-    private readonly exporter: ProductExporter,
-    private readonly id: string,
-    private readonly path: string,
-    private readonly file: FileHandle,
-    private readonly frame: ExportFrame,
-    private readonly onGrowth: () => void,
-  ) {
-    this.rendering = this.render();
-  }
-
-  /** Begins to render an export into a file; `onGrowth` is called when there is more of it, or never will be. */
-  static async begin(
+  /** Begins to render into a file; `onChange` is called when there is more of it, or never will be. */
+  constructor(
     exporter: ProductExporter,
-    id: string,
-    path: string,
-    onGrowth: () => void,
-  ): Promise<RenderedFeed> {
-    try {
-      await mkdir(dirname(path), { recursive: true });
-      const frame = await exporter.begin(id, path);
-      const file = await open(path, 'r');
-      // Nobody else needs its name: where the system allows it, it is gone with the process, however that ends.
-      await rm(path).catch(() => undefined);
-      return new RenderedFeed(exporter, id, path, file, frame, onGrowth);
-    } catch (error) {
-      await exporter.close(id);
-      await rm(path, { force: true }).catch(() => undefined);
-      throw unavailableIfSystem('the download could not be written to disk', error);
-    }
+    request: RenderRequest,
+    private readonly path: string,
+    private readonly onChange: () => void,
+  ) {
+    let begin: (begun: Begun) => void = () => undefined;
+    let fail: (failure: Error) => void = () => undefined;
+    this.begun = new Promise((resolve, reject) => ([begin, fail] = [resolve, reject]));
+    // For whoever waits for it.
+    this.begun.catch(() => undefined);
+    const report = async ({ bytes, ends, frame }: RenderProgress): Promise<void> => {
+      if (bytes === 0) begin({ file: await this.openFile(), frame });
+      for (const end of ends) this.ends.push(end);
+      this.written = bytes;
+      this.changed();
+    };
+    this.rendering = this.render(() => exporter.render(request, path, report, this.closing.signal)).then(
+      () => this.failure !== undefined && fail(this.failure),
+    );
   }
 
   /** Bytes it has on disk. */
@@ -80,55 +79,58 @@ export class RenderedFeed {
 
   /** A page as a document of its own. */
   async *page({ from, to }: Page): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(this.frame.head);
+    const { frame } = await this.begun;
+    yield Buffer.from(frame.head);
     await this.until(() => this.ends.length >= from);
-    const before = from === 0 ? Buffer.byteLength(this.frame.head) : (this.ends[from - 1] ?? Infinity);
-    const start = from === 0 ? before : before + this.frame.gap;
+    const before = from === 0 ? Buffer.byteLength(frame.head) : (this.ends[from - 1] ?? Infinity);
+    const start = from === 0 ? before : before + frame.gap;
     yield* this.stretch(start, () => {
       const records = Math.min(to, this.ends.length);
       return { end: this.ends[records - 1] ?? 0, isLast: records === to || this.done };
     });
-    yield Buffer.from(this.frame.foot);
+    yield Buffer.from(frame.foot);
   }
 
   /** Ends the rendering, if it is under way, and removes the file. Whoever still reads is broken off. */
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
+    if (this.closing.signal.aborted) return;
     this.failure ??= new EngineUnavailable('the download was broken off');
+    this.closing.abort(this.failure);
     await this.rendering;
-    await this.file.close();
+    await this.begun.then(({ file }) => file.close()).catch(() => undefined);
     await rm(this.path, { force: true }).catch(() => undefined);
   }
 
-  private async render(): Promise<void> {
+  private async render(render: () => Promise<void>): Promise<void> {
     try {
-      while (!this.done && this.failure === undefined) {
-        const { bytes, ends, done } = await this.exporter.more(this.id);
-        for (const end of ends) this.ends.push(end);
-        this.written = bytes;
-        this.done = done;
-        this.wake();
-        this.onGrowth();
-      }
+      await mkdir(dirname(this.path), { recursive: true });
+      await render();
+      this.done = true;
     } catch (error) {
-      this.failure ??= error instanceof Error ? error : new Error(String(error));
-      this.onGrowth();
+      const failure = unavailableIfSystem('the download could not be written to disk', error);
+      this.failure ??= failure instanceof Error ? failure : new Error(String(failure));
     }
-    this.wake();
-    await this.exporter.close(this.id).catch(() => undefined);
+    this.changed();
+  }
+
+  private async openFile(): Promise<FileHandle> {
+    const file = await open(this.path, 'r');
+    // Nobody else needs its name: where the system allows it, the file is gone with the process, however that ends.
+    await rm(this.path).catch(() => undefined);
+    return file;
   }
 
   private async *stretch(
     start: number,
     available: () => { readonly end: number; readonly isLast: boolean },
   ): AsyncGenerator<Uint8Array> {
+    const { file } = await this.begun;
     for (let at = start; ;) {
       await this.until(() => available().end > at || available().isLast);
       const { end } = available();
       if (at >= end) return;
       const wanted = Math.min(CHUNK, end - at);
-      const { bytesRead, buffer } = await this.file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
       if (bytesRead === 0) throw new EngineUnavailable('the file of a download is shorter than it was');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
@@ -142,10 +144,11 @@ export class RenderedFeed {
       if (this.done) return;
       await new Promise<void>((resolve) => this.waiting.push(resolve));
     }
-    if (this.closed && this.failure !== undefined) throw this.failure;
+    if (this.closing.signal.aborted && this.failure !== undefined) throw this.failure;
   }
 
-  private wake(): void {
+  private changed(): void {
     for (const resolve of this.waiting.splice(0)) resolve();
+    this.onChange();
   }
 }

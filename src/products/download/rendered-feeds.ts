@@ -3,20 +3,18 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { BLOCK } from './blocks';
-import { type OpenedExport } from './exporter';
+import { type DownloadPlan } from './plan';
 import { type Page, type ProductExporter, RenderedFeed } from './rendered-feed';
 
-/** How long (ms) a feed that is asked for by pages is kept for the next one. */
+/** How long (ms) a feed that is asked for by pages stays for the next one. */
 const LINGER_MS = 5 * 60_000;
 
 const SUFFIX = '.download';
 
 interface Entry {
-  readonly feed: Promise<RenderedFeed>;
-  /** Once it has begun. */
-  begun?: RenderedFeed;
+  readonly feed: RenderedFeed;
   clients: number;
-  /** Asked for by pages: the next page is to be cut from it. */
+  /** Asked for by pages: the next page is cut from it. */
   isPaged: boolean;
   lingering?: NodeJS.Timeout;
 }
@@ -24,7 +22,7 @@ interface Entry {
 /** One client's use of a rendered feed. */
 export interface Taken {
   readonly body: AsyncIterable<Uint8Array>;
-  /** To be called when the client has got all or has gone. */
+  /** To be called when the client has received all or has gone. */
   readonly release: () => void;
 }
 
@@ -33,7 +31,7 @@ export interface Taken {
  * files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later.
  */
 export class RenderedFeeds {
-  /** Those that were used last at the end. */
+  /** In the order of their last use. */
   private readonly entries = new Map<string, Entry>();
   /** Of those that are gone from `entries`, what has still to be removed. */
   private readonly closing = new Set<Promise<void>>();
@@ -54,17 +52,16 @@ export class RenderedFeeds {
 
   /** Bytes that the files have together. */
   get bytes(): number {
-    return [...this.entries.values()].reduce((sum, { begun }) => sum + (begun?.bytes ?? 0), 0);
+    return [...this.entries.values()].reduce((sum, { feed }) => sum + feed.bytes, 0);
   }
 
-  /** Sends an open export, or a page of it: rendered now, unless the same is there already. */
-  async take({ id, key }: Pick<OpenedExport, 'id' | 'key'>, page?: Page): Promise<Taken> {
-    const known = this.entries.get(key);
-    const entry = known ?? this.begin(id, key);
+  /** Sends a download, or a page of it: rendered now, unless the same is there already. */
+  async take({ key, render }: Pick<DownloadPlan, 'key' | 'render'>, page?: Page): Promise<Taken> {
+    const entry = this.entries.get(key) ?? this.begin(key, render);
     const release = this.use(key, entry, page !== undefined);
-    if (known !== undefined) await this.exporter.close(id);
+    const { feed } = entry;
     try {
-      const feed = await entry.feed;
+      await feed.begun;
       return { body: page === undefined ? feed.whole() : feed.page(page), release };
     } catch (error) {
       release();
@@ -96,33 +93,18 @@ export class RenderedFeeds {
     };
   }
 
-  private begin(id: string, key: string): Entry {
-    const feed = this.start(id, () => this.look(key, entry));
+  private begin(key: string, request: DownloadPlan['render']): Entry {
+    if (!this.makeRoom(BLOCK)) throw new EngineUnavailable('downloads take all the space that they may take');
+    const path = join(this.folder, `${randomUUID()}${SUFFIX}`);
+    const feed = new RenderedFeed(this.exporter, request, path, () => this.check(key, entry));
     const entry: Entry = { feed, clients: 0, isPaged: false };
-    feed.then(
-      (begun) => (entry.begun = begun),
-      () => this.remove(key),
-    );
     return entry;
   }
 
-  private async start(id: string, onGrowth: () => void): Promise<RenderedFeed> {
-    if (!this.makeRoom(BLOCK)) {
-      await this.exporter.close(id);
-      throw new EngineUnavailable('downloads take all the space that they may take');
-    }
-    return await RenderedFeed.begin(
-      this.exporter,
-      id,
-      join(this.folder, `${randomUUID()}${SUFFIX}`),
-      onGrowth,
-    );
-  }
-
-  /** Looks at a feed that has grown or failed: nobody is to begin with one that has no end. */
-  private look(key: string, entry: Entry): void {
+  /** A feed has grown or failed: nobody is to begin with one that has no end. */
+  private check(key: string, entry: Entry): void {
     if (this.entries.get(key) !== entry) return;
-    if (entry.begun?.hasFailed === true || !this.makeRoom()) this.remove(key);
+    if (entry.feed.hasFailed || !this.makeRoom()) this.remove(key);
   }
 
   /**
@@ -144,10 +126,7 @@ export class RenderedFeeds {
     if (entry === undefined) return;
     this.entries.delete(key);
     clearTimeout(entry.lingering);
-    const closed: Promise<void> = entry.feed
-      .then((feed) => feed.close())
-      .catch(() => undefined)
-      .finally(() => this.closing.delete(closed));
+    const closed: Promise<void> = entry.feed.close().finally(() => this.closing.delete(closed));
     this.closing.add(closed);
   }
 }

@@ -1,3 +1,4 @@
+import { type Changed } from '../../directory/last-changes';
 import { type Position } from '../../kernel/event';
 import { type KeyType } from '../../wire/key-types';
 import { readDate } from '../../wire/date';
@@ -32,16 +33,10 @@ export const SINCE: KeyType<Since> = {
 const LAG = 60_000;
 const CLOCKS = 60_000;
 
-/** By how much (ms) what says that it happened before a date has surely been seen by a copy that was made then. */
+/** How long (ms) before a date something must have happened by its own clock for a copy of that date to include it. */
 export const BEHIND = LAG + CLOCKS;
 
-/** Something that happened: where, and when as it says itself (ISO 8601). */
-export interface Seeable {
-  readonly position: Position;
-  readonly at: string;
-}
-
-/** Whether a copy has surely seen an event; one of about that date is sent again rather than left out. */
-export function hasSeen(since: Since, event: Seeable): boolean {
-  return 'date' in since ? Date.parse(event.at) < since.date - BEHIND : event.position <= since.position;
+/** Whether a copy certainly includes a change; one of about the date of the copy is sent again rather than left out. */
+export function isIncluded(since: Since, { position, at }: Changed): boolean {
+  return 'date' in since ? at < since.date - BEHIND : position <= since.position;
 }
