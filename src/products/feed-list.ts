@@ -6,6 +6,9 @@ import { documentWriter } from '../wire/record-document';
 import { boolean, integer, text, textOrNone } from '../wire/record-kinds';
 import { type CountedFeed } from './feed-counts.queries';
 
+/** To the millisecond. */
+const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}';
+
 const feed = record({
   feedId: { kind: integer(), description: 'Id of the feed' },
   name: { kind: text(), description: 'Name' },
@@ -18,7 +21,7 @@ const feed = record({
   numberOfUnmappedCategories: { kind: integer(), description: 'Posted categories that are not mapped' },
   numberOfProducts: { kind: integer(), description: 'Products in it' },
   lastModifiedTime: {
-    kind: textOrNone('\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}\\+0000'),
+    kind: textOrNone(`${TIME}\\+0000`),
     description: 'UTC; null for a feed never loaded',
   },
   programs: {
@@ -41,6 +44,19 @@ export const FEED_LIST = {
   xml: { file: 'FeedList_v3_0.xsd', root: 'result', attributes: { version: '3.0' } },
 } as const satisfies Shape;
 export type FeedList = AnswerOf<typeof FEED_LIST.kind>;
+
+/** Document 1, Last-updated response (`docs/decisions.md#p19`). */
+export const LAST_UPDATED = {
+  name: 'LastUpdated',
+  kind: record({
+    feedIds: { kind: listOf(integer(), { each: 'feedId' }), description: 'The feed' },
+    lastUpdatedTime: {
+      kind: textOrNone(TIME),
+      description: 'UTC without an offset; null for a feed never loaded',
+    },
+  }),
+  xml: { file: 'LastUpdated_v1_0.xsd', root: 'result' },
+} as const satisfies Shape;
 
 /** A feed of the list, with what it holds at present. */
 export function toListedFeed(

@@ -1,5 +1,14 @@
-import { type Field, type Fields, listOf, prefixed, record, type Scalar } from '../wire/record';
-import { date, integer, only, reading, text, textOrNone, url } from '../wire/record-kinds';
+import {
+  type Field,
+  type Fields,
+  listOf,
+  only,
+  prefixed,
+  reading,
+  record,
+  type Scalar,
+} from '../wire/record';
+import { date, integer, text, url } from '../wire/record-kinds';
 import { formatPrice, parsePrice } from './price';
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
@@ -191,12 +200,7 @@ export const postedProduct = record(
     name: REQUIRED.name,
     description: REQUIRED.description,
     productUrl: PRODUCT_URL,
-    price: {
-      kind: PRICE,
-      required: true,
-      description: 'Price in the currency of the program',
-      example: 12,
-    },
+    price: { kind: PRICE, required: true, description: 'Price in the currency of the program', example: 12 },
     productImage: REQUIRED.productImage,
     categories: REQUIRED.categories,
     ...TEXT_FIELDS,
@@ -283,15 +287,6 @@ export const foundProducts = record({
     kind: listOf(TEXT, { each: 'sourceProductId' }),
     optional: true,
     description: 'Products that are no longer in the feed',
-  },
-});
-
-/** Document 1, Last-updated response (`docs/decisions.md#p19`). */
-export const lastUpdated = record({
-  feedIds: { kind: listOf(integer(), { each: 'feedId' }), description: 'The feed' },
-  lastUpdatedTime: {
-    kind: textOrNone('\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}'),
-    description: 'UTC without an offset; null for a feed never loaded',
   },
 });
 

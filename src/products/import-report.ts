@@ -30,11 +30,7 @@ const reportedImport = record({
   unchanged: { ...count, description: 'Products that were the same' },
   removed: { ...count, description: 'Products that were removed' },
   refused: { ...count, description: 'Products that were refused' },
-  faults: {
-    kind: listOf(fault, { each: 'fault' }),
-    in: 'content',
-    description: 'What was wrong',
-  },
+  faults: { kind: listOf(fault, { each: 'fault' }), in: 'content', description: 'What was wrong' },
   moreFaults: { ...count, optional: true, description: 'Faults that are not listed' },
 });
 export type ReportedImport = AnswerOf<typeof reportedImport>;

@@ -3,8 +3,8 @@ import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
 import { CATEGORY_MAPPINGS } from '../categories/category-mappings';
 import { CATEGORY_TREES } from '../categories/category-tree';
-import { FEED_LIST } from './feed-list';
-import { foundProducts, lastUpdated, postedProducts } from './fields';
+import { FEED_LIST, LAST_UPDATED } from './feed-list';
+import { foundProducts, postedProducts } from './fields';
 import { IMPORT_REPORT } from './import-report';
 import { xmlResult } from './output-xml';
 
@@ -83,11 +83,7 @@ export const productOperations = {
     id: 'getLastUpdated',
     summary: 'When a feed was last updated',
     example: FEED,
-    answer: {
-      name: 'LastUpdated',
-      kind: lastUpdated,
-      xml: { file: 'LastUpdated_v1_0.xsd', root: 'result' },
-    },
+    answer: LAST_UPDATED,
   },
   listImports: {
     id: 'listImports',

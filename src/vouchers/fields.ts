@@ -12,12 +12,7 @@ const POSTED = {
     description: 'Title',
     example: 'Ten per cent off lamps',
   },
-  programId: {
-    kind: integer(),
-    required: true,
-    description: 'Program that owns the voucher',
-    example: 101,
-  },
+  programId: { kind: integer(), required: true, description: 'Program that owns the voucher', example: 101 },
   voucherTypeId: { ...VOUCHER_TYPE, required: true, example: 1 },
   code: { kind: text({ maxBytes: 256 }), description: 'Code; required of type 1', example: 'LAMPS-10' },
   shortDescription: {

@@ -41,11 +41,7 @@ export const voucherOperations = {
       'A sourceId that is known in the program, or the id of one of its vouchers, edits that voucher: all fields are ' +
       'replaced. The answer is the id.',
     example: {},
-    body: {
-      name: 'PostedVoucher',
-      kind: postedVoucher,
-      xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' },
-    },
+    body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
     answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
   },
   postVouchers: {

@@ -2,7 +2,7 @@ import { type OperationText, type Shape, type XmlDocument } from './description'
 import { type Direction, type AnswerOf, type Kind } from './record';
 import { postedXmlWriter, xmlWriter } from './record-xml';
 import { XsdTypes } from './record-xsd';
-import { writeXml, type XmlContent, type XmlElement } from './xml-write';
+import { isList, writeXml, type XmlContent, type XmlElement } from './xml-write';
 import { type Parts, type Schema } from './xsd';
 
 /** Compiles the table of an answer into a function that makes its XML document. */
@@ -16,7 +16,9 @@ export function documentWriter<K extends Kind>({
 
 function rooted({ root, attributes = {} }: XmlDocument, content: XmlContent): XmlElement {
   const element = typeof content === 'object' ? content : {};
-  return root === undefined ? element : { [root]: { ...element, $: attributes } };
+  if (root === undefined) return element;
+  const own = typeof element.$ === 'object' && !isList(element.$) ? element.$ : {};
+  return { [root]: { ...element, $: { ...attributes, ...own } } };
 }
 
 /** The XML schemas of what some operations take and answer, by the names of their files. */

@@ -1,8 +1,8 @@
 import { forbiddenCharacter } from './characters';
 import { readDate, type WrittenDate } from './date';
 import { isLanguage } from './iso-codes';
-import { nameOf, type Place, type Problem, type Refusals, wholeNumber } from './posted';
-import { type JsonSchema, type NamedType, type ReadScalar, type Scalar } from './record';
+import { nameOf, type Place, type Refusals, wholeNumber } from './posted';
+import { type JsonSchema, type NamedType, only, reading, type Scalar } from './record';
 import { isWebUrl } from './web-url';
 
 /** The kinds of values that services share. In XML numbers and booleans are text, and JSON may have them as text too. */
@@ -102,11 +102,7 @@ export function language(): Scalar<string, string> {
 export function integer(): Scalar<number, number> {
   return {
     is: 'scalar',
-    posted: {
-      json: DIGITS,
-      xsd: POSTED_INTEGER,
-      read: reading(wholeNumber, 'an integer', 'notNumeric'),
-    },
+    posted: { json: DIGITS, xsd: POSTED_INTEGER, read: reading(wholeNumber, 'an integer', 'notNumeric') },
     answered: { json: INTEGER, xsd: 'xs:integer', write: asIs },
   };
 }
@@ -239,53 +235,6 @@ export function jsonOf(schema: JsonSchema): Scalar<unknown, unknown> {
     is: 'scalar',
     posted: { json, xsd: 'xs:string', read: asIs },
     answered: { json, xsd: 'xs:string', write: String },
-  };
-}
-
-/** The values of a kind that meet a condition as well. */
-export function only<Posted, Answered, Narrow extends Posted>(
-  kind: Scalar<Posted, Answered>,
-  isMet: (value: Posted) => value is Narrow,
-  expected: string,
-  problem?: Problem,
-): Scalar<Narrow, Narrow>;
-export function only<Posted, Answered>(
-  kind: Scalar<Posted, Answered>,
-  isMet: (value: Posted) => boolean,
-  expected: string,
-  problem?: Problem,
-): Scalar<Posted, Answered>;
-export function only<Posted, Answered>(
-  { posted, answered }: Scalar<Posted, Answered>,
-  isMet: (value: Posted) => boolean,
-  expected: string,
-  problem: Problem = 'unusable',
-): Scalar<Posted, Answered> {
-  return {
-    is: 'scalar',
-    posted: {
-      ...posted,
-      read: (value, place, refusals) => {
-        const found = posted.read(value, place, refusals);
-        if (found === undefined || isMet(found)) return found;
-        refusals.wrong(place, value, expected, problem);
-        return undefined;
-      },
-    },
-    answered,
-  };
-}
-
-/** Reads what a function makes of a value, and refuses a value that it makes nothing of. */
-export function reading<T>(
-  valueIn: (value: unknown) => T | undefined,
-  expected: string,
-  problem: Problem = 'unusable',
-): ReadScalar<T> {
-  return (value, place, refusals) => {
-    const found = valueIn(value);
-    if (found === undefined) refusals.wrong(place, value, expected, problem);
-    return found;
   };
 }
 

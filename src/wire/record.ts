@@ -1,4 +1,4 @@
-import { type Place, type Refusals } from './posted';
+import { type Place, type Problem, type Refusals } from './posted';
 import { type SimpleType } from './xsd';
 
 /**
@@ -91,6 +91,53 @@ interface ListOptions {
   readonly isNoneIfEmpty?: true;
   /** What the items are, for messages: `integers`. */
   readonly items?: string;
+}
+
+/** The values of a kind that meet a condition as well. */
+export function only<Posted, Answered, Narrow extends Posted>(
+  kind: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => value is Narrow,
+  expected: string,
+  problem?: Problem,
+): Scalar<Narrow, Narrow>;
+export function only<Posted, Answered>(
+  kind: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => boolean,
+  expected: string,
+  problem?: Problem,
+): Scalar<Posted, Answered>;
+export function only<Posted, Answered>(
+  { posted, answered }: Scalar<Posted, Answered>,
+  isMet: (value: Posted) => boolean,
+  expected: string,
+  problem: Problem = 'unusable',
+): Scalar<Posted, Answered> {
+  return {
+    is: 'scalar',
+    posted: {
+      ...posted,
+      read: (value, place, refusals) => {
+        const found = posted.read(value, place, refusals);
+        if (found === undefined || isMet(found)) return found;
+        refusals.wrong(place, value, expected, problem);
+        return undefined;
+      },
+    },
+    answered,
+  };
+}
+
+/** Reads what a function makes of a value, and refuses a value that it makes nothing of. */
+export function reading<T>(
+  valueIn: (value: unknown) => T | undefined,
+  expected: string,
+  problem: Problem = 'unusable',
+): ReadScalar<T> {
+  return (value, place, refusals) => {
+    const found = valueIn(value);
+    if (found === undefined) refusals.wrong(place, value, expected, problem);
+    return found;
+  };
 }
 
 export function listOf<K extends Kind>(of: K | (() => K), options: ListOptions): List<K> {
