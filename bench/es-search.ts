@@ -1,5 +1,5 @@
 import { searchGroupedProducts, searchProducts, searchWindow } from '../projections/product-search';
-import { type PostedProduct } from '../src/demo/posted-product';
+import { type PostedProduct } from '../src/demo/generate';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { BareBulk } from './bare/es-bulk';

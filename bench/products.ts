@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises';
-import { generateProducts } from '../src/demo/generate';
-import { type PostedProduct } from '../src/demo/posted-product';
+import { generateProducts, type PostedProduct } from '../src/demo/generate';
 import { type BodyFormat } from '../src/wire/format';
 
 /** Advertiser categories; each product has one. */

@@ -1,5 +1,5 @@
 import { FEED, type FeedClosing, type FeedEvent } from '../src/products/feed';
-import { offerId } from '../src/products/offer-id';
+import { offerId } from '../src/products/offer';
 import { type ParsedEvent } from '../src/projector/projection';
 
 /** What happens to one product of a feed. */

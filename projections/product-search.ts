@@ -1,13 +1,13 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/kernel/search-in-parts';
 import {
+  type Cursor,
   type Filter,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Page,
   type QueryOptions,
-  type Cursor,
 } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';

@@ -9,22 +9,22 @@ import { type VoucherField, vouchers } from './vouchers';
 /** A listing: its keys, checked, and what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface VoucherCriteria {
   /** Only of these programs. */
-  readonly programIds?: readonly number[];
+  readonly programIds?: readonly number[] | undefined;
   /** In each list, only for those who belong to one of these audiences (`audienceOf`). */
   readonly audiences: readonly (readonly string[])[];
   /** Only those whose publication window includes this time. */
-  readonly publishedAt?: number;
-  readonly minEndDate?: number;
-  readonly maxStartDate?: number;
-  readonly ids?: readonly number[];
-  readonly voucherTypeIds?: readonly number[];
+  readonly publishedAt?: number | undefined;
+  readonly minEndDate?: number | undefined;
+  readonly maxStartDate?: number | undefined;
+  readonly ids?: readonly number[] | undefined;
+  readonly voucherTypeIds?: readonly number[] | undefined;
   /** Alternatives (`docs/decisions.md#p4`). */
-  readonly keywords?: readonly string[];
-  readonly siteSpecific?: boolean;
+  readonly keywords?: readonly string[] | undefined;
+  readonly siteSpecific?: boolean | undefined;
   /** In lower case. */
-  readonly languageId?: string;
+  readonly languageId?: string | undefined;
   /** Seed of a random order (`docs/decisions.md#v6`); without one, `docs/decisions.md#v12`. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   readonly offset: number;
   readonly size: number;
 }

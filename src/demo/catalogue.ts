@@ -1,4 +1,4 @@
-import { ean13 } from './ean';
+import { ean13 } from './generate';
 import { ELECTRONICS } from './electronics';
 import { FASHION_AND_SPORT } from './fashion-and-sport';
 import { HOME } from './home';

@@ -1,13 +1,18 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DemoLines, runDemo } from './run';
+import { type Directory } from '../directory/directory';
 import { followDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { makeLoader } from '../host/loader';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { importNetwork, type NewToken } from '../ops/import-network';
-import { checkVoucher } from '../vouchers/voucher-check';
+import { LoadProducts, LoadProductsHandler } from '../products/commands';
+import { FeedRefusals } from '../products/refusals';
+import { PostVoucher, PostVoucherHandler, VisibleWrites } from '../vouchers/commands';
 import { Vouchers } from '../vouchers/vouchers';
-import { makeLoader } from '../host/loader';
+import { type DemoLines, runDemo } from './run';
 
 /** The demo is incomplete and its tokens were never printed, so it is useless. */
 class IncompleteDemo extends Error {
@@ -39,31 +44,34 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
-  let at = new Date();
-  const loader = makeLoader(log, follower, dataDir, { now: () => at });
-  const vouchers = new Vouchers(log);
+  let present = new Date();
+  const now = (): Date => present;
+  const loader = makeLoader(log, follower, dataDir, { now });
+  // There are no read models yet to wait for.
+  const readModels = new WaitForReadModels(async () => true);
+  const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, readModels);
+  const visible = new VisibleWrites(log, readModels);
+  const postVoucher = new PostVoucherHandler(new Vouchers(log), visible, follower, { now });
   try {
     return await runDemo(
       {
         isEmpty: async () => (await log.head()) === START,
-        importNetwork: async (file, time) => {
+        importNetwork: async (file, at) => {
           const tokens: NewToken[] = [];
-          await importNetwork(log, file, { at: time.toISOString(), onToken: (token) => tokens.push(token) });
+          const onToken = (token: NewToken): number => tokens.push(token);
+          const { position } = await importNetwork(log, file, { at: at.toISOString(), onToken });
+          await follower.reached(position);
           return tokens;
         },
-        load: async (feedId, body, time) => {
-          at = time;
-          const directoryPosition = await log.head();
-          const id = await loader.open({ feedId, mode: 'update', format: 'json', directoryPosition });
-          await loader.write(id, Buffer.from(body));
-          const { faults } = await loader.finish(id);
+        load: async (feedId, body, at) => {
+          present = at;
+          const caller = ownerOf(feedId, follower.directory);
+          const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', jsonBody(body)));
           if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
         },
-        postVoucher: async (organisationId, posted, time) => {
-          await follower.reached(await log.head());
-          const { directory } = follower;
-          const post = checkVoucher(posted, { directory, caller: { organisationId }, now: time });
-          await vouchers.post(post, time.toISOString());
+        postVoucher: async (organisationId, posted, at) => {
+          present = at;
+          await postVoucher.execute(new PostVoucher(posted, organisationId));
         },
       },
       new Date(),
@@ -73,4 +81,20 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
     ending.abort();
     await follower.ended;
   }
+}
+
+/** The advertiser that a feed belongs to, as the caller of a post. */
+function ownerOf(feedId: number, directory: Directory): Caller {
+  const programId = directory.feed(feedId)?.programIds[0] ?? NaN;
+  const organisationId = directory.program(programId)?.organisationId ?? NaN;
+  return { tokenHash: '', organisationId, kind: 'advertiser', system: 'PRODUCTS' };
+}
+
+function jsonBody(text: string): LoadProducts['body'] {
+  return {
+    format: () => 'json' as const,
+    chunks: async function* () {
+      yield Buffer.from(text);
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { type PostedProduct } from './posted-product';
+import { type PostedProduct } from './generate';
 
 /** A product to post by hand: its category is mapped in the example feed, and no other product has its EAN. */
 const PRODUCT: PostedProduct = {

@@ -1,7 +1,13 @@
 import { type PostedCategory } from '../categories/mapped-category';
-import { ean13 } from './ean';
-import { type PostedProduct } from './posted-product';
+import { type Identifiers, type Product } from '../products/feed';
 import { type Random, seededRandom } from './random';
+
+/** A product as posted in JSON (Document 1, Product posted by an advertiser). */
+export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {
+  readonly sourceProductId: string;
+  /** An amount with at most two decimals. */
+  readonly price: number;
+}
 
 export interface GenerateOptions {
   readonly count: number;
@@ -108,4 +114,11 @@ const PROSE = prose(40_000, 13);
 function prose(words: number, seed: number): string {
   const random = seededRandom(seed);
   return Array.from({ length: words }, () => word(random)).join(' ');
+}
+
+/** An EAN-13: twelve digits and their check digit. */
+export function ean13(twelveDigits: string): string {
+  let sum = 0;
+  for (let at = 0; at < 12; at += 1) sum += Number(twelveDigits.charAt(at)) * (at % 2 === 0 ? 1 : 3);
+  return `${twelveDigits}${(10 - (sum % 10)) % 10}`;
 }

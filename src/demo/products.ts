@@ -2,7 +2,7 @@ import { type PostedCategory } from '../categories/mapped-category';
 import { type Article, catalogue } from './catalogue';
 import { CATEGORIES } from './categories';
 import { type DemoFeed, FEEDS } from './feeds';
-import { type PostedProduct } from './posted-product';
+import { type PostedProduct } from './generate';
 import { type Random, seededRandom } from './random';
 import { inLanguage, type Words } from './words';
 

@@ -1,7 +1,7 @@
 import { FEEDS } from './feeds';
 import { exampleCalls } from './examples';
 import { DEMO, demoNetwork } from './network';
-import { type PostedProduct } from './posted-product';
+import { type PostedProduct } from './generate';
 import { demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
 import { demoVouchers } from './vouchers';
 

@@ -1,9 +1,9 @@
+import { directoryDecider, type Fact, missingOf } from './decider';
+import { type Directory } from './directory';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 import { inParallel } from '../kernel/in-parallel';
-import { directoryDecider, type Fact, missingOf } from './decider';
-import { type Directory } from './directory';
 
 export interface Appended {
   /** Number of appended events; 0 if nothing had to change. */
@@ -12,8 +12,8 @@ export interface Appended {
   readonly position: Position;
 }
 
-/** Streams written at a time: enough for the log to share its commits. */
-const AT_ONCE = 128;
+/** Enough concurrent appends for the log to commit them in groups. */
+const CONCURRENCY = 128;
 
 /**
  * Appends the facts that are not true yet, according to `directory` and to the current streams. Running an interrupted
@@ -27,7 +27,7 @@ export async function appendFacts(
 ): Promise<Appended> {
   let events = 0;
   let position = START;
-  await inParallel(byStream(missingOf(facts, directory)), AT_ONCE, async (stream) => {
+  await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {
     for (const batch of batchesOf(stream)) {
       const [{ category, id }] = batch;
       const appended = await execute(log, directoryDecider(category), id, batch);

@@ -11,11 +11,11 @@ import {
 export interface Field {
   readonly name: string;
   readonly type: FieldType;
-  /** Its place in the declaration, from 0. */
+  /** Its index in the declaration, from 0. */
   readonly index: number;
 }
 
-/** What a collection's declaration says of its fields, asked in the words of the port. All raise `UndeclaredField`. */
+/** The declared fields of a collection, and checks against them. All methods raise `UndeclaredField`. */
 export class Declaration {
   readonly partition: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
@@ -29,7 +29,7 @@ export class Declaration {
       this.field(name, 'number');
   }
 
-  /** The declared field of this name, which has to be of one of these types. */
+  /** The declared field with this name and one of these types. */
   field(name: string, ...types: readonly FieldType[]): Field {
     const field = this.fields.get(name);
     if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);
@@ -38,7 +38,7 @@ export class Declaration {
     return field;
   }
 
-  /** Refuses a document that is not as declared, lacks its partition, or has too long an id. */
+  /** Validates a document: its fields, its partition and its id. */
   check({ id, fields }: Document): void {
     checkId(id);
     for (const [name, value] of Object.entries(fields)) {
@@ -51,16 +51,14 @@ export class Declaration {
   }
 }
 
-/** Refuses an id that an engine could not order documents by. */
+/** Validates the length of an id. */
 export function checkId(id: string): void {
-  // A character takes three bytes at most.
+  // A UTF-16 unit takes at most three bytes.
   if (id.length * 3 > MAX_ID_BYTES && Buffer.byteLength(id) > MAX_ID_BYTES)
-    throw new UndeclaredField(
-      `an id has ${Buffer.byteLength(id)} bytes: at most ${MAX_ID_BYTES} are allowed`,
-    );
+    throw new UndeclaredField(`an id has ${Buffer.byteLength(id)} bytes: expected at most ${MAX_ID_BYTES}`);
 }
 
-/** Whether a value is one that a field of this type may have. */
+/** Whether a field of this type can have the value. */
 export function isOf(type: FieldType, value: FieldValue): boolean {
   if (type === 'number') return Number.isSafeInteger(value);
   if (type === 'column') return typeof value === 'string';

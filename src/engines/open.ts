@@ -10,46 +10,46 @@ import { UnusableUrl } from '../kernel/unavailable';
 
 export { type EsdbEndpoint };
 
-/** Which engines, and where. The two choices are independent of each other. */
+/** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
-  /** Folder of the embedded engines' files; it is made when it is not there. */
+  /** Folder for the files of the embedded engines; created if needed. */
   readonly dataDir: string;
-  /** URL of the event log: `sqlite:` keeps it in the data folder, `esdb://…` in an EventStoreDB. */
+  /** URL of the event log: `sqlite:` for the data folder, or `esdb://…` for EventStoreDB. */
   readonly eventLog: string;
-  /** URL of the read store: `sqlite:` keeps it in the data folder, `http(s)://…` in an Elasticsearch. */
+  /** URL of the read store: `sqlite:` for the data folder, or `http(s)://…` for Elasticsearch. */
   readonly readStore: string;
-  /** API key of an Elasticsearch. */
+  /** API key for Elasticsearch. */
   readonly readStoreKey?: string;
-  /** Let threads of their own work for the embedded engines; needs compiled code. */
+  /** Use worker threads for the embedded engines; needs compiled code. */
   readonly threads: boolean;
-  /** How many threads answer queries of the embedded store (default 2); with none, one writes large batches. */
+  /** Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead. */
   readonly readers?: number;
 }
 
 export interface Engines {
   readonly log: EventLog;
   readonly store: ReadStore;
-  /** What a worker thread is sent, with `ports` in the transfer list, to open the same by `joinEngines`. */
+  /** Issues a ticket, to be sent to a worker thread with `ports` in the transfer list, for `joinEngines`. */
   readonly ticket: () => EngineTicket;
   close(): Promise<void>;
 }
 
-/** May be sent to one thread, once. */
+/** Lets one thread open the same engines. Can be sent once. */
 export interface EngineTicket {
   readonly settings: EngineSettings;
-  /** Of the embedded log. */
+  /** The ticket of the embedded log. */
   readonly log: LogTicket | undefined;
   readonly ports: readonly MessagePort[];
 }
 
-/** A setting names an engine that there is not, or none that could be used. */
+/** A setting names an unknown engine, or a URL that cannot be used. */
 export class UnknownEngine extends Error {
   override readonly name = 'UnknownEngine';
 }
 
-const READERS = 2;
+const DEFAULT_READERS = 2;
 
-/** Opens what the settings name. Raises `UnknownEngine`, `EngineUnavailable`. */
+/** Opens the engines of the settings. Raises `UnknownEngine`, `EngineUnavailable`. */
 export async function openEngines(settings: EngineSettings): Promise<Engines> {
   await makeFolder(settings.dataDir);
   const { eventLog, dataDir, threads } = settings;
@@ -60,21 +60,21 @@ export async function openEngines(settings: EngineSettings): Promise<Engines> {
   return await withStore(settings, await openServerLog(eventLog, 'EVENT_LOG'), () => undefined);
 }
 
-/** Opens in a worker thread what its ticket is for: it asks little and may write much. */
+/** Opens the engines of a ticket in a worker thread, optimized for writes. */
 export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
   const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file };
   return await withStore({ ...settings, readers: 0 }, joined, () => ticket);
 }
 
-/** Opens a log alone, in this thread; `setting` has named it. Raises `UnknownEngine`, `EngineUnavailable`. */
+/** Opens just a log, in this thread. `setting` is named in errors. Raises `UnknownEngine`, `EngineUnavailable`. */
 export async function openLogAt(url: string, dataDir: string, setting: string): Promise<EventLog> {
   if (url !== 'sqlite:') return await openServerLog(url, setting);
   await makeFolder(dataDir);
   return (await openLog(join(dataDir, 'log.sqlite'), false)).log;
 }
 
-/** Offers a log to clients of EventStoreDB. Raises `EngineUnavailable` when it cannot listen. */
+/** Serves a log to clients of EventStoreDB. Raises `EngineUnavailable` if it cannot listen. */
 export async function serveLog(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
   const { serveEsdb } = await import('./esdb-endpoint/serve-esdb.js');
   return await serveEsdb(log, options);
@@ -105,7 +105,7 @@ async function withStore(
   }
 }
 
-/** The clients of servers are loaded where they are used: they take longer to load than all else. */
+/** Client libraries are imported lazily, since they take longer to load than everything else. */
 async function openServerLog(url: string, setting: string): Promise<EventLog> {
   if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown(setting, 'sqlite:, esdb://…');
   const { openEventStoreDb } = await import('./eventstoredb/open-event-store-db.js');
@@ -114,7 +114,7 @@ async function openServerLog(url: string, setting: string): Promise<EventLog> {
 
 async function openStore({ readStore, readStoreKey, ...settings }: EngineSettings): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
-    const { dataDir, threads, readers = READERS } = settings;
+    const { dataDir, threads, readers = DEFAULT_READERS } = settings;
     return openEmbeddedStore({ directory: join(dataDir, 'read'), threads, readers });
   }
   if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');
@@ -126,34 +126,34 @@ async function openStore({ readStore, readStoreKey, ...settings }: EngineSetting
   }
 }
 
-/** Without the URL: it may hold a password. */
-function unknown(setting: string, accepted: string): UnknownEngine {
-  return new UnknownEngine(`${setting} names no engine that there is; expected one of: ${accepted}`);
+/** Omits the URL, which may contain a password. */
+function unknown(setting: string, expected: string): UnknownEngine {
+  return new UnknownEngine(`${setting} names an unknown engine; expected one of: ${expected}`);
 }
 
-/** Engines do not know which setting their URL comes from. */
+/** Adds the name of the setting, which engines do not know. */
 function refuse(setting: string, error: unknown): never {
   throw error instanceof UnusableUrl ? new UnknownEngine(`${setting}: ${error.message}`) : error;
 }
 
-/** By hand: asked for all of a path at once, Node.js 20 goes round for ever in a pseudo file system such as `/proc`. */
+/** Not `mkdir` with `recursive`: in a pseudo file system such as `/proc`, Node.js 20 loops forever. */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await makeWithParents(folder);
   } catch (error) {
-    throw new EngineUnavailable('the data folder cannot be made', { cause: error });
+    throw new EngineUnavailable('the data folder cannot be created', { cause: error });
   }
 }
 
 async function makeWithParents(folder: string): Promise<void> {
-  if (await isThere(folder)) return;
+  if (await exists(folder)) return;
   await makeWithParents(dirname(folder));
   await mkdir(folder).catch(async (error: unknown) => {
-    if (!(await isThere(folder))) throw error;
+    if (!(await exists(folder))) throw error;
   });
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   return await access(path).then(
     () => true,
     () => false,

@@ -6,32 +6,32 @@ import { withEngineTimeout } from '../kernel/unavailable';
 import { type ReadStore } from '../kernel/read-store';
 import { type FeedLock } from '../products/load/fingerprints/fingerprint-cache';
 
-/** For how long a process that has died keeps the others from its feed (ms). */
+/** How long (ms) the lease of a crashed process blocks the others. */
 const LEASE_MS = 10_000;
 const POLL_MS = 100;
-/** How long is waited for a store to give a lease, and to take it back (ms): it may do so later all the same. */
-const ANSWER_MS = { given: 1_000, back: 500 } as const;
+/** Timeouts of the store (ms). */
+const TIMEOUT_MS = { acquire: 1_000, release: 500 } as const;
 
 /**
- * Processes take turns with a feed by a lease in the read store. A store that does not answer holds nobody up: two
- * that load at once only make each other decide some batches again.
+ * Locks feeds among processes by leases in the read store. An unavailable store blocks no load: without a lease, two
+ * processes that load the same feed only cause each other conflicts.
  */
 export function feedLeases(store: ReadStore): FeedLock {
   const owner = randomUUID();
   return async (feedId, signal, run) => {
     const lease = new LeaseHolder(store, `load-feed-${feedId}`, owner, LEASE_MS, Date.now);
-    while (!signal.aborted && !(await orWithout(lease.acquire(), ANSWER_MS.given))) {
+    while (!signal.aborted && !(await orWithout(lease.acquire(), TIMEOUT_MS.acquire))) {
       await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
     try {
       return await lease.renewDuring(run);
     } finally {
-      await orWithout(lease.release(), ANSWER_MS.back);
+      await orWithout(lease.release(), TIMEOUT_MS.release);
     }
   };
 }
 
-/** What the store answers; true when it does not. */
+/** The store's answer, or true if the store is unavailable. */
 async function orWithout<Answer>(answer: Promise<Answer>, milliseconds: number): Promise<Answer | true> {
   try {
     return await withEngineTimeout('the read store', answer, milliseconds);

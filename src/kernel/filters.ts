@@ -1,7 +1,7 @@
 import { EVERYTHING, type Filter } from './query';
 
 /** Inclusive. */
-export interface Bounds {
+interface Bounds {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }

@@ -1,8 +1,8 @@
 import { type Decider, type DomainEvent, execute, type Executed, load, type StateAt } from './decider';
 import { NO_STREAM } from './event';
 import { type EventLog } from './event-log';
-import { Sequence } from './sequence';
 import { KeyedMutex } from './keyed-mutex';
+import { Sequence } from './sequence';
 
 /**
  * The stream of a unique key: who owns it, by the last event.
@@ -30,12 +30,12 @@ export function reservations(
   return {
     category,
     initial: undefined,
-    decide({ do: what, owner, at }, present) {
-      switch (what) {
+    decide({ do: action, owner, at }, current) {
+      switch (action) {
         case 'reserve':
-          return present === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
+          return current === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
         case 'release':
-          return present === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
+          return current === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
       }
     },
     evolve(_, event) {

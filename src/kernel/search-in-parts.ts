@@ -1,20 +1,20 @@
 import {
+  type Cursor,
   type Found,
   type GroupSearch,
   type Paged,
   type QueryOptions,
   type Results,
   type Search,
-  type Cursor,
 } from './query';
 import { type ReadStore, type Target } from './read-store';
 import { mapInSlices } from './slices';
 
-/** Characters of documents that are in memory at once for one answer, more or less (`docs/decisions.md#x72`). */
+/** About how many characters of documents one answer holds in memory at once (`docs/decisions.md#x72`). */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Ids asked for at once. */
-const AT_ONCE = 1000;
+/** Ids per `get`. */
+const IDS_PER_READ = 1000;
 
 /** A collection to search, and how its documents are read. */
 export interface Documents<Document> {
@@ -54,7 +54,7 @@ export async function searchGroupsInParts<Document>(
   return { ...paged, groups: groupBatches(documents, { groups, rest }, query) };
 }
 
-/** A store counts so far from the first result, unless the order is random; by `after` it goes on to the last (`Page`). */
+/** How far `offset` reaches unless the order is random (`Page`). */
 const REACH = 10_000;
 
 async function searchAtAnyOffset<Document>(
@@ -69,7 +69,7 @@ async function searchAtAnyOffset<Document>(
   let after: Cursor | null = null;
   for (let left = wanted.offset; left > 0;) {
     const size = Math.min(left, REACH - 1);
-    // Of what is skipped, documents are not needed: ids come without them.
+    // Only the cursor is needed: a body limit of 1 leaves out the documents.
     const skipped: Results = await store.search(
       target,
       { ...wanted, offset: 0, size, after },
@@ -82,7 +82,7 @@ async function searchAtAnyOffset<Document>(
   return store.search(target, { ...wanted, offset: 0, after }, bounded);
 }
 
-/** Groups that a search has found: whole ones, and the ids of the members of others. */
+/** The groups of a search: complete ones, and for those beyond `BODY_LIMIT` the ids of their members. */
 interface FoundGroups {
   readonly groups: readonly (readonly Found[])[];
   readonly rest: readonly (readonly string[])[];
@@ -103,7 +103,7 @@ function groupBatches<Document>(
   return { [Symbol.asyncIterator]: readParts };
 }
 
-/** The documents of groups that are known by their ids. */
+/** Groups of documents by their ids, read on demand. */
 async function* groupsOf(
   store: ReadStore,
   target: Target,
@@ -114,7 +114,7 @@ async function* groupsOf(
   let number = 0;
   const ids = groups.flatMap((members, at) => members.map((id) => ({ id, group: at })));
   for (let from = 0; from < ids.length;) {
-    const documents = await readFirst(store, target, ids.slice(from, from + AT_ONCE), query);
+    const documents = await readPrefix(store, target, ids.slice(from, from + IDS_PER_READ), query);
     from += documents.length;
     const batch: (readonly Found[])[] = [];
     for (const { found, group: of } of documents) {
@@ -130,8 +130,8 @@ async function* groupsOf(
   }
 }
 
-/** The first of the ids asked for, each with its document unless that was removed. */
-async function readFirst<Id extends { readonly id: string }>(
+/** The ids that one `get` covers, from the first one on, each with its document if it exists. */
+async function readPrefix<Id extends { readonly id: string }>(
   store: ReadStore,
   target: Target,
   asked: readonly Id[],
@@ -144,7 +144,7 @@ async function readFirst<Id extends { readonly id: string }>(
   );
   const byId = new Map(documents.map((found) => [found.id, found]));
   const last = asked.findLastIndex(({ id }) => byId.has(id));
-  // Whether those after the last one were removed is not known, unless all were.
+  // Documents after the last one returned may have been cut off by the limit. If none came, none exists.
   const read = last === -1 ? asked : asked.slice(0, last + 1);
   return read.map((one) => ({ ...one, found: byId.get(one.id) }));
 }

@@ -1,34 +1,50 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
+import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { type LoadResult, Loader, type LoadRequest } from './load/loader';
+import { productFaults as fault } from './faults';
+import { Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { ownFeed } from './queries';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /**
- * Loads a posted body into a feed (Document 1, Create or update products; Replace a feed). That it was refused as a
- * whole is recorded too (`docs/decisions.md#p30`).
+ * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that is
+ * refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
+ *
+ * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
+ * while it is being received.
  */
 export class LoadProducts extends Command<LoadResult> {
   constructor(
-    readonly request: Omit<LoadRequest, 'format'>,
+    readonly feedId: number,
+    readonly caller: Caller,
+    readonly mode: LoadRequest['mode'],
     readonly body: Pick<PostedBody, 'format' | 'chunks'>,
   ) {
     super();
   }
 }
 
-/** Deletes products of a feed (Document 1, Delete products). */
-export class DeleteProducts extends Command<{ readonly position: Position; readonly changes: number }> {
+interface Deleted {
+  readonly position: Position;
+  readonly changes: number;
+}
+
+/** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
+export class DeleteProducts extends Command<Deleted> {
   constructor(
     readonly feedId: number,
+    readonly caller: Caller,
     readonly which: readonly string[] | 'all',
   ) {
     super();
@@ -45,7 +61,7 @@ export class CountDownload extends Command<void> {
 /** The loader, in this thread or another. */
 export type ProductLoader = Remote<Loader>;
 
-/** Chunks that may be under way to the loader before its pace is waited for. */
+/** Chunks sent ahead of the loader's acknowledgement. */
 const AHEAD = 16;
 
 @CommandHandler(LoadProducts)
@@ -53,23 +69,31 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   constructor(
     @Inject(Loader) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
+    private readonly follower: FollowedDirectory,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
-  async execute({ request, body }: LoadProducts): Promise<LoadResult> {
-    const record = this.refusals.begin(request.feedId, request.mode);
-    try {
-      return await this.load({ ...request, format: body.format() }, body.chunks());
-    } catch (error) {
-      // It is answered whether or not it can be recorded.
+  async execute({ feedId, caller, mode, body }: LoadProducts): Promise<LoadResult> {
+    const { directory, position: directoryPosition } = this.follower;
+    ownFeed(directory, caller, feedId);
+    const record = this.refusals.begin(feedId, mode);
+    const received = this.receive({ feedId, mode, directoryPosition }, body);
+    const loaded = await received.catch(async (error: unknown) => {
+      // The caller gets the refusal whether or not it can be recorded.
       if (isRefusal(error)) await record(error).catch(ignoreUnavailable);
       throw error;
-    }
+    });
+    await this.readModels.afterWrite(loaded);
+    return loaded;
   }
 
-  private async load(request: LoadRequest, body: AsyncIterable<Uint8Array>): Promise<LoadResult> {
-    const id = await this.loader.open(request);
+  private async receive(
+    request: Omit<LoadRequest, 'format'>,
+    body: LoadProducts['body'],
+  ): Promise<LoadResult> {
+    const id = await this.loader.open({ ...request, format: body.format() });
     try {
-      await this.send(id, body);
+      await this.send(id, body.chunks());
     } catch (error) {
       await this.loader.abort(id);
       throw error;
@@ -82,7 +106,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     for await (const chunk of body) {
       if (underWay.length === AHEAD) await underWay.shift();
       const written = this.loader.write(id, chunk);
-      // A failure is told when its turn to be waited for comes.
+      // A failure is raised where this is awaited.
       written.catch(() => undefined);
       underWay.push(written);
     }
@@ -101,10 +125,19 @@ function ignoreUnavailable(error: unknown): void {
 
 @CommandHandler(DeleteProducts)
 export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
-  constructor(@Inject(Loader) private readonly loader: ProductLoader) {}
+  constructor(
+    @Inject(Loader) private readonly loader: ProductLoader,
+    private readonly follower: FollowedDirectory,
+    private readonly readModels: WaitForReadModels,
+  ) {}
 
-  async execute({ feedId, which }: DeleteProducts): Promise<{ position: Position; changes: number }> {
-    return this.loader.remove(feedId, which);
+  async execute({ feedId, caller, which }: DeleteProducts): Promise<Deleted> {
+    ownFeed(this.follower.directory, caller, feedId);
+    if (which.length === 0)
+      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
+    const deleted = await this.loader.remove(feedId, which);
+    await this.readModels.afterWrite(deleted);
+    return deleted;
   }
 }
 

@@ -123,10 +123,10 @@ export function evolve(state: FeedState, change: ProductChange): number {
 
 /** A command about one product. */
 export type ProductCommand =
-  | { readonly kind: 'post'; readonly product: PostedProduct }
-  | { readonly kind: 'delist'; readonly product: Pick<PostedProduct, 'sourceProductId'> };
+  | { readonly kind: 'post'; readonly product: ProductFingerprint }
+  | { readonly kind: 'delist'; readonly product: Pick<ProductFingerprint, 'sourceProductId'> };
 
-export interface PostedProduct {
+export interface ProductFingerprint {
   readonly sourceProductId: string;
   /** Minor units. */
   readonly price: number;
@@ -139,7 +139,7 @@ export function decide(state: FeedState, command: ProductCommand): ProductChange
 }
 
 /** A product without changes writes nothing, a new price alone is an event of its own. */
-function decidePost(state: FeedState, posted: PostedProduct): ProductChange | undefined {
+function decidePost(state: FeedState, posted: ProductFingerprint): ProductChange | undefined {
   const { sourceProductId, content, price } = posted;
   const product = state.find(sourceProductId);
   if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
@@ -150,7 +150,7 @@ function decidePost(state: FeedState, posted: PostedProduct): ProductChange | un
 
 function decideDelist(
   state: FeedState,
-  { sourceProductId }: Pick<PostedProduct, 'sourceProductId'>,
+  { sourceProductId }: Pick<ProductFingerprint, 'sourceProductId'>,
 ): ProductChange | undefined {
   const isListed = state.isListed(state.find(sourceProductId));
   return isListed ? { type: 'ProductDelisted', sourceProductId } : undefined;

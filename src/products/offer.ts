@@ -1,10 +1,8 @@
+import { hash } from 'node:crypto';
 import { type Position } from '../kernel/event';
-import { type Product } from './feed';
+import { type Identifiers, type Product } from './feed';
 
-/**
- * A product in a feed, as answers need it; programs, currencies and the names of categories are joined when
- * answering.
- */
+/** A product in a feed, as answers need it. Programs, currencies and names of categories are joined when answering. */
 export interface StoredOffer {
   readonly feedId: number;
   readonly sourceProductId: string;
@@ -12,13 +10,44 @@ export interface StoredOffer {
   readonly price: number;
   /** Last modification, epoch ms. */
   readonly modified: number;
-  /** For each of the product's categories the platform category it is mapped to, or null. */
+  /** The platform category of each of the product's categories, null if it is unmapped. */
   readonly mapped: readonly (string | null)[];
   readonly product: Product;
 }
 
-/** An offer with the platform's id of it, as the log has it at a position. */
+/** An offer with its platform id, as of a log position. */
 export interface Offer extends StoredOffer {
   readonly id: string;
   readonly position: Position;
+}
+
+/** The namespace of offer ids; names are `<feedId>:<sourceProductId>`. */
+const NAMESPACE = Buffer.from('5c9a7f2e1b4d4e0f9d3a6b8c7e1f2a30', 'hex');
+
+/** The platform's id of an offer (`docs/decisions.md#p11`): UUID v5 of feed id and sourceProductId, permanent. */
+export function offerId(feedId: number, sourceProductId: string): string {
+  const name = Buffer.from(`${feedId}:${sourceProductId}`);
+  const hex = hash('sha1', Buffer.concat([NAMESPACE, name]), 'hex');
+  const variant = ((parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/**
+ * A product's GTIN as 14 digits: offers of several feeds with the same GTIN are the same product
+ * (`docs/decisions.md#p8`). Taken from its ean, else its upc; undefined if
+ * neither is a number of 1 to 14 digits other than zero.
+ */
+export function gtinOf(identifiers: Identifiers | undefined): string | undefined {
+  return normalised(identifiers?.ean) ?? normalised(identifiers?.upc);
+}
+
+/** The key that groups offers of the same product: `ean` and the GTIN, or the offer's own id. */
+export function groupingIdOf(identifiers: Identifiers | undefined, ownId: string): string {
+  const gtin = gtinOf(identifiers);
+  return gtin === undefined ? ownId : `ean${gtin}`;
+}
+
+function normalised(code: string | undefined): string | undefined {
+  const digits = code === undefined ? undefined : /^0*([1-9]\d{0,13})$/.exec(code)?.[1];
+  return digits?.padStart(14, '0');
 }

@@ -5,8 +5,7 @@ import { type Caller } from '../directory/organisations';
 import { type PostedCategory } from '../categories/mapped-category';
 import { type Product } from './feed';
 import { fieldsLike } from './fields';
-import { groupingIdOf } from './gtin';
-import { type Offer } from './offer';
+import { groupingIdOf, type Offer } from './offer';
 import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
 

@@ -1,6 +1,5 @@
 import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
@@ -14,10 +13,9 @@ import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
-import { ownFeed, ProductQueries, ProductSettings } from './queries';
+import { ProductQueries, ProductSettings } from './queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
-import { WaitForReadModels } from '../http/wait-for-read-models';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -25,9 +23,7 @@ export class ProductsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
-    private readonly follower: FollowedDirectory,
     private readonly settings: ProductSettings,
-    private readonly readModels: WaitForReadModels,
   ) {}
 
   @Get()
@@ -61,11 +57,7 @@ export class ProductsController {
     @MatrixKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
     @Body() body: PostedBody,
   ): Promise<Answer> {
-    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
-    const loaded = await this.commands.execute(
-      new LoadProducts({ feedId, mode: mode ?? 'update', directoryPosition: this.follower.position }, body),
-    );
-    await this.readModels.afterWrite(loaded);
+    const loaded = await this.commands.execute(new LoadProducts(fid, caller, mode ?? 'update', body));
     return Answer.errors(refusalsOf(loaded), { position: loaded.position });
   }
 
@@ -76,14 +68,8 @@ export class ProductsController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
   ): Promise<Answer> {
-    const { id: feedId } = ownFeed(this.follower.directory, caller, fid);
-    if (deleteAll !== true && spId.length === 0) {
-      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
-    }
-    const deleted = await this.commands.execute(
-      new DeleteProducts(feedId, deleteAll === true ? 'all' : spId),
-    );
-    await this.readModels.afterWrite(deleted);
+    const which = deleteAll === true ? 'all' : spId;
+    const deleted = await this.commands.execute(new DeleteProducts(fid, caller, which));
     return Answer.errors([], { position: deleted.position });
   }
 }

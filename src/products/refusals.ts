@@ -6,8 +6,8 @@ import { type Fault } from '../kernel/fault';
 import { type FeedImport } from './feed';
 
 /**
- * The category of a stream beside a feed's, `feedrefusals-22`: the posts to it that were refused as a whole. What they
- * say changes no product, and must not wait for a load that is under way (`docs/decisions.md#x35`).
+ * The category of a feed's second stream, `feedrefusals-22`: posts that were refused as a whole. They change no product,
+ * and must not wait for a load in progress (`docs/decisions.md#x35`).
  *
  * The name and shape of its event are the storage format: add, never rename.
  */
@@ -20,14 +20,14 @@ export interface RefusalEvent {
 
 type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' | 'faults'>;
 
-/** Records the posts that are refused as a whole. */
+/** Records posts that are refused as a whole. */
 export class FeedRefusals {
   constructor(
     private readonly log: EventLog,
     private readonly now: () => Date,
   ) {}
 
-  /** A post has begun: what comes back records that it was refused, and tells where in the log. */
+  /** Call when a post begins. The returned function records that it was refused, and returns the log position. */
   begin(feedId: number, mode: FeedImport['mode']): (fault: Fault) => Promise<Position> {
     const started = this.now().getTime();
     return async ({ code, message }) => {

@@ -1,34 +1,128 @@
+import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
-import { Vouchers, type VoucherPost, type Written } from './vouchers';
+import { Clock } from '../http/clock';
+import { WaitForReadModels } from '../http/wait-for-read-models';
+import { type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import { Fault, Faults } from '../kernel/fault';
+import { inParallel } from '../kernel/in-parallel';
+import { checkVoucher } from './voucher-check';
+import { type VoucherPost, Vouchers, type Written } from './vouchers';
 
-/** Publishes or edits a voucher that has been checked (Document 2, Endpoints, Vouchers). */
-export class PostVoucher extends Command<Written> {
+/** A posted voucher, published or edited: its id, and the position from which listings include it. */
+export interface PostedVoucher {
+  readonly id: number;
+  readonly position: Position;
+}
+
+/** What became of one of several posted vouchers: its id, or why it was refused. */
+type PostResult = { readonly id: number } | { readonly faults: readonly Fault[] };
+
+export interface PostResults {
+  /** One for each voucher, in their order. */
+  readonly results: readonly PostResult[];
+  readonly position: Position;
+}
+
+/**
+ * Publishes or edits a voucher for an organisation (Document 2, Endpoints, Vouchers). `posted` is the voucher as it was
+ * read from the body, unchecked; raises all of its faults.
+ */
+export class PostVoucher extends Command<PostedVoucher> {
   constructor(
-    readonly post: VoucherPost,
-    readonly now: Date,
+    readonly posted: unknown,
+    readonly organisationId: number,
   ) {
     super();
   }
 }
 
-/** Withdraws a voucher of a program of an organisation (Document 2, Endpoints, Vouchers). */
-export class WithdrawVoucher extends Command<Written> {
+/**
+ * The same for several vouchers, each on its own (`docs/decisions.md#v17`). Of those with one `sourceId` in one program,
+ * only the last one without faults is written.
+ */
+export class PostVouchers extends Command<PostResults> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly organisationId: number,
+  ) {
+    super();
+  }
+}
+
+/** Withdraws a voucher of an organisation's program (Document 2, Endpoints, Vouchers). Raises 101. */
+export class WithdrawVoucher extends Command<{ readonly position: Position }> {
   constructor(
     readonly id: number,
     readonly organisationId: number,
-    readonly now: Date,
   ) {
     super();
+  }
+}
+
+/** Waits for writes to become visible. */
+@Injectable()
+export class VisibleWrites {
+  constructor(
+    private readonly log: EventLog,
+    private readonly readModels: WaitForReadModels,
+  ) {}
+
+  /** Waits until listings include what was written; returns the position from which they do. */
+  async after(written: readonly Written[]): Promise<Position> {
+    const positions = written.flatMap(({ position }) => position ?? []).sort();
+    const position = positions.at(-1) ?? (await this.log.head());
+    await this.readModels.afterWrite({ position, changes: positions.length });
+    return position;
   }
 }
 
 @CommandHandler(PostVoucher)
 export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
-  constructor(private readonly vouchers: Vouchers) {}
+  constructor(
+    private readonly vouchers: Vouchers,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
 
-  async execute({ post, now }: PostVoucher): Promise<Written> {
-    return this.vouchers.post(post, now.toISOString());
+  async execute({ posted, organisationId }: PostVoucher): Promise<PostedVoucher> {
+    const now = this.clock.now();
+    const { directory } = this.follower;
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now });
+    const written = await this.vouchers.post(post, now.toISOString());
+    return { id: written.id, position: await this.visible.after([written]) };
+  }
+}
+
+/** Vouchers written at a time: enough for the log to share its commits. */
+const AT_ONCE = 32;
+
+@CommandHandler(PostVouchers)
+export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
+  constructor(
+    private readonly vouchers: Vouchers,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, organisationId }: PostVouchers): Promise<PostResults> {
+    const now = this.clock.now();
+    const options = { directory: this.follower.directory, caller: { organisationId }, now };
+    const checked = posted.map((one) => checkedOrFaults(() => checkVoucher(one, options)));
+    const last = new Map<string | number, VoucherPost>();
+    for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
+    const written = new Map<string | number, Written>();
+    await inParallel(last, AT_ONCE, async ([key, post]) => {
+      written.set(key, await this.vouchers.post(post, now.toISOString()));
+    });
+    const position = await this.visible.after([...written.values()]);
+    const results = checked.map((one, at) =>
+      'faults' in one ? one : { id: written.get(keyOf(one, at))?.id ?? NaN },
+    );
+    return { results, position };
   }
 }
 
@@ -36,12 +130,30 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
 export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> {
   constructor(
     private readonly vouchers: Vouchers,
+    private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
   ) {}
 
-  async execute({ id, organisationId, now }: WithdrawVoucher): Promise<Written> {
+  async execute({ id, organisationId }: WithdrawVoucher): Promise<{ readonly position: Position }> {
     const owns = (programId: number) =>
       this.follower.directory.program(programId)?.organisationId === organisationId;
-    return this.vouchers.withdraw(id, owns, now.toISOString());
+    const withdrawn = await this.vouchers.withdraw(id, owns, this.clock.now().toISOString());
+    return { position: await this.visible.after([withdrawn]) };
   }
+}
+
+function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof Faults) return { faults: error.faults };
+    if (error instanceof Fault) return { faults: [error] };
+    throw error;
+  }
+}
+
+/** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */
+function keyOf({ programId, sourceId }: VoucherPost, at: number): string | number {
+  return sourceId === undefined ? at : `${programId}:${sourceId}`;
 }

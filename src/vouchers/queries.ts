@@ -22,7 +22,7 @@ export abstract class VoucherSettings {
   abstract readonly clickUrl: string;
 }
 
-/** The listing of vouchers (Document 2, List keys), and what became of one. */
+/** The listing of vouchers (Document 2, List keys), and the versions of one. */
 @Injectable()
 export class VoucherQueries {
   constructor(
@@ -58,67 +58,62 @@ export class VoucherQueries {
   }
 }
 
+/** Each voucher is written when it is asked for. */
 async function* written(
   batches: AsyncIterable<readonly ListedVoucher[]>,
   write: (voucher: ListedVoucher) => OutputVoucher,
 ): AsyncGenerator<Iterable<OutputVoucher>> {
-  for await (const batch of batches) yield eachOf(batch, write);
+  for await (const batch of batches)
+    yield (function* () {
+      for (const voucher of batch) yield write(voucher);
+    })();
 }
 
-/** One by one as they are asked for. */
-function* eachOf(
-  batch: readonly ListedVoucher[],
-  write: (voucher: ListedVoucher) => OutputVoucher,
-): Generator<OutputVoucher> {
-  for (const voucher of batch) yield write(voucher);
-}
-
+/** Who lists vouchers, and when. */
 interface Asker {
   readonly directory: Directory;
   readonly caller: Caller;
   readonly now: Date;
 }
 
-/** Vouchers in a page at most, and unless the keys say how many (Document 2, Limits; `docs/decisions.md#v16`). */
+/** Vouchers on a page: at most, and by default (Document 2, Limits; `docs/decisions.md#v16`). */
 const PAGE = 1000;
 
-/** What is listed, of the keys and of what the caller may see (`docs/decisions.md#v3`, `#v10`, `#v18`). */
+/** The keys, limited to what the caller may see (`docs/decisions.md#v3`, `#v10`, `#v18`). */
 function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
   const { directory, caller } = asker;
   const isOwner = caller.kind === 'advertiser';
-  const { siteSpecific, languageId, random, keywords } = keys;
   const size = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
-  const offset = atLeast(0, 'page', keys.page ?? 0) * size;
   return {
-    ...(isOwner || keys.programId.length > 0 ? { programIds: programsIn(keys, asker, isOwner) } : {}),
+    programIds: isOwner ? ownPrograms(keys, asker) : given(keys.programId),
     audiences: [
       ...(isOwner ? [] : [audiencesOf(directory.sitesOf(caller), directory, 'active')]),
       ...(keys.siteId.length === 0 ? [] : [audiencesOf(sitesNamed(keys, asker), directory, 'any')]),
     ],
     ...timesOf(keys, asker),
-    ...some('ids', keys.id),
-    ...some('voucherTypeIds', keys.voucherTypeId),
-    ...some('keywords', keywords),
-    ...(siteSpecific === undefined ? {} : { siteSpecific }),
-    ...(languageId === undefined ? {} : { languageId }),
-    ...(random === undefined ? {} : { seed: random }),
-    offset,
+    ids: given(keys.id),
+    voucherTypeIds: given(keys.voucherTypeId),
+    keywords: given(keys.keywords),
+    siteSpecific: keys.siteSpecific,
+    languageId: keys.languageId,
+    seed: keys.random,
+    offset: atLeast(0, 'page', keys.page ?? 0) * size,
     size,
   };
 }
 
-/** Of the programs named those that are the caller's, or all of these. */
-function programsIn(
-  { programId }: ListKeys,
-  { directory, caller }: Asker,
-  isOwner: boolean,
-): readonly number[] {
-  if (!isOwner) return programId;
+/** A key without values is no criterion. */
+function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+  return values.length === 0 ? undefined : values;
+}
+
+/** An advertiser's programs: those that it names, or all. */
+function ownPrograms({ programId }: ListKeys, { directory, caller }: Asker): readonly number[] {
   const own = directory.programsOf(caller);
   return programId.length === 0 ? [...own] : programId.filter((id) => own.has(id));
 }
 
-/** The sites named that the caller may name (`docs/decisions.md#v11`). */
+/** The sites of the key, limited to a publisher's own (`docs/decisions.md#v11`). */
 function sitesNamed({ siteId }: ListKeys, { directory, caller }: Asker): readonly number[] {
   if (caller.kind === 'advertiser') return siteId;
   const own = directory.programs.sitesOf(caller.organisationId);
@@ -144,21 +139,9 @@ type Times = Pick<VoucherCriteria, 'publishedAt' | 'minEndDate' | 'maxStartDate'
 function timesOf({ activeAt, minEndDate, maxStartDate }: ListKeys, { caller, now }: Asker): Times {
   const isBounded = minEndDate !== undefined || maxStartDate !== undefined;
   if (activeAt !== undefined && isBounded)
-    throw fault.invalidVoucher('activeAt: accepted without minEndDate and maxStartDate only');
+    throw fault.invalidVoucher('activeAt: cannot be combined with minEndDate or maxStartDate');
   const at = activeAt ?? (caller.kind === 'advertiser' ? undefined : now.getTime());
-  return {
-    ...(at === undefined ? {} : { publishedAt: at }),
-    ...(at === undefined || isBounded ? {} : { minEndDate: at }),
-    ...(minEndDate === undefined ? {} : { minEndDate }),
-    ...(maxStartDate === undefined ? {} : { maxStartDate }),
-  };
-}
-
-function some<Name extends string, Value>(
-  name: Name,
-  values: readonly Value[],
-): { readonly [K in Name]?: readonly Value[] } {
-  return (values.length === 0 ? {} : { [name]: values }) as { readonly [K in Name]?: readonly Value[] };
+  return { publishedAt: at, minEndDate: isBounded ? minEndDate : at, maxStartDate };
 }
 
 function atLeast(least: number, key: string, value: number): number {

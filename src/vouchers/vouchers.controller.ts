@@ -1,31 +1,24 @@
 import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { Clock } from '../http/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
-import { WaitForReadModels } from '../http/wait-for-read-models';
-import { EventLog } from '../kernel/event-log';
-import { type Position } from '../kernel/event';
 import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
-import { postAll } from './bulk';
-import { PostVoucher, WithdrawVoucher } from './commands';
+import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
 import { VoucherQueries, VoucherSettings } from './queries';
 import { readVoucher, readVouchers } from './voucher-body';
-import { checkVoucher } from './voucher-check';
-import { type VoucherPost, type Written } from './vouchers';
 
-/** Bytes that one posted voucher may have, and a list of them (`docs/decisions.md#x40`). */
+/** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
 
 /** Document 2, Endpoints, Vouchers; beyond it `docs/decisions.md#v17`. */
@@ -34,10 +27,7 @@ export class VouchersController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: VoucherQueries,
-    private readonly follower: FollowedDirectory,
-    private readonly log: EventLog,
     private readonly settings: VoucherSettings,
-    private readonly readModels: WaitForReadModels,
     private readonly clock: Clock,
   ) {}
 
@@ -63,10 +53,8 @@ export class VouchersController {
   async post(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const posted = readVoucher(await body.bytes(MAX_BODY.one), format);
-    const now = this.clock.now();
-    const written = await this.commands.execute(new PostVoucher(this.check(posted, caller, now), now));
-    const position = await this.waitFor([written]);
-    return new Answer({ json: () => [written.id], xml: () => ({ long: written.id }) }, { position });
+    const { id, position } = await this.commands.execute(new PostVoucher(posted, caller.organisationId));
+    return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
   }
 
   @Post('bulk')
@@ -76,14 +64,11 @@ export class VouchersController {
   async postAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     body.format(['json']);
     const posted = readVouchers(await body.bytes(MAX_BODY.several));
-    const now = this.clock.now();
-    const { results, written } = await postAll(posted, {
-      check: (one) => this.check(one, caller, now),
-      post: (post) => this.commands.execute(new PostVoucher(post, now)),
-    });
-    const position = await this.waitFor(written);
-    const shown = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
-    return new Answer({ json: () => shown }, { position });
+    const { results, position } = await this.commands.execute(
+      new PostVouchers(posted, caller.organisationId),
+    );
+    const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
+    return new Answer({ json: () => listed }, { position });
   }
 
   @Delete(':id')
@@ -92,10 +77,7 @@ export class VouchersController {
   async delete(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
     if (id === undefined) throw fault.invalidVoucher(`${sent}: expected the id of a voucher`);
-    const written = await this.commands.execute(
-      new WithdrawVoucher(id, caller.organisationId, this.clock.now()),
-    );
-    return Answer.none({ position: await this.waitFor([written]) });
+    return Answer.none(await this.commands.execute(new WithdrawVoucher(id, caller.organisationId)));
   }
 
   @Get(':id/versions')
@@ -112,21 +94,9 @@ export class VouchersController {
     }));
     return new Answer({ json: () => ({ versions }), xml: () => toXmlVersions(versions) });
   }
-
-  private check(posted: unknown, caller: Caller, now: Date): VoucherPost {
-    return checkVoucher(posted, { directory: this.follower.directory, caller, now });
-  }
-
-  /** Waits until listings show what was written; gives the position of the last of it. */
-  private async waitFor(written: readonly Written[]): Promise<Position> {
-    const positions = written.flatMap(({ position }) => position ?? []).sort();
-    const position = positions.at(-1) ?? (await this.log.head());
-    await this.readModels.afterWrite({ position, changes: positions.length });
-    return position;
-  }
 }
 
-/** Undefined for what is no id. */
+/** Undefined if it is not an id. */
 function voucherIdIn(sent: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(sent) ? Number(sent) : undefined;
 }

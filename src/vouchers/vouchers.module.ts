@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../http/service';
 import { EventLog } from '../kernel/event-log';
-import { PostVoucherHandler, WithdrawVoucherHandler } from './commands';
+import { PostVoucherHandler, PostVouchersHandler, VisibleWrites, WithdrawVoucherHandler } from './commands';
 import { voucherDescription } from './description';
 import { voucherFaults as fault } from './faults';
 import { VoucherQueries, VoucherSettings } from './queries';
@@ -24,7 +24,9 @@ export class VouchersModule {
       controllers: [VouchersController],
       providers: [
         PostVoucherHandler,
+        PostVouchersHandler,
         WithdrawVoucherHandler,
+        VisibleWrites,
         VoucherQueries,
         { provide: Vouchers, useFactory: (log: EventLog) => new Vouchers(log), inject: [EventLog] },
         { provide: VoucherSettings, useValue: settings },

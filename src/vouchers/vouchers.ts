@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { execute, type Executed, load } from '../kernel/decider';
+import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { KeyedAggregates } from '../kernel/reservation';
@@ -47,24 +47,24 @@ export class Vouchers {
   async post(post: VoucherPost, at: string): Promise<Written> {
     const { programId, sourceId } = post;
     const command = { do: 'post', ...post, at } as const;
-    const written =
+    const { id, position } =
       sourceId === undefined
-        ? await this.keyed.create((id) => keyOf(programId, String(id)), command, at)
+        ? await this.keyed.create((own) => keyOf(programId, String(own)), command, at)
         : await this.keyed.execute(keyOf(programId, sourceId), command, at, () =>
             this.editById(sourceId, command),
           );
-    return writtenOf(written.id, written);
+    return { id, ...(position === undefined ? {} : { position }) };
   }
 
-  /** Withdraws a voucher of a program that the caller owns; raises 101 where there is no such voucher. */
+  /** Withdraws a voucher of a program that the caller owns; raises 101 if there is none. */
   async withdraw(id: number, owns: (programId: number) => boolean, at: string): Promise<Written> {
     const known = await load(this.log, voucherDecider, id);
     const { state } = known;
     if (state.status === 'unknown' || !owns(state.programId)) throw missing(id);
-    const withdrawn = await execute(this.log, voucherDecider, id, { do: 'withdraw', at }, known);
-    if (withdrawn.position === undefined) throw missing(id);
+    const { position } = await execute(this.log, voucherDecider, id, { do: 'withdraw', at }, known);
+    if (position === undefined) throw missing(id);
     await this.keyed.release(keyOf(state.programId, state.sourceId ?? String(id)), id, at);
-    return writtenOf(id, withdrawn);
+    return { id, position };
   }
 
   /** Edits the voucher whose id a `sourceId` is, if it is one of the program. */
@@ -76,13 +76,6 @@ export class Vouchers {
     const executed = await execute(this.log, voucherDecider, id, command);
     return executed.state.status === 'published' ? { id, ...executed } : undefined;
   }
-}
-
-function writtenOf(
-  id: number,
-  { position }: Pick<Executed<VoucherState, VoucherEvent>, 'position'>,
-): Written {
-  return { id, ...(position === undefined ? {} : { position }) };
 }
 
 /** The key of a `sourceId` within a program. */

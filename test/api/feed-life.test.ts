@@ -1,7 +1,6 @@
 import { PROJECTIONS } from '../../projections';
 import { rebuild } from '../../src/projector/rebuild';
-import { type PostedProduct } from '../../src/demo/posted-product';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts, type PostedProduct } from '../../src/demo/generate';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { toJson, toXml } from '../support/products';

@@ -1,4 +1,4 @@
-import { offerId } from '../../src/products/offer-id';
+import { offerId } from '../../src/products/offer';
 import { FEEDS } from './network';
 import { product } from './posted';
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { generateProducts } from '../../src/demo/generate';
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { generateProducts, type PostedProduct } from '../../src/demo/generate';
 import { checkProduct } from '../../src/products/product-check';
 import { anyProduct } from '../support/products';
 import { testRealProducts } from '../support/real-products';

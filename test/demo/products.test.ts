@@ -1,14 +1,13 @@
 import { catalogue } from '../../src/demo/catalogue';
-import { ean13 } from '../../src/demo/ean';
+import { ean13, type PostedProduct } from '../../src/demo/generate';
 import { FEEDS } from '../../src/demo/feeds';
 import { demoNetwork } from '../../src/demo/network';
-import { type PostedProduct } from '../../src/demo/posted-product';
 import { demoFeed, demoPriceChanges } from '../../src/demo/products';
 import { Directory } from '../../src/directory/directory';
 import { readNetwork } from '../../src/directory/network-check';
 import { networkFacts, networkOf } from '../../src/directory/network-facts';
 import { mappedCategory } from '../../src/categories/mapped-category';
-import { gtinOf } from '../../src/products/gtin';
+import { gtinOf } from '../../src/products/offer';
 import { checkProduct } from '../../src/products/product-check';
 
 const NOW = new Date('2026-11-21T12:00:00Z');

@@ -1,7 +1,7 @@
 import { exampleCalls } from '../../src/demo/examples';
 import { type DemoOperations, runDemo } from '../../src/demo/run';
 import { demoNetwork } from '../../src/demo/network';
-import { ean13 } from '../../src/demo/ean';
+import { ean13 } from '../../src/demo/generate';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const BASE_URL = 'http://127.0.0.1:3000';

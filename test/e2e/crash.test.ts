@@ -1,5 +1,4 @@
-import { type PostedProduct } from '../../src/demo/posted-product';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts, type PostedProduct } from '../../src/demo/generate';
 import { cases } from '../support/size';
 import { toJson, toXml } from '../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';

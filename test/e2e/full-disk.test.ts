@@ -12,7 +12,7 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
   let server: Server;
   beforeAll(async () => {
     folder = await folderWithNetwork();
-    server = await Server.start(folder, { environment: { LOG_LEVEL: 'silent' } });
+    server = await Server.start(folder, { environment: { LOG_LEVEL: 'warn' } });
   });
   afterAll(async () => {
     expect(await server.end()).toBe(0);
@@ -67,13 +67,18 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
   const DONE = '200 null {"errors":[]}';
   const REFUSED = '500 5 {"errors":[{"code":"5","message":"Service not responding"}]}';
 
-  it('refuses posts and downloads, still answers searches, and recovers when it can write again', async () => {
+  it('refuses posts and downloads and logs why, still answers searches, and recovers when it can write again', async () => {
     expect(await post(FIRST)).toBe(DONE);
     limitFiles(1);
     expect(await post(SECOND)).toBe(REFUSED);
     // A body too large for memory.
     expect(await post(...Array.from({ length: 9_000 }, () => SECOND))).toBe(REFUSED);
     expect(await listed()).toEqual([FIRST?.sourceProductId]);
+    for (const reason of [
+      'the event log is not available: its file may not grow',
+      'the posted products could not be written to disk (EFBIG)',
+    ])
+      expect(server.stderr).toContain(reason);
     expect(await found('products')).toBe(1);
     expect(await found('productsUnlimited')).toBe(-500);
     await appendElsewhere();

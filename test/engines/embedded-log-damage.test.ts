@@ -164,7 +164,7 @@ describe('an index of streams that lacks an append (decisions X91)', () => {
   test('is found when a server opens the log', async () => {
     await expect(openInServer(torn(), true)).rejects.toMatchObject({
       name: 'EngineUnavailable',
-      message: expect.stringContaining('its index of streams is not whole') as string,
+      message: expect.stringContaining('its index of streams is incomplete') as string,
     });
   });
 

@@ -145,7 +145,7 @@ describe('a start', () => {
   test.each([
     ['is no database', () => writeFileSync(temporary.file, 'x'.repeat(10_000)), 'damaged'],
     [
-      'a newer version has written',
+      'it was written by a newer version',
       () => {
         const database = openToAppend(temporary.file);
         database.exec('PRAGMA user_version = 1000');

@@ -132,9 +132,9 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
   // Each thread is unreferenced when it is started: that is how the test gets hold of it.
   const started = jest.spyOn(Worker.prototype, 'unref');
   const threads = new StoreThreads(directory, 1);
-  expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
+  expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
   await expect(
-    threads.ask(async (one) => {
+    threads.run(async (one) => {
       const ended = (started.mock.contexts[0] as Worker).terminate();
       const answer = one.count(target, EVERYTHING);
       await ended;
@@ -142,7 +142,7 @@ test('a thread that dies is replaced: who waits for it is told, the next one is 
     }),
   ).rejects.toMatchObject({ name: 'EngineUnavailable' });
   started.mockRestore();
-  expect(await threads.ask((one) => one.count(target, EVERYTHING))).toBe(7);
+  expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
   await threads.close();
   await store.close();
   await remove();

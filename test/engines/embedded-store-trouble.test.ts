@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { GenerationFile } from '../../src/engines/embedded/store/generation-file';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
-import { draftsOf, writeBatch } from '../../src/engines/embedded/store/writer';
+import { prepareWrites, writeBatch } from '../../src/engines/embedded/store/writer';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
@@ -55,17 +55,17 @@ test.each([
     await put(store, target, generatedDocuments(20));
     const file = new GenerationFile(join(directory, `${OFFERS.name}-g${generation.number}.sqlite`), OFFERS);
     const writes = generatedDocuments(400).map((document) => ({ put: document, version: at(2) }));
-    const drafts = draftsOf(file.layout, writes);
+    const prepared = prepareWrites(file.layout, writes);
     file.file.execute(begin);
 
-    expect(() => writeBatch(file, drafts, at(2))).toThrow(EngineUnavailable);
+    expect(() => writeBatch(file, prepared, at(2))).toThrow(EngineUnavailable);
     expect(await store.count(target, EVERYTHING)).toBe(20);
     expect(await store.checkpoint(target)).toBe(at(1));
 
     file.file.execute(begin);
-    expect(() => writeBatch(file, drafts, at(2))).toThrow(new RegExp(named));
+    expect(() => writeBatch(file, prepared, at(2))).toThrow(new RegExp(named));
     // The condition was that of a connection that is not used again.
-    writeBatch(file, drafts, at(2));
+    writeBatch(file, prepared, at(2));
     expect(await store.count(target, EVERYTHING)).toBe(400);
     file.close();
   },

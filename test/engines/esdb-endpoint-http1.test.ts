@@ -76,8 +76,8 @@ async function get(
   path: string,
   method = 'GET',
 ): Promise<{ status: number | undefined; type: string | undefined; body: string }> {
-  const asking = request({ host: '127.0.0.1', port: tried.server.port, path, method, agent: false }).end();
-  const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+  const unary = request({ host: '127.0.0.1', port: tried.server.port, path, method, agent: false }).end();
+  const [answer] = (await once(unary, 'response')) as [IncomingMessage];
   let body = '';
   for await (const part of answer) body += String(part);
   return { status: answer.statusCode, type: answer.headers['content-type'], body };

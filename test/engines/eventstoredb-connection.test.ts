@@ -10,7 +10,7 @@ import { gather, idsOf, newEvents, streamOf } from '../contracts/event-log/event
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
-const HASTY = { silence: 1_000, patience: 20_000 };
+const HASTY = { timeoutMs: 1_000, retryMs: 20_000 };
 
 let server: EsdbServer;
 let stream: string;
@@ -79,7 +79,7 @@ test('a follower that is connected to leaves reads to the leader: its end of the
 
 test('a cluster that cannot be found for a while is found again', async () => {
   const url = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=10`;
-  const log = await openEventStoreDb(url, { silence: 500, patience: 300 });
+  const log = await openEventStoreDb(url, { timeoutMs: 500, retryMs: 300 });
   await log.append(stream, NO_STREAM, newEvents(1));
   await server.kill();
   for (let n = 0; n < 2; n += 1) {
@@ -96,7 +96,7 @@ test('a cluster that cannot be found for a while is found again', async () => {
 test('a connection that reads have left serves the calls that are under way over it', async () => {
   const log = await openEventStoreDb(server.url, HASTY);
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
-  const readers = new Readers(server.url, HASTY.silence);
+  const readers = new Readers(server.url, HASTY.timeoutMs);
   const ending = new AbortController();
   const underWay = readers.read(followRequest(position, [stream]), ending.signal);
   expect(await underWay.next()).toBe('more');

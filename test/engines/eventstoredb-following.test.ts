@@ -16,7 +16,7 @@ import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
 /** What a server refuses is refused long before patience with it is over. */
-const PATIENT = { silence: 5_000, patience: 600_000 };
+const PATIENT = { timeoutMs: 5_000, retryMs: 600_000 };
 
 let server: EsdbServer;
 let log: EventLog;

@@ -10,14 +10,14 @@ import { type BatchAppendReq, BatchAppendResp, ReadResp } from '@eventstore/db-c
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { Any } from 'google-protobuf/google/protobuf/any_pb';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { Patience } from '../../src/engines/eventstoredb/patience';
+import { RetryBudget } from '../../src/engines/eventstoredb/retry-budget';
 import { NO_STREAM } from '../../src/kernel/event';
 import { newEvents, streamOf } from '../contracts/event-log/events';
 import { startEsdbServer } from '../support/esdb-server';
 import { TlsFront } from '../support/tls-front';
 
 /** What waiting does not mend is not waited for: the tests would end before. */
-const PATIENT = { silence: 5_000, patience: 600_000 };
+const PATIENT = { timeoutMs: 5_000, retryMs: 600_000 };
 
 interface Call {
   write(message: unknown): void;
@@ -168,7 +168,7 @@ test('what passes is tried again: a server that is away or busy, appends that it
 
 test('a fault of our own code is no fault of the server: it is raised as it is', async () => {
   const fault = new TypeError('x is not a function');
-  await expect(new Patience(600_000).afterFailure(fault, performance.now())).rejects.toBe(fault);
+  await expect(new RetryBudget(600_000).afterFailure(fault, performance.now())).rejects.toBe(fault);
 });
 
 test('a server that refuses connections is tried until patience is over, and the error says so', async () => {
@@ -177,7 +177,7 @@ test('a server that refuses connections is tried until patience is over, and the
   process.on('warning', listener);
   const server = await serverThat({});
   // A time-out that was doubled with each quick failure would be more than a timer takes.
-  const log = await openEventStoreDb(server.url, { silence: 2 ** 30, patience: 1_500 });
+  const log = await openEventStoreDb(server.url, { timeoutMs: 2 ** 30, retryMs: 1_500 });
   server.stop();
   await expect(log.append('feed-1', NO_STREAM, newEvents(1))).rejects.toMatchObject({
     message: expect.stringMatching(/cannot be reached/),

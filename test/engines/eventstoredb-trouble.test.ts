@@ -8,7 +8,7 @@ import { gather, idsOf, newEvent, newEvents, streamOf } from '../contracts/event
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { type FaultyProxy, startFaultyProxy } from '../support/faulty-proxy';
 
-const HASTY = { silence: 1_000, patience: 20_000 };
+const HASTY = { timeoutMs: 1_000, retryMs: 20_000 };
 
 let server: EsdbServer;
 let proxy: FaultyProxy;
@@ -130,8 +130,8 @@ test('a consumer that is slow is sent no more than it takes', async () => {
 
 test('a server that is gone: EngineUnavailable after some patience, and as soon as it is back all goes on', async () => {
   const hasty = await openEventStoreDb(`esdb://localhost:${proxy.port}?tls=false`, {
-    silence: 500,
-    patience: 600,
+    timeoutMs: 500,
+    retryMs: 600,
   });
   const subscription = gather(hasty.subscribe({ after: await hasty.head(), prefixes: [stream] }));
   await server.kill();
@@ -143,7 +143,7 @@ test('a server that is gone: EngineUnavailable after some patience, and as soon 
   await expect(gather(hasty.readAll({ after: START }))).rejects.toMatchObject(refused);
   await expect(subscription).rejects.toMatchObject(refused);
   await expect(
-    openEventStoreDb('esdb://127.0.0.1:9?tls=false', { silence: 50, patience: 50 }),
+    openEventStoreDb('esdb://127.0.0.1:9?tls=false', { timeoutMs: 50, retryMs: 50 }),
   ).rejects.toThrow(EngineUnavailable);
 
   await server.start();
@@ -152,7 +152,7 @@ test('a server that is gone: EngineUnavailable after some patience, and as soon 
 });
 
 test('a server without TLS that is asked for it is told apart from one that is away, at once', async () => {
-  const patient = { silence: 10_000, patience: 600_000 };
+  const patient = { timeoutMs: 10_000, retryMs: 600_000 };
   await expect(openEventStoreDb(`esdb://127.0.0.1:${server.port}`, patient)).rejects.toMatchObject({
     name: 'EngineUnavailable',
     message: expect.stringContaining('tls=false'),
@@ -178,8 +178,8 @@ test('two logs at one URL share a connection, and the first to be closed leaves 
 
 test('appends that wait for each other over a silent connection all end when patience is over', async () => {
   const hasty = await openEventStoreDb(`esdb://localhost:${proxy.port}?tls=false`, {
-    silence: 300,
-    patience: 1_500,
+    timeoutMs: 300,
+    retryMs: 1_500,
   });
   await hasty.append(stream, NO_STREAM, newEvents(1));
   proxy.faults.mute = true;
@@ -230,7 +230,7 @@ describe('a password in the URL is told to nobody', () => {
     ['a cluster whose certificates are not to be verified', 'esdb://a,b?tlsVerifyCert=false', UnusableUrl],
     ['another protocol', `kurrentdb://admin:${secret}@127.0.0.1`, UnusableUrl],
   ])('%s', async (_, url, kind) => {
-    const refused: unknown = await openEventStoreDb(url, { silence: 50, patience: 50 }).catch(
+    const refused: unknown = await openEventStoreDb(url, { timeoutMs: 50, retryMs: 50 }).catch(
       (error: unknown) => error,
     );
 

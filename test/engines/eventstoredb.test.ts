@@ -7,7 +7,7 @@ import { FAULTS, startFaultyProxy } from '../support/faulty-proxy';
 const GOOD = 1_500_000;
 
 /** How soon a connection over which nothing comes is left (ms). */
-const HASTY = { silence: 1_000, patience: 30_000 };
+const HASTY = { timeoutMs: 1_000, retryMs: 30_000 };
 
 eventLogContract('EventStoreDB over its client', async () => {
   const server = await startEsdbServer();

@@ -34,7 +34,7 @@ test.each([
   ['READ_STORE', { readStore: 'sqlite' }, 'sqlite:, http://…, https://…'],
 ])('an engine that there is not is refused, its URL not told: %s', async (setting, wrong, accepted) => {
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
-    new UnknownEngine(`${setting} names no engine that there is; expected one of: ${accepted}`),
+    new UnknownEngine(`${setting} names an unknown engine; expected one of: ${accepted}`),
   );
 });
 
@@ -44,7 +44,7 @@ test('a data folder that cannot be made is an error, in a pseudo file system too
     await expect(openEngines({ ...settings, dataDir })).rejects.toThrow(
       expect.objectContaining({
         name: 'EngineUnavailable',
-        message: 'the data folder cannot be made',
+        message: 'the data folder cannot be created',
       }) as Error,
     );
 });

@@ -241,7 +241,7 @@ describe('an unavailable engine', () => {
 
   it('is reported within seconds, then with the reason: an EventStoreDB that is down', async () => {
     const server = await startEsdbServer();
-    const log = await openEventStoreDb(server.url, { silence: 2_500, patience: 2_500 });
+    const log = await openEventStoreDb(server.url, { timeoutMs: 2_500, retryMs: 2_500 });
     const readiness = await readinessOf({ ...engines, log }, follower);
     await server.kill();
     const start = performance.now();

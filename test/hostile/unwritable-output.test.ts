@@ -17,7 +17,7 @@ it.each(['full', 'closed', 'unread'] as const)(
     if (way !== 'full') server.stopReading(way);
     // Its files may not grow, so each post is refused and logged.
     expect(spawnSync('prlimit', ['--pid', String(server.pid), '--fsize=1:']).status).toBe(0);
-    const statuses: Record<number, number> = {};
+    const answers: Record<string, number> = {};
     const posts = Array.from({ length: POSTS }, (_, at) => at).values();
     const client = async (): Promise<void> => {
       for (const at of posts) {
@@ -26,8 +26,9 @@ it.each(['full', 'closed', 'unread'] as const)(
           headers: { 'content-type': 'application/json; charset=utf-8' },
           body: JSON.stringify({ products: [product(at)] }),
         });
-        await answer.arrayBuffer();
-        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+        const { errors } = (await answer.json()) as { errors: readonly { code: string }[] };
+        const key = `${answer.status} ${errors[0]?.code} ${answer.headers.get('retry-after')}`;
+        answers[key] = (answers[key] ?? 0) + 1;
       }
     };
     await Promise.all(Array.from({ length: 8 }, client));
@@ -35,10 +36,11 @@ it.each(['full', 'closed', 'unread'] as const)(
     const asked = performance.now();
     const code = await server.end();
     report(
-      `output ${way}: ${POSTS} posts to a full disk answered ${JSON.stringify(statuses)}, ` +
+      `output ${way}: ${POSTS} posts to a full disk answered ${JSON.stringify(answers)}, ` +
         `live in ${Math.round(took)} ms, ended with ${code} in ${Math.round(performance.now() - asked)} ms`,
     );
-    expect([statuses, code]).toEqual([{ 500: POSTS }, 0]);
+    // Status, Open API code, Retry-After (decisions A12).
+    expect([answers, code]).toEqual([{ '500 5 5': POSTS }, 0]);
     await removeFolder(folder);
   },
 );

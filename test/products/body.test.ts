@@ -104,7 +104,7 @@ const JSON_BODY = {
 };
 
 describe('a posted body', () => {
-  test('holds the same product as XML (Document 1, XML body shape) and as JSON, cut anywhere', async () => {
+  test('has the same product in XML (Document 1, XML body shape) as in JSON, in chunks of any size', async () => {
     const json = await read('json', JSON.stringify(JSON_BODY, undefined, 2));
     expect(json.faults).toEqual([]);
     expect(json.products).toHaveLength(1);
@@ -114,7 +114,7 @@ describe('a posted body', () => {
     }
   });
 
-  test('is read by local names, in any namespace or none (decisions P24)', async () => {
+  test('in XML is parsed by local names, in any namespace or none (decisions P24)', async () => {
     const bare = XML.replaceAll('cm:', '').replaceAll(/ xmlns\w*(:\w+)?="[^"]*"/g, '');
     expect(await read('xml', bare)).toEqual(await read('xml', XML));
   });
@@ -176,7 +176,7 @@ describe('a posted body', () => {
     expect(await refusal('xml', '<products version="3.1"/>')).not.toMatch(/PF/);
   });
 
-  test('has products over 256 KB refused by themselves, named where they name themselves (decisions P27)', async () => {
+  test('with products over 256 KB has only these refused, by their ids where these are found (decisions P27)', async () => {
     const [good] = JSON_BODY.products;
     const large = { a: { sourceProductId: 'no' }, sourceProductId: 'big', name: 'x'.repeat(300_000) };
     const json = await read(
@@ -198,7 +198,7 @@ describe('a posted body', () => {
     expect(xml.faults).toEqual([expect.stringMatching(/^PF_430 big .*256 KB/)]);
   });
 
-  test('is refused cheaply where a product has countless elements without a text (decisions P27)', async () => {
+  test('with a product of countless empty elements is refused in little memory (decisions P27)', async () => {
     const added = (elements: string): string =>
       XML.replace('</products>', `<product sourceProductId="big">${elements}</product></products>`);
     const distinct = Array.from({ length: 50_000 }, (_, at) => `<e${at}/>`).join('');
@@ -215,7 +215,7 @@ describe('a posted body', () => {
     }
   });
 
-  test('has no more than 20 faults told of a product, the others counted (decisions X23)', async () => {
+  test('lists at most 20 faults of a product and counts the others (decisions X23)', async () => {
     const spool = new Spool(tmpdir());
     const intake = new ProductIntake({
       format: 'json',
@@ -232,7 +232,7 @@ describe('a posted body', () => {
     expect(faults.products).toBe(501);
   });
 
-  test('has texts refused that have elements in them, not cut short (decisions X24)', async () => {
+  test('has texts with elements in them refused, not truncated (decisions X24)', async () => {
     const { products, faults } = await read(
       'xml',
       XML.replace('shade>]]>', 'shade>]]> <b>new</b> here')
@@ -250,7 +250,7 @@ describe('a posted body', () => {
     ]);
   });
 
-  test('has texts taken around elements that nobody asked for (decisions X10)', async () => {
+  test('ignores unknown elements and the texts in them (decisions X10)', async () => {
     const { products, faults } = await read(
       'xml',
       XML.replace('</cm:brand>', '</cm:brand><other>some <b>where</b> else</other>'),
@@ -259,7 +259,7 @@ describe('a posted body', () => {
     expect(products).toEqual((await read('xml', XML)).products);
   });
 
-  test('is read on where what is too large has a character that XML does not allow (decisions X25)', async () => {
+  test('continues after an oversized product with a character that XML does not allow (decisions X25)', async () => {
     const [good] = JSON_BODY.products;
     const large = `{"sourceProductId":"big","name":"\\u0000${'x'.repeat(300_000)}"}`;
     const { products, faults } = await read(

@@ -163,7 +163,7 @@ async function expectTwoWritersLoseNothing(log: EventLog, numRuns: number): Prom
   );
 }
 
-describe('two processes that load one feed at a time, of which one is slow to catch up, lose nothing', () => {
+describe('two processes that load the same feed lose nothing when one is slow to catch up', () => {
   test('over SQLite', async () => {
     await withLog((log) => expectTwoWritersLoseNothing(log, 60));
   });
@@ -177,8 +177,8 @@ describe('two processes that load one feed at a time, of which one is slow to ca
   });
 });
 
-describe('a load that others are always faster than (decisions X92)', () => {
-  test('appends nothing, says that it is unavailable, and is completed by the same post', async () => {
+describe('a load that always conflicts with other writers (decisions X92)', () => {
+  test('appends nothing, fails as unavailable, and is completed by the same post', async () => {
     const { file, remove } = await logFolder();
     const { log } = await openLog(file, false);
     const stream = streamOf(FEED, 1);

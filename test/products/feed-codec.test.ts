@@ -19,8 +19,8 @@ function recorded(event: NewEvent): RecordedEvent {
   return { ...event, stream: 'feed-1', revision: 0, position: START };
 }
 
-describe('the changes that fingerprints are folded from', () => {
-  test('are what was written, whatever ids and contents hold', () => {
+describe('the changes parsed from events', () => {
+  test('are those that were encoded, for all ids and contents', () => {
     const changes = fc.oneof(
       fc.record({
         type: fc.constantFrom('ProductListed', 'ProductRevised'),
@@ -44,7 +44,7 @@ describe('the changes that fingerprints are folded from', () => {
     );
   });
 
-  test('are read from events of any shape as from any other JSON', () => {
+  test('are parsed from any JSON of the same meaning', () => {
     const heads = fc
       .record({
         sourceProductId: ids,

@@ -9,14 +9,14 @@ import { anyCharacters } from '../support/any-characters';
 
 const ids = fc.oneof(anyCharacters({ maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));
 
-describe('the numbers of ids', () => {
+describe('the numbers that ids are given', () => {
   test('are found again among many', () => {
     const table = new IdTable();
     for (let at = 0; at < 20_000; at += 1) expect(table.add(`p${at}`)).toBe(at);
     for (let at = 0; at < 20_000; at += 1) expect(table.find(`p${at}`)).toBe(at);
   });
 
-  test('are given in order, once for each id, and found again', () => {
+  test('are consecutive, unique, and found again', () => {
     fc.assert(
       fc.property(fc.array(ids, { maxLength: 3000 }), (list) => {
         const wellFormed = list.map((id) => id.toWellFormed());
@@ -110,7 +110,7 @@ function expectSame(prints: Fingerprints, model: Map<string, Model>): void {
 }
 
 describe('the fingerprints of a feed', () => {
-  test('hold of each product what was folded last', () => {
+  test('have the last state of each product', () => {
     fc.assert(
       fc.property(fc.array(steps, { maxLength: 200 }), (list) => {
         const { prints, model } = play(list);
@@ -119,7 +119,7 @@ describe('the fingerprints of a feed', () => {
     );
   });
 
-  test('are the same after having been saved and loaded', async () => {
+  test('are the same after saving and loading, and can be changed', async () => {
     const path = join(await mkdtemp(join(tmpdir(), 'affilog-')), 'deep', 'feed-7.fingerprints');
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { maxLength: 100 }), async (list) => {
@@ -137,7 +137,7 @@ describe('the fingerprints of a feed', () => {
     );
   });
 
-  test('are not taken from a file that is torn, changed, of another feed or missing', async () => {
+  test('are not loaded from a file that is torn, changed, of another feed or missing', async () => {
     const path = join(await mkdtemp(join(tmpdir(), 'affilog-')), 'feed-7.fingerprints');
     const { prints } = play([{ id: 'a', set: 'x', price: 5 }]);
     await saveFingerprints(path, 7, prints);
@@ -157,7 +157,7 @@ describe('the fingerprints of a feed', () => {
     expect(await loadFingerprints(path, 7)).toBeUndefined();
   });
 
-  test('take less than 120 bytes a product', () => {
+  test('take less than 120 bytes per product', () => {
     const prints = new Fingerprints();
     for (let at = 0; at < 100_000; at += 1) {
       prints.set(`SKU-${at}`, digestOf(`${at}`), at);

@@ -2,14 +2,13 @@ import fc from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { generateProducts, type PostedProduct } from '../../src/demo/generate';
 import { Directory } from '../../src/directory/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
 import { Loader } from '../../src/products/load/loader';
-import { generateProducts } from '../../src/demo/generate';
 import { anyPrice, anyProduct, anyProducts, toJson, toXml } from '../support/products';
 import { testRealProducts } from '../support/real-products';
 
@@ -75,7 +74,7 @@ const anyFormat = fc.constantFrom('json' as const, 'xml' as const);
 const anyChunk = fc.integer({ min: 5, max: 500 });
 
 describe('Whatever products are posted', () => {
-  it('makes the same events as XML and as JSON, cut into chunks anywhere (Document 1, XML body shape)', async () => {
+  it('the events are the same for XML and JSON, in chunks of any size (Document 1, XML body shape)', async () => {
     await fc.assert(
       fc.asyncProperty(anyProducts(), anyChunk, async (products, chunk) => {
         const events = await made({ products, format: 'json' });
@@ -86,7 +85,7 @@ describe('Whatever products are posted', () => {
     );
   });
 
-  it('is kept to the byte (decisions A11)', async () => {
+  it('every text is stored unchanged (decisions A11)', async () => {
     await fc.assert(
       fc.asyncProperty(anyProduct(), anyFormat, async (product, format) => {
         const [event = ''] = await made({ products: [product], format });
@@ -103,7 +102,7 @@ describe('Whatever products are posted', () => {
     );
   });
 
-  it('makes no event when it is posted again, in whichever format', async () => {
+  it('posting them again in either format makes no event', async () => {
     await fc.assert(
       fc.asyncProperty(anyProducts(), anyFormat, anyFormat, async (products, first, second) => {
         const events = await made({ products, format: first });
@@ -114,7 +113,7 @@ describe('Whatever products are posted', () => {
     );
   });
 
-  it('makes an event of its own of a price alone', async () => {
+  it('a new price alone makes its own event', async () => {
     await fc.assert(
       fc.asyncProperty(anyProduct(), anyPrice, anyFormat, async (product, price, format) => {
         fc.pre(price !== product.price);
@@ -137,7 +136,7 @@ async function makeTheSameEitherWay(products: readonly PostedProduct[]): Promise
 }
 
 describe('A large body', () => {
-  it('of generated products makes the same events as XML and as JSON', async () => {
+  it('of generated products makes the same events in XML and in JSON', async () => {
     await makeTheSameEitherWay([...generateProducts({ count: 1500 })]);
   });
 

@@ -123,7 +123,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect((await imports())[1]).toMatchObject({ repriced: 3000, unchanged: 1000 });
   });
 
-  test('knows an unchanged product in other bytes too', async () => {
+  test('recognises an unchanged product in different bytes', async () => {
     await load([product('a', { price: 10 })]);
     const { changes } = await load([
       { ...Object.fromEntries(Object.entries(product('a', { price: 10.0, extra: 1 })).reverse()) },
@@ -131,13 +131,13 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(changes).toBe(0);
   });
 
-  test('leaves products that it does not name', async () => {
+  test('leaves products that it does not contain', async () => {
     await load([product('a'), product('b')]);
     await load([product('c')]);
     expect((await events()).filter((event) => event.startsWith('ProductDelisted'))).toEqual([]);
   });
 
-  test('with mode=replace delists what it does not name, after everything posted has been appended', async () => {
+  test('with mode=replace delists all other products, after everything posted has been appended', async () => {
     await load([product('a'), product('b'), product('c')]);
     await load([product('d'), product('b')], 'replace');
     expect((await events()).slice(4)).toEqual([
@@ -160,7 +160,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect((await events()).slice(3)).toEqual(['FeedImported']);
   });
 
-  test('stores the last usable one of several with one id and tells every refusal (decisions P1)', async () => {
+  test('stores the last valid product of each id and reports every refusal (decisions P1)', async () => {
     const { faults } = await load([
       product('a', { price: 1 }),
       product('a', { price: 2 }),
@@ -188,14 +188,14 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     ]);
   });
 
-  test('of a body that is broken stores nothing (decisions P1)', async () => {
+  test('of a malformed body stores nothing (decisions P1)', async () => {
     const id = await loader.open({ feedId: 22, mode: 'update', format: 'json', directoryPosition: START });
     await loader.write(id, Buffer.from(`{"products":[${JSON.stringify(product('a'))},`));
     await expect(loader.finish(id)).rejects.toMatchObject({ code: 'PF_210' });
     expect(await events()).toEqual([]);
   });
 
-  test('keeps what it can of long faults in the event that closes it (decisions X2)', async () => {
+  test('stores as many long faults as fit into the event that closes it (decisions X2)', async () => {
     const long = (at: number): object =>
       product('漢'.repeat(320) + String(at), { name: '', description: '', price: 'x'.repeat(200) });
     const good = Array.from({ length: 4 }, (_, at) =>
@@ -208,7 +208,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(faults.length).toBeLessThan(1200);
   });
 
-  test('that is broken off by a stop answers that it was, also when it had nothing to write (decisions A12)', async () => {
+  test('that a stop breaks off fails as unavailable, even with nothing to write (decisions A12)', async () => {
     const products = Array.from({ length: 5000 }, (_, at) =>
       product(`p${at}`, { description: 'x'.repeat(900) }),
     );
@@ -225,7 +225,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(await load(products)).toMatchObject({ changes: 0 });
   });
 
-  test('goes on where another process has written meanwhile', async () => {
+  test('continues after what another process has written meanwhile', async () => {
     await load([product('a')]);
     const other = makeLoader();
     const mine = loader;
@@ -243,7 +243,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     ]);
   });
 
-  test('of 5,000 products, in memory and on disk, gives each its event; a second one gives none', async () => {
+  test('of 5,000 products, in memory and on disk, makes one event for each; repeated, it makes none', async () => {
     const products = Array.from({ length: 5000 }, (_, at) =>
       product(`p${at}`, { description: 'x'.repeat(900) }),
     );
@@ -254,7 +254,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect(await load(products, 'replace')).toMatchObject({ changes: 0 });
   });
 
-  test('of one feed waits for its turn', async () => {
+  test('waits for earlier loads of the same feed', async () => {
     const loads = await Promise.all(
       Array.from({ length: 5 }, (_, at) => load([product('a', { price: at })])),
     );
@@ -262,7 +262,7 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     expect((await events()).filter((event) => event.startsWith('ProductListed'))).toHaveLength(1);
   });
 
-  test('goes on while one of another feed waits for its turn, and while its body comes in', async () => {
+  test('waits neither for loads of other feeds nor for a body that is still being received', async () => {
     const coming = await loader.open({
       feedId: 22,
       mode: 'update',

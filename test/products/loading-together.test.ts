@@ -81,7 +81,7 @@ function pricesOf(posted: readonly Posted[]): Map<string, number> {
 }
 
 describe('Two processes that load one feed at the same time', () => {
-  test('lose nothing and double nothing, whoever is faster with a batch', async () => {
+  test('lose nothing and duplicate nothing, whichever appends a batch first', async () => {
     const both = products(0, 3000);
     await Promise.all([load(newLoader(), both), load(newLoader(), both)]);
     const { events, prices, duplicates, unchanged } = await told();
@@ -104,7 +104,7 @@ describe('Two processes that load one feed at the same time', () => {
     for (let at = 2000; at < 3500; at += 1) expect(prices.get(`p${at}`)).toBe(at < 2500 ? 300 : 400);
   });
 
-  test('take turns by a lease in the read store, so that no batch is decided twice', async () => {
+  test('exclude each other by a lease in the read store, so that no batch is decided twice', async () => {
     const [one, other] = [
       newLoader(engines.log, feedLeases(engines.store)),
       newLoader(engines.log, feedLeases(engines.store)),
@@ -115,7 +115,7 @@ describe('Two processes that load one feed at the same time', () => {
     expect(runs.length).toBe(4);
   });
 
-  test('wait for no read store that does not answer', async () => {
+  test('do not wait for an unavailable read store', async () => {
     const { log } = engines;
     await engines.store.close();
     const answers = await Promise.all(
@@ -126,7 +126,7 @@ describe('Two processes that load one feed at the same time', () => {
     expect(answers.map(({ changes }) => changes)).toEqual([600, 600]);
   });
 
-  test('wait for none that has died longer than its lease lasts, nor when they are closed', async () => {
+  test('wait for a crashed one until its lease ends, and not at all once they are closed', async () => {
     await engines.store.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
     const waited = performance.now();
     await load(newLoader(engines.log, feedLeases(engines.store)), products(0, 1));
@@ -168,7 +168,7 @@ class BadConnection extends EventLog {
   override readonly close: EventLog['close'] = () => this.log.close();
 }
 
-test('A load whose appends fail or are not answered is answered as failed or done, and the same post completes it (decisions A12)', async () => {
+test('A load whose appends fail or whose answers are lost fails or succeeds, and the same post completes it (decisions A12)', async () => {
   let edition = 0;
   const fates = fc.array(fc.constantFrom<Fate>('answered', 'unanswered', 'failed'), { maxLength: 8 });
   await fc.assert(

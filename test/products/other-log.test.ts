@@ -65,7 +65,7 @@ const forks = fc.tuple(
 );
 
 describe('fingerprints of a log that was replaced by an older backup, or by another one', () => {
-  test('are folded anew when they are loaded from their file', async () => {
+  test('are discarded and rebuilt when they are loaded from their file', async () => {
     await fc.assert(
       fc.asyncProperty(forks, (fork) =>
         withFork(fork, async ({ before, after, folder }) => {
@@ -79,7 +79,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
     );
   });
 
-  test('are folded anew while they are in memory', async () => {
+  test('are discarded and rebuilt while they are in memory', async () => {
     await fc.assert(
       fc.asyncProperty(forks, (fork) =>
         withFork(fork, async ({ before, after, folder }) => {
@@ -97,7 +97,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
     );
   });
 
-  test('end a load that was decided by them, which the same post completes', async () => {
+  test('fail a load that was decided by them, and the same post completes it', async () => {
     await withFork(
       [
         [['a', 1]],
@@ -125,7 +125,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
     );
   });
 
-  test('are not taken from files written before they bore the id of an event', async () => {
+  test('are not loaded from files of a version without event ids', async () => {
     const { folder, remove } = await logFolder();
     const path = join(folder, 'feed-7.fingerprints');
     await saveFingerprints(path, 7, new Fingerprints());

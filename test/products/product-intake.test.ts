@@ -7,7 +7,7 @@ import { JsonBody } from '../../src/products/load/ingest/json-body';
 import { ProductIntake, type Validate } from '../../src/products/load/ingest/product-intake';
 import { validateSlice } from '../../src/products/load/ingest/validate';
 import { Spool } from '../../src/products/load/ingest/spool';
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { type PostedProduct } from '../../src/demo/generate';
 import { XmlBody } from '../../src/products/load/ingest/xml-body';
 import { type BodyFormat } from '../../src/wire/format';
 import { toXml } from '../support/products';
@@ -65,7 +65,7 @@ async function receive(products: readonly PostedProduct[], others?: Validate, fo
 
 describe('a body of more products than fit into one slice', () => {
   test.each(['json', 'xml'] as const)(
-    'in %s is the same whether it is read in this thread or in others (decisions P1, P13)',
+    'in %s has the same result whether it is validated in this thread or in others (decisions P1, P13)',
     async (format) => {
       const products = Array.from({ length: 4000 }, (_, at) => {
         if (at % 97 === 0) return product(at, { price: -1 });
@@ -85,12 +85,12 @@ describe('a body of more products than fit into one slice', () => {
     },
   );
 
-  test('is refused as a whole when one in the middle has a forbidden character (Document 1, Conventions 9)', async () => {
+  test('is refused as a whole for a forbidden character in the middle (Document 1, Conventions 9)', async () => {
     const products = Array.from({ length: 4000 }, (_, at) => product(at, at === 2000 ? { name: '\b' } : {}));
     await expect(receive(products, elsewhere)).rejects.toMatchObject({ code: 'PF_210' });
   });
 
-  test('has 10,000 faults told, in the order of the body, and the others counted (decisions X2)', async () => {
+  test('lists 10,000 faults in the order of the body and counts the others (decisions X2)', async () => {
     const products = Array.from({ length: 11_000 }, (_, at) => product(at, { price: 'x' }));
     const { faults, moreFaults, refused } = await receive(products, elsewhere);
     expect([faults.length, moreFaults, refused]).toEqual([10_000, 1000, 11_000]);
@@ -100,7 +100,7 @@ describe('a body of more products than fit into one slice', () => {
   });
 });
 
-test('a body of products without anything in them is read in small slices, and most of them are only counted', async () => {
+test('a body of empty products is validated in small slices, and most faults are only counted', async () => {
   let most = 0;
   let listed = 0;
   const watched: Validate = async (slice) => {
@@ -127,7 +127,7 @@ test.each([
     '\n',
   ],
 ] as const)(
-  'a product that comes in the bytes it was posted as is not read, in %s',
+  'a product in the same bytes as before is not parsed, in %s',
   async (format, textOf, bodyOf, comma) => {
     const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
     const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));

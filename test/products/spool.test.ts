@@ -45,7 +45,7 @@ describe('the spool of posted products', () => {
     ['some that fill several blocks', 6000, 1000],
     ['large ones', 40, 250_000],
     ['ones of the largest size and small ones', 20, 1_100_000],
-  ])('gives back %s as they were put', async (_, count, bytes) => {
+  ])('returns %s as they were added', async (_, count, bytes) => {
     const path = await folder();
     const spool = new Spool(path);
     const products = Array.from({ length: count }, (__, at) =>
@@ -65,7 +65,7 @@ describe('the spool of posted products', () => {
     expect(await readdir(path)).toEqual([]);
   });
 
-  test('takes nothing once it is closed, and leaves no file open', async () => {
+  test('rejects products once it is closed, and leaves no file open', async () => {
     const path = await folder();
     const spool = new Spool(path);
     const { head, text, number } = product(1, 1_100_000);
@@ -78,7 +78,7 @@ describe('the spool of posted products', () => {
     expect(await readdir(path)).toEqual([]);
   });
 
-  test('raises EngineUnavailable when its folder cannot be written, and tells no path', async () => {
+  test('raises EngineUnavailable without a path when its folder cannot be written', async () => {
     const spool = new Spool('/dev/null/spool');
     for (let at = 0; at < 3000; at += 1) {
       const { head, text } = product(at, 1000);

@@ -112,17 +112,20 @@ describe('a body in XML (Document 1, XML body shape)', () => {
     ['of products', good],
     ['with wrong characters in it', edited],
     ['of parts in any order', jumbled],
-  ])('%s is read by its products as it is as a whole: the same products, or refused', async (_, bodies) => {
-    await fc.assert(
-      fc.asyncProperty(bodies, fc.integer({ min: 1, max: 50 }), async (text, chunk) => {
-        expect(await inProducts(text, chunk)).toEqual(await inOnePiece(text));
-      }),
-      { numRuns: 500 },
-    );
-  });
+  ])(
+    '%s has the same products, or is refused alike, whether it is cut or parsed as a whole',
+    async (_, bodies) => {
+      await fc.assert(
+        fc.asyncProperty(bodies, fc.integer({ min: 1, max: 50 }), async (text, chunk) => {
+          expect(await inProducts(text, chunk)).toEqual(await inOnePiece(text));
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
 });
 
-test('prefixes of the root are known to all products, also when the first one is too large', async () => {
+test('prefixes of the root are declared for all products, even when the first one is too large', async () => {
   const large = `<product sourceProductId="large"><name>${'n'.repeat(1_100_000)}</name></product>`;
   const small = '<product sourceProductId="small"><x:name>n</x:name></product>';
   const outcome = await inProducts(`<products xmlns:x="u">${large}${small}</products>`, 65_536);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { type FeedEvent, type Product } from '../../src/products/feed';
-import { groupingIdOf } from '../../src/products/gtin';
-import { offerId } from '../../src/products/offer-id';
+import { groupingIdOf, offerId } from '../../src/products/offer';
 import { wordsOf } from '../../src/wire/words';
 import {
   type ProductCriteria,

@@ -1,7 +1,7 @@
 import { type DirectoryEvent } from '../../src/directory/events';
 import { type PostedCategory } from '../../src/categories/mapped-category';
 import { type Product } from '../../src/products/feed';
-import { offerId } from '../../src/products/offer-id';
+import { offerId } from '../../src/products/offer';
 import { foldCase } from '../../src/wire/words';
 import { type OfferEvent } from '../../projections/offer-events';
 import { products } from '../../projections/products';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type PostedCategory } from '../../src/categories/mapped-category';
 import { type Product } from '../../src/products/feed';
-import { offerId } from '../../src/products/offer-id';
+import { offerId } from '../../src/products/offer';
 import { type DirectoryEvent } from '../../src/directory/events';
 import {
   defined,

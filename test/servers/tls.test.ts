@@ -7,7 +7,7 @@ import { TlsFront } from '../support/tls-front';
 import { ownStore, serverUrl } from './server';
 
 /** What cannot be mended by waiting is not waited for: the test would end before. */
-const PATIENT = { silence: 2_000, patience: 600_000 };
+const PATIENT = { timeoutMs: 2_000, retryMs: 600_000 };
 
 describe('Servers that are reached by TLS with users in their URLs (operations, Security)', () => {
   let esdb: EsdbServer;

@@ -1,4 +1,4 @@
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { type PostedProduct } from '../../src/demo/generate';
 
 /** A posted offer; the service assigns its id. */
 export interface KnownOffer {

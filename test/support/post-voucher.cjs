@@ -1,4 +1,4 @@
-// Posts vouchers concurrently, or withdraws one, in its own process, and prints the ids, one per line. Optionally it kills
+// A process that posts vouchers, all at once, or withdraws one, and prints their ids, one a line. On request it kills
 // itself (SIGKILL) at its first append to a stream of a category, before or after the append.
 // Usage: node post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
 //   [<category> before|after]

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { ean13 } from '../../src/demo/ean';
-import { type PostedProduct } from '../../src/demo/posted-product';
+import { ean13, type PostedProduct } from '../../src/demo/generate';
 import { type PostedCategory } from '../../src/categories/mapped-category';
 import { anyCharacters } from './any-characters';
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import {
   DatabaseSync,
   type DatabaseSyncInstance,
@@ -5,10 +7,10 @@ import {
   type StatementSyncInstance,
 } from '@photostructure/sqlite';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { toUnavailable } from './unavailable';
+import { toFailure } from './failure';
 
-/** Statements kept prepared: the texts of queries vary with their shape, not with their values. */
-const MOST_STATEMENTS = 200;
+/** Size of the cache of prepared statements. The SQL of a query depends on its shape, not on its values. */
+const MAX_STATEMENTS = 200;
 
 /** An open database with its prepared statements. */
 export interface Session {
@@ -17,16 +19,16 @@ export interface Session {
 }
 
 /**
- * A connection to a SQLite file that mends itself: opened when it is first used, and anew after any failure of the
- * machine, so that work goes on by itself as soon as the disk has room or can be written again.
+ * A self-healing connection to a SQLite file: opened on first use, and reopened after a failure, so that work continues as
+ * soon as the disk has space or is writable again.
  */
 export class Connection {
   #session: Session | undefined;
   #closed = false;
 
   /**
-   * `subject` is named in errors; `open` opens the file and makes it ready. `wasStopped`: the work has just ended because
-   * the caller stopped it. Nothing is wrong with the connection then: its cache and prepared statements are kept.
+   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` tells whether the caller just stopped
+   * the work: the connection is intact then, and keeps its cache and prepared statements.
    */
   constructor(
     private readonly subject: string,
@@ -34,7 +36,7 @@ export class Connection {
     private readonly wasStopped: () => boolean = () => false,
   ) {}
 
-  /** Does some work; when it fails, what it did not commit is rolled back. Raises `EngineUnavailable`. */
+  /** Runs `work`. If it fails, uncommitted changes are rolled back. Raises `EngineUnavailable`. */
   use<T>(work: (session: Session) => T): T {
     if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
     try {
@@ -42,11 +44,10 @@ export class Connection {
       return work(this.#session);
     } catch (error) {
       if (!this.wasStopped() || !this.#rollBack()) this.#drop();
-      throw toUnavailable(this.subject, error);
+      throw toFailure(this.subject, error);
     }
   }
 
-  /** Whether a transaction is under way. */
   get isTransaction(): boolean {
     return this.#session?.database.isTransaction === true;
   }
@@ -56,7 +57,7 @@ export class Connection {
     this.#drop();
   }
 
-  /** False when it could not. */
+  /** False if the rollback failed. */
   #rollBack(): boolean {
     try {
       if (this.isTransaction) this.#session?.database.exec('ROLLBACK');
@@ -78,18 +79,18 @@ function sessionOf(database: DatabaseSyncInstance): Session {
   return {
     database,
     prepared(sql) {
-      const known = statements.get(sql);
-      if (known !== undefined) return known;
+      const cached = statements.get(sql);
+      if (cached !== undefined) return cached;
       const statement = database.prepare(sql);
       const [oldest] = statements.keys();
-      if (statements.size >= MOST_STATEMENTS && oldest !== undefined) statements.delete(oldest);
+      if (statements.size >= MAX_STATEMENTS && oldest !== undefined) statements.delete(oldest);
       statements.set(sql, statement);
       return statement;
     },
   };
 }
 
-/** Opens a file and makes it ready with `setUp`; when that fails nothing stays open. */
+/** Opens a file and configures it with `setUp`; closes it again if that fails. */
 export function openDatabase(
   file: string,
   options: DatabaseSyncOptions,
@@ -106,17 +107,30 @@ export function openDatabase(
 }
 
 /**
- * Closes a database, whatever state it is in. A transaction outlives `close` until its statements are collected as
- * garbage: the file would stay locked. So does its page cache, which the collector does not know the size of. Neither
- * step may keep the file open or hide the error that it is closed for.
+ * Closes a database in any state. An open transaction and the page cache would outlive `close` until the statements are
+ * garbage-collected: the file would stay locked, and memory in use that the collector does not know of. A failure here must
+ * neither keep the file open nor hide the error that it is closed for.
  */
 function closeDatabase(database: DatabaseSyncInstance): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK');
     database.exec('PRAGMA shrink_memory');
   } catch {
-    // Closing the connection rolls back too.
+    // Closing rolls back too.
   } finally {
     database.close();
   }
+}
+
+let collectGarbage: (() => void) | undefined;
+
+/**
+ * Frees the files of closed connections. SQLite keeps a file open until all statements prepared on it are finalized, which
+ * the driver does when they are garbage-collected: an idle thread might never do that. Takes as long as a full collection of
+ * this thread's heap, so call it only for rare events, such as the removal of a file.
+ */
+export function releaseClosedFiles(): void {
+  setFlagsFromString('--expose-gc');
+  collectGarbage ??= runInNewContext('gc') as () => void;
+  collectGarbage();
 }

@@ -1,58 +1,59 @@
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
-import { type Sieve } from './filter';
+import { type EventFilter } from './event-filter';
 import { type Checkpoint } from './messages';
-import { END } from './position';
+import { END } from './client-values';
 import { PAGE, type Pace } from './read-options';
-import { type ShownEvent, toShown } from './stored-event';
+import { type ClientEvent, toClientEvent } from './stored-event';
 
-/** A part of what a subscription sends, in this order. */
-export interface Followed {
-  readonly events: readonly ShownEvent[];
+/** What a subscription sends next: the events, then the checkpoint, then whether it has caught up. */
+export interface SubscriptionPart {
+  readonly events: readonly ClientEvent[];
   readonly checkpoint?: Checkpoint | undefined;
-  /** Nothing is left to send, for the first time or again. */
+  /** The subscription has caught up, for the first time or again. */
   readonly caughtUp?: boolean;
 }
 
-/** How many events and checkpoints may wait for a live subscriber: with more it falls behind. */
+/** Queue length of a live subscriber, in events and checkpoints: with more it falls behind. */
 export const LIVE = 32;
 
 interface Page {
   readonly start: Checkpoint;
   considered: number;
-  passed: number;
+  matched: number;
 }
 
-/** What EventStoreDB sends as a checkpoint before a subscription from the start has come anywhere. */
+/** The checkpoint that EventStoreDB sends before a subscription from the start has made progress. */
 const NOWHERE: Checkpoint = { commit: END, prepare: END };
 
 /**
- * Decides, like EventStoreDB, when a subscription to all events sends events, checkpoints and that it has caught up.
+ * Decides, as EventStoreDB does, when a subscription to all events sends events, checkpoints and the message that it has caught
+ * up.
  *
- * While it catches up it reads pages, of at most `window` events considered and 32 that pass. At the end of the
- * first page after `interval` events it sends a checkpoint: where the page began, or the last event sent if that is
- * later. At the end of the log it sends the later of the last checkpoint and the last event, even if that is still
- * 2^64 - 1, nowhere, after which there is no greater one to send. Live it sends a checkpoint with every `interval`th
- * event; when more arrives at a time than fits its queue it catches up again.
+ * While catching up it reads pages of at most `window` considered and 32 matching events. At the end of the first page after
+ * `interval` events it sends a checkpoint: the start of the page, or the last event sent if that is later. At the end of the
+ * log it sends the later of the last checkpoint and the last event, even if that is still `NOWHERE` (2^64 - 1), after which
+ * no checkpoint is greater. While live it sends a checkpoint with every `interval`th event. If more events arrive at once
+ * than its queue holds, it falls behind and catches up again.
  */
 export class AllSubscription {
   #live = false;
-  /** The last place sent, of an event or a checkpoint; undefined before all of them. */
+  /** The last position sent, of an event or a checkpoint; undefined before the first. */
   #sent: Checkpoint | undefined;
-  /** The event there is one that passes. */
-  #sentPassed = false;
+  /** Whether the event at that position matches the filter. */
+  #sentMatches = false;
   /** The last checkpoint sent. */
   #checkpoint: Checkpoint | undefined;
-  /** The page that is being read; undefined until its first event. */
+  /** The current page; undefined until its first event. */
   #page: Page | undefined;
   /** Events considered since the last checkpoint, while catching up and while live. */
   #considered = 0;
   #liveConsidered = 0;
-  /** The last checkpoint due to live subscribers while this one was catching up. */
+  /** The last checkpoint that was due to live subscribers while this one was catching up. */
   #missed: Position | undefined;
 
-  /** `head`: where the log ended when the subscription began. Without a `pace` there are no checkpoints. */
+  /** `head`: the end of the log when the subscription started. Without `pace` it sends no checkpoints. */
   constructor(
-    private readonly sieve: Sieve,
+    private readonly eventFilter: EventFilter,
     private readonly pace: Pace | undefined,
     private readonly head: Position,
   ) {}
@@ -61,112 +62,112 @@ export class AllSubscription {
     return this.#live;
   }
 
-  /** Begins at the end of the log, or beyond it. */
-  goLive(at: Position): Followed {
+  /** Starts at the end of the log, or beyond it. */
+  goLive(at: Position): SubscriptionPart {
     this.#live = true;
     if (at !== START) this.#sent = { commit: at, prepare: at };
     return { events: [], caughtUp: true };
   }
 
-  /** Begins at the event, or after it. */
+  /** Starts at the event (`inclusive`), or after it. */
   catchUpFrom(event: RecordedEvent, inclusive: boolean): void {
     const { position } = event;
     this.#sent = { commit: position, prepare: inclusive ? START : position };
-    this.#sentPassed = !inclusive && this.sieve.passing([event]).length > 0;
+    this.#sentMatches = !inclusive && this.eventFilter.selected([event]).length > 0;
     this.catchUp();
-    if (inclusive) this.#page = { start: this.#sent, considered: 0, passed: 0 };
+    if (inclusive) this.#page = { start: this.#sent, considered: 0, matched: 0 };
   }
 
-  /** Begins with a page that includes the last place sent. */
+  /** Catches up, with a page that includes the last position sent. */
   catchUp(): void {
     this.#live = false;
     this.#considered = 0;
     this.#page =
       this.#sent === undefined
-        ? { start: { commit: START, prepare: START }, considered: 0, passed: 0 }
-        : { start: this.#sent, considered: 1, passed: Number(this.#sentPassed) };
+        ? { start: { commit: START, prepare: START }, considered: 0, matched: 0 }
+        : { start: this.#sent, considered: 1, matched: Number(this.#sentMatches) };
   }
 
-  /** What to send for the next events of the log. */
-  *take(events: readonly RecordedEvent[]): Generator<Followed> {
-    const marks = this.sieve.marks(events);
+  /** Returns what to send for the next events of the log. */
+  *push(events: readonly RecordedEvent[]): Generator<SubscriptionPart> {
+    const matches = this.eventFilter.matches(events);
     if (this.#live) {
-      if (this.#waiting(events, marks) <= LIVE) {
-        yield* this.#takeLive(events, marks);
+      if (this.#queueLength(events, matches) <= LIVE) {
+        yield* this.#pushLive(events, matches);
         return;
       }
       yield { events: [], checkpoint: this.#due(this.#sent) };
       this.catchUp();
     }
-    yield* this.#takePages(events, marks);
+    yield* this.#pushPages(events, matches);
   }
 
-  /** What to send when the log has no more events. */
-  *endOfLog(): Generator<Followed> {
+  /** Returns what to send at the end of the log. */
+  *endOfLog(): Generator<SubscriptionPart> {
     yield { events: [], checkpoint: this.#due(this.#sent), caughtUp: true };
     this.#live = true;
     const missed = this.#missed;
     this.#missed = undefined;
     if (missed !== undefined && missed >= (this.#sent?.commit ?? START))
-      yield { events: [], checkpoint: this.#due(this.#advance(missed, missed, this.#sentPassed)) };
+      yield { events: [], checkpoint: this.#due(this.#advance(missed, missed, this.#sentMatches)) };
   }
 
-  *#takePages(events: readonly RecordedEvent[], marks: Marks): Generator<Followed> {
+  *#pushPages(events: readonly RecordedEvent[], matches: Matches): Generator<SubscriptionPart> {
     if (this.pace === undefined) {
       const last = events.at(-1);
       if (last !== undefined) this.#advance(last.position, last.position, true);
-      yield { events: events.map(toShown) };
+      yield { events: events.map(toClientEvent) };
       return;
     }
     const { window, interval } = this.pace;
-    let passing: ShownEvent[] = [];
+    let selected: ClientEvent[] = [];
     for (const [index, event] of events.entries()) {
       const page = (this.#page ??= {
         start: { commit: event.position, prepare: START },
         considered: 0,
-        passed: 0,
+        matched: 0,
       });
       page.considered += 1;
       if (this.#countLive(event)) this.#missed = event.position;
-      if (passes(marks, index)) {
-        page.passed += 1;
-        passing.push(toShown(event));
+      if (isMatch(matches, index)) {
+        page.matched += 1;
+        selected.push(toClientEvent(event));
         this.#advance(event.position, event.position, true);
       }
-      if (page.considered < window && page.passed < PAGE) continue;
+      if (page.considered < window && page.matched < PAGE) continue;
       this.#page = undefined;
       this.#considered += page.considered;
       if (this.#considered < interval) continue;
       this.#considered %= interval;
       const { commit, prepare } = page.start;
       if (this.#sent === undefined || commit > this.#sent.commit) this.#advance(commit, prepare, false);
-      yield { events: passing, checkpoint: this.#due(this.#sent) };
-      passing = [];
+      yield { events: selected, checkpoint: this.#due(this.#sent) };
+      selected = [];
     }
-    yield { events: passing };
+    yield { events: selected };
   }
 
-  *#takeLive(events: readonly RecordedEvent[], marks: Marks): Generator<Followed> {
-    let passing: ShownEvent[] = [];
+  *#pushLive(events: readonly RecordedEvent[], matches: Matches): Generator<SubscriptionPart> {
+    let selected: ClientEvent[] = [];
     for (const [index, event] of events.entries()) {
       const { position } = event;
-      const passed = passes(marks, index);
-      if (passed) {
-        passing.push(toShown(event));
+      const matched = isMatch(matches, index);
+      if (matched) {
+        selected.push(toClientEvent(event));
         this.#advance(position, position, true);
       }
       if (!this.#countLive(event)) continue;
-      yield { events: passing, checkpoint: this.#due(this.#advance(position, position, passed)) };
-      passing = [];
+      yield { events: selected, checkpoint: this.#due(this.#advance(position, position, matched)) };
+      selected = [];
     }
-    yield { events: passing };
+    yield { events: selected };
   }
 
-  /** How much would wait for a live subscriber. */
-  #waiting(events: readonly RecordedEvent[], marks: Marks): number {
-    const passed = marks === undefined ? events.length : marks.filter(Boolean).length;
-    if (this.pace === undefined) return passed;
-    return passed + Math.floor((this.#liveConsidered + events.length) / this.pace.interval);
+  /** How long the queue of a live subscriber would become. */
+  #queueLength(events: readonly RecordedEvent[], matches: Matches): number {
+    const matched = matches === undefined ? events.length : matches.filter(Boolean).length;
+    if (this.pace === undefined) return matched;
+    return matched + Math.floor((this.#liveConsidered + events.length) / this.pace.interval);
   }
 
   /** Whether a checkpoint is due to live subscribers with this event. */
@@ -178,25 +179,25 @@ export class AllSubscription {
     return true;
   }
 
-  #advance(commit: Position, prepare: Position, passed: boolean): Checkpoint {
-    this.#sentPassed = passed;
+  #advance(commit: Position, prepare: Position, matches: boolean): Checkpoint {
+    this.#sentMatches = matches;
     return (this.#sent = { commit, prepare });
   }
 
-  /** The checkpoint to send for a place, if it is greater than the last one. */
-  #due(place: Checkpoint | undefined): Checkpoint | undefined {
+  /** The checkpoint to send for a position, if it is greater than the last one. */
+  #due(at: Checkpoint | undefined): Checkpoint | undefined {
     const last = this.#checkpoint;
-    const checkpoint = place ?? NOWHERE;
+    const checkpoint = at ?? NOWHERE;
     if (this.pace === undefined || (last !== undefined && !isAfter(checkpoint, last))) return undefined;
     return (this.#checkpoint = checkpoint);
   }
 }
 
-/** Whether each event passes; undefined if all do. */
-type Marks = readonly boolean[] | undefined;
+/** Whether each event matches; undefined if all do. */
+type Matches = readonly boolean[] | undefined;
 
-function passes(marks: Marks, index: number): boolean {
-  return marks === undefined || marks[index] === true;
+function isMatch(matches: Matches, index: number): boolean {
+  return matches === undefined || matches[index] === true;
 }
 
 function isAfter(a: Checkpoint, b: Checkpoint): boolean {

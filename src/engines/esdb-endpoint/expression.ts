@@ -1,16 +1,16 @@
 import { invalid, type Refusal } from './refusal';
 
-/** Longer expressions are refused. */
-const LONGEST = 1_000;
+/** Maximum length of an expression. */
+const MAX_LENGTH = 1_000;
 
-/** What .NET knows as letters of a word, and one that begins or ends at a place. */
+/** .NET's word characters and word boundaries. */
 const WORD = '\\p{L}\\p{Mn}\\p{Nd}\\p{Pc}';
 const BOUNDARY = `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`;
 
 const START = '(?<![\\s\\S])';
 const END = '(?![\\s\\S])';
 
-/** Escapes of .NET that mean something else in JavaScript, or nothing. */
+/** Escapes of .NET that JavaScript interprets differently or lacks. */
 const ESCAPES: Readonly<Record<string, string>> = {
   A: START,
   z: END,
@@ -27,7 +27,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   e: '\\x1B',
 };
 
-/** The same in brackets. */
+/** The same within brackets. */
 const ESCAPES_IN_CLASS: Readonly<Record<string, string>> = {
   d: '\\p{Nd}',
   D: '\\P{Nd}',
@@ -39,9 +39,9 @@ const ESCAPES_IN_CLASS: Readonly<Record<string, string>> = {
   e: '\\x1B',
 };
 
-/** Escapes that mean the same in both. */
+/** Escapes with the same meaning in both. */
 const SHARED = /\\(?:[tnrfv]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|0(?!\d)|[pP]\{[A-Z][a-z]?\})/y;
-/** Those outside of brackets. */
+/** The same, outside brackets only. */
 const REFERENCE = /\\(?:[1-9]\d?|k<[A-Za-z_]\w*>)/y;
 const GROUP = /\((?:\?(?:[:=!]|<[=!]|<[A-Za-z_]\w*>)|(?!\?))/y;
 const QUANTIFIER = /\{\d+(?:,\d*)?\}/y;
@@ -49,11 +49,11 @@ const QUANTIFIER = /\{\d+(?:,\d*)?\}/y;
 const OPTIONS = /^\(\?([ims]+)\)/;
 
 /**
- * A regular expression of .NET, as clients of EventStoreDB send it, in JavaScript. Raises `Refusal` for what has
- * no equivalent: an expression never means something else here.
+ * Translates a .NET regular expression, as clients of EventStoreDB send it, to JavaScript. Raises `Refusal` for anything without
+ * an exact equivalent, so that the meaning never changes.
  */
 export function expressionOf(source: string): RegExp {
-  if (source.length > LONGEST) throw refused(`is longer than ${LONGEST} characters`);
+  if (source.length > MAX_LENGTH) throw refused(`is longer than ${MAX_LENGTH} characters`);
   const [whole = '', options = ''] = OPTIONS.exec(source) ?? [];
   const translation = new Translation(source.slice(whole.length), options);
   try {
@@ -94,7 +94,7 @@ class Translation {
     const character = this.source.charAt(this.#at);
     if (character === '\\') return this.#escape(ESCAPES, REFERENCE);
     if (character === '[') return this.#class();
-    if (character === '(') return this.#match(GROUP) ?? this.#unknown(4);
+    if (character === '(') return this.#match(GROUP) ?? this.#unsupported(4);
     if (character === '{') return this.#match(QUANTIFIER) ?? this.#literal();
     if (character === ']' || character === '}') return this.#literal();
     this.#at += 1;
@@ -104,11 +104,11 @@ class Translation {
   #class(): string {
     let text = this.source.startsWith('[^', this.#at) ? '[^' : '[';
     this.#at += text.length;
-    // The first bracket does not close.
+    // A leading `]` is a literal.
     if (this.source.charAt(this.#at) === ']') text += this.#literal();
     while (this.#at < this.source.length) {
       const character = this.source.charAt(this.#at);
-      if (this.source.startsWith('-[', this.#at)) return this.#unknown(2);
+      if (this.source.startsWith('-[', this.#at)) return this.#unsupported(2);
       if (character === '\\') text += this.#escape(ESCAPES_IN_CLASS);
       else {
         text += character;
@@ -123,17 +123,17 @@ class Translation {
     const shared = this.#match(SHARED) ?? (other && this.#match(other));
     if (shared !== undefined) return shared;
     const character = this.source.charAt(this.#at + 1);
-    const known = Object.hasOwn(escapes, character) ? escapes[character] : undefined;
-    if (known !== undefined) {
+    const translated = Object.hasOwn(escapes, character) ? escapes[character] : undefined;
+    if (translated !== undefined) {
       this.#at += 2;
-      return known;
+      return translated;
     }
-    if (character === '' || /[\p{L}\p{N}_]/u.test(character)) return this.#unknown(2);
+    if (character === '' || /[\p{L}\p{N}_]/u.test(character)) return this.#unsupported(2);
     this.#at += 1;
     return this.#literal();
   }
 
-  /** The next character for itself. */
+  /** The next character as a literal. */
   #literal(): string {
     const character = this.source.charAt(this.#at++);
     return /[\\^$.*+?()[\]{}|/]/.test(character) ? `\\${character}` : character === '-' ? '\\x2D' : character;
@@ -146,9 +146,7 @@ class Translation {
     return text;
   }
 
-  #unknown(length: number): never {
-    throw refused(
-      `contains "${this.source.slice(this.#at, this.#at + length)}", which is not understood here`,
-    );
+  #unsupported(length: number): never {
+    throw refused(`contains "${this.source.slice(this.#at, this.#at + length)}", which is not supported`);
   }
 }

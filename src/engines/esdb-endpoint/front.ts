@@ -2,22 +2,22 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { EngineUnavailable } from '../../kernel/event-log';
 
-/** How a connection over HTTP/2 begins. */
+/** The connection preface of HTTP/2. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** How long a connection may say nothing (ms), unless it is HTTP/2. */
-const SILENCE = 10_000;
+/** Idle time-out (ms) of connections other than HTTP/2. */
+const IDLE_MS = 10_000;
 
-/** A port on which HTTP/2 and HTTP/1.1 are served. */
+/** A port that serves both HTTP/2 and HTTP/1.1. */
 export interface Front {
   readonly port: number;
-  /** Takes no more connections, and ends those that are open. */
+  /** Stops listening and closes open connections. */
   close(): void;
 }
 
 /**
- * Listens on a port and hands each connection on as a whole, after a look at its first bytes. Raises
- * `EngineUnavailable` when it cannot listen.
+ * Listens on a port and passes each connection to the server of its protocol, which it detects from the first bytes. Raises
+ * `EngineUnavailable` if it cannot listen.
  */
 export async function openFront(
   host: string,
@@ -29,9 +29,9 @@ export async function openFront(
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.add(socket);
-    // Errors before the protocol is known close the socket; later ones are those of its server.
+    // An error before the protocol is detected closes the socket; the server of the protocol handles later ones.
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
-    sniff(socket, (isHttp2) => {
+    detectProtocol(socket, (isHttp2) => {
       if (isHttp2) {
         http2(socket);
         return;
@@ -55,8 +55,8 @@ export async function openFront(
   };
 }
 
-/** Decides by the first bytes, and leaves them to be read. A socket that ends before is closed. */
-function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
+/** Detects the protocol from the first bytes, and unshifts them. A socket that ends before is closed. */
+function detectProtocol(socket: Socket, decide: (isHttp2: boolean) => void): void {
   let bytes = Buffer.alloc(0);
   const end = (): unknown => socket.destroy();
   const look = (part: Buffer): void => {
@@ -64,12 +64,12 @@ function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
     const length = Math.min(bytes.length, PREFACE.length);
     const isHttp2 = bytes.subarray(0, length).equals(PREFACE.subarray(0, length));
     if (isHttp2 && length < PREFACE.length) return;
-    // HTTP/2 has a keep-alive of its own; an HTTP/1.1 connection that is idle is closed.
+    // HTTP/2 has its own keep-alive; an idle HTTP/1.1 connection is closed.
     if (isHttp2) socket.setTimeout(0).off('timeout', end);
     socket.off('data', look).off('end', end).pause();
     socket.unshift(bytes);
     decide(isHttp2);
   };
-  socket.setTimeout(SILENCE, end);
+  socket.setTimeout(IDLE_MS, end);
   socket.on('data', look).once('end', end);
 }

@@ -1,24 +1,22 @@
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position } from '../../kernel/event';
-import { toOffset } from './position';
+import { type IdEncoding, toOffset, toUuid } from './client-values';
 import { toIdentifier } from './refusal';
-import { type ShownEvent } from './stored-event';
-import { type IdEncoding, toUuid } from './uuid';
+import { type ClientEvent } from './stored-event';
 
-/** An event, or what a link leads to: nothing if that is gone. */
+/** An event, or a link with its target, if that still exists. */
 export interface ReadEvent {
-  readonly event: ShownEvent | undefined;
-  readonly link: ShownEvent | undefined;
+  readonly event: ClientEvent | undefined;
+  readonly link: ClientEvent | undefined;
 }
 
-/** How far a filtered subscription has come: a prepare position before the commit position excludes its event. */
+/** The progress of a filtered subscription. If `prepare` is before `commit`, the event at `commit` is not included. */
 export interface Checkpoint {
   readonly commit: Position;
   readonly prepare: Position;
 }
 
-/** Messages of the answer to a `Read` call. */
 export function eventMessage({ event, link }: ReadEvent, ids: IdEncoding): ReadResp {
   const read = new ReadResp.ReadEvent();
   if (event !== undefined) read.setEvent(recordOf(event, ids));
@@ -57,7 +55,7 @@ export function notFoundMessage(stream: string): ReadResp {
   return new ReadResp().setStreamNotFound(notFound);
 }
 
-function recordOf(event: ShownEvent, ids: IdEncoding): ReadResp.ReadEvent.RecordedEvent {
+function recordOf(event: ClientEvent, ids: IdEncoding): ReadResp.ReadEvent.RecordedEvent {
   const offset = toOffset(event.position);
   const record = new ReadResp.ReadEvent.RecordedEvent()
     .setId(toUuid(event.id, ids))
@@ -71,9 +69,9 @@ function recordOf(event: ShownEvent, ids: IdEncoding): ReadResp.ReadEvent.Record
     .getMetadataMap()
     .set('type', event.type)
     .set('content-type', event.json ? 'application/json' : 'application/octet-stream')
-    .set('created', String((event.created ?? 0) * TICKS));
+    .set('created', String((event.created ?? 0) * TICKS_PER_MS));
   return record;
 }
 
-/** Times are told in steps of 100 ns since 1970. */
-const TICKS = 10_000;
+/** Times are in units of 100 ns since 1970. */
+const TICKS_PER_MS = 10_000;

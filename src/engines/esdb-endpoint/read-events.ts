@@ -1,17 +1,17 @@
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { type Sieve } from './filter';
+import { type EventFilter } from './event-filter';
 import { type ReadEvent } from './messages';
-import { storedName } from './names';
+import { storedName } from './client-values';
 import { failing, streamDeleted } from './refusal';
-import { type ShownEvent, toShown } from './stored-event';
+import { type ClientEvent, toClientEvent } from './stored-event';
 import { lastOf, type StreamState, stateOf } from './stream-state';
 
-/** Which events of a stream are still visible. */
-interface Window {
+/** Which events of a stream are visible. */
+interface VisibleRange {
   readonly first: number;
   readonly last: number;
-  /** Events created before this are invisible (ms since 1970). */
+  /** Events created earlier are not visible (ms since 1970). */
   readonly oldest: number;
 }
 
@@ -23,18 +23,18 @@ export interface StreamPart {
   readonly count: number;
 }
 
-/** Most events read from the log at a time: reading blocks the thread. */
+/** Maximum events per read of the log, which blocks the thread. */
 export const BATCH = 250;
 
-/** A part of a stream, and where the stream begins and ends. */
+/** A part of a stream, with the bounds of the whole stream. */
 export interface StreamRead {
-  readonly events: AsyncIterable<readonly ShownEvent[]>;
-  /** Revision of the first event that is still visible. */
+  readonly events: AsyncIterable<readonly ClientEvent[]>;
+  /** Revision of the first visible event. */
   readonly first: number;
   readonly last: number;
 }
 
-/** The events of a stream that are still visible; undefined if there is no such stream. Raises `Refusal`. */
+/** The visible events of a stream; undefined if the stream does not exist. Raises `Refusal`. */
 export async function readStream(
   log: EventLog,
   stream: string,
@@ -44,40 +44,40 @@ export async function readStream(
   if (state.tombstoned) throw streamDeleted(stream);
   const end = await lastOf(log, stream);
   if (end === undefined || state.deleted) return undefined;
-  const window = windowOf(state, end);
-  const { first, last } = window;
+  const range = rangeOf(state, end);
+  const { first, last } = range;
   const start = backwards ? Math.min(from ?? last, last) : Math.max(from ?? last + 1, first);
   const batchSize = Math.min(BATCH, count);
   const batches = log.readStream(storedName(stream), { from: start, backwards, batchSize });
-  return { events: atMost(count, seenOf(batches, window)), first, last };
+  return { events: atMost(count, visibleIn(batches, range)), first, last };
 }
 
 /**
- * All events of the log before a position that pass, the last one first; undefined for the log's end. Raises
- * `Refusal` if no event is at the position.
+ * All matching events before a position, newest first; undefined for the end of the log. Raises `Refusal` if there is no event at
+ * the position.
  */
 export async function* readAllBackwards(
   log: EventLog,
   before: Position | undefined,
-  sieve: Sieve,
+  eventFilter: EventFilter,
   batchSize: number,
-): AsyncGenerator<readonly ShownEvent[]> {
+): AsyncGenerator<readonly ClientEvent[]> {
   if (before !== undefined && before !== START && (await eventAt(log, before)).event === undefined)
     throw failing(INVALID_POSITION);
   for await (const batch of log.readAllBackwards({ batchSize, ...(before !== undefined && { before }) }))
-    yield sieve.passing(batch).map(toShown);
+    yield eventFilter.selected(batch).map(toClientEvent);
 }
 
 /**
- * All events of the log that pass, from that at a position on; at the log's end there is none. Raises `Refusal` if
- * no event is at the position, unless it is beyond the end.
+ * All matching events from a position on; undefined, the end of the log, gives none. Raises `Refusal` if there is no event at the
+ * position, unless it is beyond the end.
  */
 export async function* readAllForwards(
   log: EventLog,
   position: Position | undefined,
-  sieve: Sieve,
+  eventFilter: EventFilter,
   batchSize: number,
-): AsyncGenerator<readonly ShownEvent[]> {
+): AsyncGenerator<readonly ClientEvent[]> {
   if (position === undefined) return;
   let after = START;
   if (position !== START) {
@@ -85,12 +85,12 @@ export async function* readAllForwards(
     if (event === undefined && (await log.head()) > position) throw failing(INVALID_POSITION);
     after = before;
   }
-  const { prefixes } = sieve;
+  const { prefixes } = eventFilter;
   for await (const { events } of log.readAll({ after, batchSize, ...(prefixes && { prefixes }) }))
-    yield sieve.passing(events).map(toShown);
+    yield eventFilter.selected(events).map(toClientEvent);
 }
 
-/** The event at a position, if there is one, and the position of the event before it. */
+/** The event at a position, if there is one, and the position of the previous event. */
 export async function eventAt(
   log: EventLog,
   position: Position,
@@ -103,11 +103,11 @@ export async function eventAt(
   return { event: undefined, before };
 }
 
-/** The first so many events. */
+/** The first `count` events. */
 export async function* atMost(
   count: number,
-  batches: AsyncIterable<readonly ShownEvent[]>,
-): AsyncGenerator<readonly ShownEvent[]> {
+  batches: AsyncIterable<readonly ClientEvent[]>,
+): AsyncGenerator<readonly ClientEvent[]> {
   let left = count;
   if (left === 0) return;
   for await (const batch of batches) {
@@ -118,10 +118,10 @@ export async function* atMost(
 }
 
 /**
- * What a client gets for an event when it asks for links to be followed: a link with the event it leads to. One that
- * does not begin with a number is no link.
+ * Resolves a link to the event it refers to. Any other event is returned as it is, and so is a link whose data does not start
+ * with a number.
  */
-export async function resolved(log: EventLog, event: ShownEvent): Promise<ReadEvent> {
+export async function resolveLink(log: EventLog, event: ClientEvent): Promise<ReadEvent> {
   if (event.type !== '$>') return { event, link: undefined };
   const [, revision, stream = ''] = LINK.exec(Buffer.from(event.data).toString('utf8')) ?? [];
   if (revision === undefined) return { event, link: undefined };
@@ -135,36 +135,36 @@ async function visibleEvent(
   log: EventLog,
   stream: string,
   revision: number,
-): Promise<ShownEvent | undefined> {
+): Promise<ClientEvent | undefined> {
   const state = await stateOf(log, stream);
   const last = await lastOf(log, stream);
   if (last === undefined || state.tombstoned) return undefined;
-  // EventStoreDB reads -1 as the last event.
+  // EventStoreDB interprets -1 as the last event.
   const from = revision === -1 ? last.revision : revision;
   if (from < 0) return undefined;
   const part = log.readStream(storedName(stream), { from, limit: 1 });
-  for await (const batch of seenOf(part, windowOf(state, last)))
+  for await (const batch of visibleIn(part, rangeOf(state, last)))
     return batch.find((event) => event.revision === String(from));
   return undefined;
 }
 
-async function* seenOf(
+async function* visibleIn(
   batches: AsyncIterable<readonly RecordedEvent[]>,
-  { first, last, oldest }: Window,
-): AsyncGenerator<readonly ShownEvent[]> {
+  { first, last, oldest }: VisibleRange,
+): AsyncGenerator<readonly ClientEvent[]> {
   for await (const batch of batches) {
     const inside = batch.filter(({ revision }) => revision >= first && revision <= last);
-    yield inside.map(toShown).filter(({ created = Infinity }) => created >= oldest);
+    yield inside.map(toClientEvent).filter(({ created = Infinity }) => created >= oldest);
     if (inside.length < batch.length) return;
   }
 }
 
-function windowOf({ retention }: StreamState, { revision: last }: RecordedEvent): Window {
+function rangeOf({ retention }: StreamState, { revision: last }: RecordedEvent): VisibleRange {
   const first = Math.max(retention.truncateBefore, last - retention.maxCount + 1, 0);
   return { first, last, oldest: Date.now() - retention.maxAge };
 }
 
-/** The position of the last event before one. */
+/** The position of the last event before `position`. */
 async function positionBefore(log: EventLog, position: Position): Promise<Position> {
   for await (const [event] of log.readAllBackwards({ before: position, batchSize: 1 }))
     return event?.position ?? START;

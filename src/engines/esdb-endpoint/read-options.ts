@@ -3,52 +3,50 @@ import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
 import { expressionOf } from './expression';
-import { type Filter } from './filter';
-import { toPosition, toRevision } from './position';
+import { type Filter } from './event-filter';
+import { type IdEncoding, toPosition, toRevision } from './client-values';
 import { failing, invalid } from './refusal';
-import { type IdEncoding } from './uuid';
 
-/** Where in the log to begin. */
+/** Where in the log to start. */
 export interface Start {
   /** Position of an event; `START` for before all events, undefined for the log's end. */
   readonly position: Position | undefined;
-  /** The event at the position belongs to what a subscription sends. */
+  /** Whether a subscription includes the event at the position. */
   readonly inclusive: boolean;
 }
 
-/** Where to begin. */
+/** Where to start. */
 type From =
   | {
       readonly stream: string;
-      /** Revision of the first event wanted; undefined for the stream's end. */
+      /** First revision to read; undefined for the end of the stream. */
       readonly revision: number | undefined;
     }
   | ({ readonly stream: undefined } & Start);
 
-/** What a `Read` call asks for. */
+/** The options of a `Read` call. */
 export interface ReadOptions {
-  /** The stream to be read, or all of them. */
   readonly from: From;
   readonly backwards: boolean;
-  /** Most events to be read; undefined for a subscription. */
+  /** Maximum events to read; undefined for a subscription. */
   readonly count: number | undefined;
   readonly filter: Filter | undefined;
   readonly pace: Pace;
   readonly resolveLinks: boolean;
   readonly ids: IdEncoding;
-  /** What the client understands: from 1 on it is sent the first and the last revision of a stream. */
+  /** Compatibility level of the client: from 1 on it receives the first and the last revision of a stream. */
   readonly compatibility: number;
 }
 
-/** How a filtered subscription goes through the log. */
+/** How often a filtered subscription sends checkpoints. */
 export interface Pace {
-  /** Most events considered for one page. */
+  /** Maximum events considered per page. */
   readonly window: number;
   /** Events considered between two checkpoints. */
   readonly interval: number;
 }
 
-/** Raises `Refusal` where the request says something that cannot be. */
+/** Parses a request. Raises `Refusal` if it is invalid. */
 export function readOptions(request: ReadReq): ReadOptions {
   const options = request.getOptions();
   if (options === undefined) throw invalid('options are missing');
@@ -58,8 +56,9 @@ export function readOptions(request: ReadReq): ReadOptions {
   const filter = filterOf(options.getFilter());
   const subscription = options.hasSubscription();
   const from = fromOf(options, subscription);
-  if (from.stream !== undefined && filter !== undefined) throw invalid('a filter is for all streams only');
-  if (subscription && backwards) throw invalid('a subscription goes forwards only');
+  if (from.stream !== undefined && filter !== undefined)
+    throw invalid('a filter requires a read of all streams');
+  if (subscription && backwards) throw invalid('a subscription must read forwards');
   if (subscription && options.getFilter()?.getCheckpointintervalmultiplier() === 0)
     throw failing('checkpointIntervalMultiplier 0: expected at least 1');
   const count = subscription ? undefined : Number(options.getCount());
@@ -79,7 +78,7 @@ export function readOptions(request: ReadReq): ReadOptions {
 /** The name of a stream; empty if there is none. Raises `Refusal`. */
 export function streamName(identifier: StreamIdentifier | undefined): string {
   const name = Buffer.from(identifier?.getStreamName_asU8() ?? []);
-  // Decoded all the same, different names could become one.
+  // Lenient decoding could map different names to the same one.
   if (!isUtf8(name)) throw invalid('the name of the stream is not in UTF-8');
   return name.toString('utf8');
 }
@@ -91,12 +90,12 @@ function fromOf(options: ReadReq.Options, subscription: boolean): From {
     if (stream === '') throw failing('The name of the stream is missing');
     if (of.hasEnd()) return { stream, revision: undefined };
     const revision = of.hasRevision() ? toRevision(of.getRevision()) : 0;
-    // A subscription begins after the revision that it names.
+    // A subscription starts after the given revision.
     const first = revision !== undefined && subscription && of.hasRevision() ? revision + 1 : revision;
     return { stream, revision: first };
   }
   const all = options.getAll();
-  if (all === undefined) throw invalid('neither a stream nor all of them');
+  if (all === undefined) throw invalid('expected a stream or all streams');
   const at = all.getPosition();
   if (at === undefined)
     return { stream: undefined, position: all.hasEnd() ? undefined : START, inclusive: true };
@@ -108,7 +107,7 @@ function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | u
   if (filter === undefined) return undefined;
   const ofStream = filter.getStreamIdentifier();
   const expression = ofStream ?? filter.getEventType();
-  if (expression === undefined) throw invalid('a filter is by stream or by type');
+  if (expression === undefined) throw invalid('expected a filter by stream or by type');
   const source = expression.getRegex();
   return {
     on: ofStream === undefined ? 'type' : 'stream',
@@ -116,11 +115,11 @@ function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | u
   };
 }
 
-/** The client sends both, but may leave the window to the server. */
+/** Clients may leave the window to the server. */
 function paceOf(filter: ReadReq.Options.FilterOptions | undefined): Pace {
   const window = Math.max(1, filter?.hasMax() === true ? filter.getMax() : PAGE);
   return { window, interval: window * (filter?.getCheckpointintervalmultiplier() ?? 1) };
 }
 
-/** Most events in a page. */
+/** Maximum matching events per page. */
 export const PAGE = 32;

@@ -2,7 +2,7 @@ import { StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { EngineUnavailable } from '../../kernel/event-log';
 
-/** A call that is refused the way EventStoreDB refuses it: a status, and trailers that clients read. */
+/** A refusal in the form of EventStoreDB: a status, and trailers that clients evaluate. */
 export class Refusal extends Error {
   override readonly name: string = 'Refusal';
   constructor(
@@ -14,12 +14,12 @@ export class Refusal extends Error {
   }
 }
 
-/** The request is malformed: `message` names what is wrong. */
+/** The request is malformed. */
 export function invalid(message: string): Refusal {
   return new Refusal('INVALID_ARGUMENT', message);
 }
 
-/** EventStoreDB raises an error of its own here, which clients know as unknown; `message` explains it. */
+/** For requests that fail inside EventStoreDB, which clients see as status UNKNOWN. */
 export function failing(message: string): Refusal {
   return new Refusal('UNKNOWN', message);
 }
@@ -35,10 +35,10 @@ export function accessDenied(): Refusal {
   return new Refusal('PERMISSION_DENIED', 'Access Denied', { exception: 'access-denied' });
 }
 
-/** Receives errors that are bugs of the program, not answers to a client. */
+/** Receives bugs of the program, as opposed to errors for clients. */
 export type Report = (error: unknown) => void;
 
-/** An error as the status and trailers of a call, from which official clients make their errors. */
+/** Converts an error to the status and trailers of a call, from which official clients build their errors. */
 export function toServiceError(error: unknown): ServiceError {
   const metadata = new Metadata();
   if (error instanceof Refusal) {
@@ -49,7 +49,7 @@ export function toServiceError(error: unknown): ServiceError {
   return failed(status.UNKNOWN, 'Unknown error', metadata);
 }
 
-/** The name of a stream as messages hold it. */
+/** Encodes the name of a stream for a message. */
 export function toIdentifier(stream: string): StreamIdentifier {
   return new StreamIdentifier().setStreamName(Buffer.from(stream));
 }

@@ -4,7 +4,7 @@ import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { answerRead } from './read-call';
 import { accessDenied, Refusal, type Report, toServiceError } from './refusal';
 
-/** The service `Streams` over a log that clients only read: every write is refused. */
+/** The service `Streams` for read-only access to a log: refuses every write. */
 export function readOnlyStreams(log: EventLog, answers: Answers): IStreamsServer {
   const refused = (): Promise<never> => Promise.reject(accessDenied());
   return {
@@ -16,23 +16,23 @@ export function readOnlyStreams(log: EventLog, answers: Answers): IStreamsServer
   };
 }
 
-/** How calls end: with their work, with an error, or when `closing` is aborted. */
+/** Ends calls: with their results, with an error, or when `closing` is aborted. */
 export class Answers {
   constructor(
     readonly closing: AbortSignal,
     readonly report: Report,
   ) {}
 
-  /** Ends a call that streams its answers by itself. */
+  /** Ends a streaming call once `work`, which writes its messages, is done. */
   stream(call: Streaming, work: Promise<void>): void {
     const fail = (error: unknown): void => {
-      // A client that has gone gets no answer; errors that this causes are expected.
+      // A client that has disconnected gets no answer; errors caused by that are expected.
       if (!call.cancelled) call.emit('error', this.#errorOf(error));
     };
     work.then(() => (this.closing.aborted ? fail(CLOSED) : call.end()), fail);
   }
 
-  /** Sends the one answer of a call. */
+  /** Answers a unary call. */
   single<T>(call: Call, send: sendUnaryData<T>, work: Promise<T>): void {
     work.then(
       (response) => send(null, response),
@@ -46,8 +46,8 @@ export class Answers {
   }
 }
 
-/** A call without parameters. */
-export function asking<Request, Response>(answer: () => Response): handleUnaryCall<Request, Response> {
+/** A unary call without parameters. */
+export function unary<Request, Response>(answer: () => Response): handleUnaryCall<Request, Response> {
   return (_, send) => send(null, answer());
 }
 
@@ -60,4 +60,4 @@ interface Streaming extends Call {
   emit(event: 'error', error: ServiceError): unknown;
 }
 
-const CLOSED = new EngineUnavailable('The server is being stopped');
+const CLOSED = new EngineUnavailable('The server is shutting down');

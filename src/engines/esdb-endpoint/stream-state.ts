@@ -1,37 +1,37 @@
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { metastreamOf, originalOf, storedName } from './names';
+import { metastreamOf, originalOf, storedName } from './client-values';
 import { TOMBSTONE } from './stored-event';
 
-/** What metadata say about which events of a stream are still shown. */
+/** Which events of a stream are visible, according to its metadata. */
 interface Retention {
-  /** Events before this revision are not shown; Infinity once the stream is deleted. */
+  /** Events before this revision are hidden; Infinity once the stream is deleted. */
   readonly truncateBefore: number;
-  /** Only so many of the last events are shown. */
+  /** Only the last `maxCount` events are visible. */
   readonly maxCount: number;
-  /** Only events not older than this are shown (ms). */
+  /** Only events not older than this are visible (ms). */
   readonly maxAge: number;
 }
 
 /** A stream, apart from its events. */
 export interface StreamState {
-  /** Deleted for ever: nothing can be read or appended. */
+  /** Deleted permanently: nothing can be read or appended. */
   readonly tombstoned: boolean;
-  /** Deleted; an append revives it. */
+  /** Deleted; an append recreates it. */
   readonly deleted: boolean;
   readonly retention: Retention;
-  /** The metadata as set; undefined if there are none. */
+  /** The metadata, if any. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The greatest revision: where EventStoreDB truncates a deleted stream. */
+/** The maximum revision: EventStoreDB truncates a deleted stream before it. */
 export const DELETED = '9223372036854775807';
 
-/** What the metadata stream says about a stream, by its shown name. */
+/** The state of a stream, from its metadata stream. `stream` is its client name. */
 export async function stateOf(log: EventLog, stream: string): Promise<StreamState> {
   const last = await lastOf(log, metastreamOf(stream));
   const tombstoned = isTombstone(last);
-  // The metadata of a metadata stream say nothing: only its last event counts, until its stream is tombstoned.
+  // Metadata of a metadata stream have no effect. Only its last event is visible, until its stream is tombstoned.
   if (originalOf(stream) !== undefined) {
     const gone = tombstoned || isTombstone(await lastOf(log, stream));
     return { tombstoned: gone, deleted: false, retention: { ...ALL, maxCount: 1 }, metadata: undefined };
@@ -45,7 +45,7 @@ function isTombstone(event: RecordedEvent | undefined): boolean {
   return event?.type === storedName(TOMBSTONE);
 }
 
-/** The last event of a stream, by its shown name. */
+/** The last event of a stream. `stream` is its client name. */
 export async function lastOf(log: EventLog, stream: string): Promise<RecordedEvent | undefined> {
   for await (const [event] of log.readStream(storedName(stream), { backwards: true, limit: 1 })) return event;
   return undefined;
@@ -56,7 +56,7 @@ const ALL: Retention = { truncateBefore: 0, maxCount: Infinity, maxAge: Infinity
 function retentionOf(metadata: Readonly<Record<string, unknown>>): Retention {
   const truncateBefore = numberIn(metadata, '$tb') ?? ALL.truncateBefore;
   return {
-    // JSON numbers are not exact up there.
+    // JSON numbers are not exact beyond.
     truncateBefore: truncateBefore > Number.MAX_SAFE_INTEGER ? Infinity : truncateBefore,
     maxCount: numberIn(metadata, '$maxCount') ?? ALL.maxCount,
     maxAge: (numberIn(metadata, '$maxAge') ?? ALL.maxAge) * 1000,

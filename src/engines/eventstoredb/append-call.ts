@@ -6,32 +6,31 @@ import { type ClientDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { NO_STREAM, type NewEvent, type Position } from '../../kernel/event';
 import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
-import { toPosition } from './records';
-import { NoAnswer, Refused } from './trouble';
+import { toPosition } from './sent-event';
+import { NoAnswer, Refused } from './failure';
 
-/** What is appended, and where. */
 export interface Append {
   readonly stream: string;
   readonly expected: number;
   readonly events: readonly NewEvent[];
 }
 
-/** Where an append ended. */
-export interface Made {
+/** The end of the stream after an append. */
+export interface AppendResult {
   readonly revision: number;
-  /** Unknown when the append was already made, and the stream was truncated since. */
+  /** Unknown if the append was made earlier and the stream was truncated since. */
   readonly position: Position | undefined;
 }
 
 interface Pending {
   readonly append: Append;
-  readonly resolve: (made: Made) => void;
+  readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: Error) => void;
 }
 
 type Call = ClientDuplexStream<BatchAppendReq, BatchAppendResp>;
 
-/** A call that any number of appends go over, each answered by itself. */
+/** One call for any number of appends. The server answers each of them separately. */
 export class AppendCall {
   readonly #pending = new Map<string, Pending>();
   #failure: Error | undefined;
@@ -42,17 +41,17 @@ export class AppendCall {
     call.on('end', () => this.#fail(new NoAnswer('it ended the appends')));
   }
 
-  /** Takes no more appends. */
+  /** The call has ended and accepts no more appends. */
   get isOver(): boolean {
     return this.#failure !== undefined;
   }
 
   /**
-   * Raises `RevisionConflict`, `UnacceptableAppend`, and what has ended the call: then the outcome is unknown. An answer
-   * may never come.
+   * Raises `RevisionConflict` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is unknown then. An answer
+   * may never come, so callers need a time-out.
    */
-  async append(append: Append): Promise<Made> {
-    return await new Promise<Made>((resolve, reject) => {
+  async append(append: Append): Promise<AppendResult> {
+    return await new Promise<AppendResult>((resolve, reject) => {
       if (this.#failure !== undefined) throw this.#failure;
       const id = randomUUID();
       const request = requestOf(id, append);
@@ -61,7 +60,7 @@ export class AppendCall {
     });
   }
 
-  /** Ends the call and all that is under way. */
+  /** Ends the call; pending appends fail. */
   cancel(): void {
     this.#fail(new NoAnswer('it was closed'));
     this.call.cancel();
@@ -74,7 +73,7 @@ export class AppendCall {
     this.#pending.delete(id);
     const success = answer.getSuccess();
     if (success === undefined) {
-      pending.reject(asPortError(answer.getError(), pending.append));
+      pending.reject(toPortError(answer.getError(), pending.append));
       return;
     }
     const offset = success.getPosition()?.getCommitPosition();
@@ -92,8 +91,8 @@ export class AppendCall {
 }
 
 /**
- * Without a deadline: the server has its own, and the protocol's is a time of day, by which a clock that is slow makes
- * every append fail.
+ * Sets no deadline. The protocol's deadline is a time of day, so a slow clock would make every append fail; the server has its
+ * own time-out.
  */
 function requestOf(id: string, { stream, expected, events }: Append): BatchAppendReq {
   const options = new BatchAppendReq.Options().setStreamIdentifier(
@@ -117,34 +116,34 @@ function proposed({ id, type, data, meta }: NewEvent): BatchAppendReq.ProposedMe
   return message;
 }
 
-/** What the server says of an append that it did not make, or not yet. */
-function asPortError(error: Status | undefined, { stream, expected }: Append): Error {
+/** Translates the server's error for an append that it did not make, or not yet. */
+function toPortError(error: Status | undefined, { stream, expected }: Append): Error {
   const details = error?.getDetails();
   const kind = (details?.getTypeName() ?? '').replace('event_store.client.', '');
-  const unpacked = (): WrongExpectedVersion | null | undefined =>
+  const unpackConflict = (): WrongExpectedVersion | null | undefined =>
     details?.unpack(
       (bytes) => WrongExpectedVersion.deserializeBinary(bytes),
       'event_store.client.WrongExpectedVersion',
     );
   switch (kind) {
     case 'WrongExpectedVersion': {
-      const conflict = unpacked();
-      const isThere = conflict?.hasCurrentStreamRevision() === true;
+      const conflict = unpackConflict();
+      const exists = conflict?.hasCurrentStreamRevision() === true;
       return new RevisionConflict(
         stream,
         expected,
-        isThere ? Number(conflict.getCurrentStreamRevision()) : NO_STREAM,
+        exists ? Number(conflict.getCurrentStreamRevision()) : NO_STREAM,
       );
     }
     case 'StreamDeleted':
-      return new UnacceptableAppend(`${stream} was deleted for ever`);
+      return new UnacceptableAppend(`${stream} is tombstoned`);
     case 'MaximumAppendSizeExceeded':
-      return new UnacceptableAppend('the server takes no appends of this size');
+      return new UnacceptableAppend('the append exceeds the maximum size of the server');
     case 'AccessDenied':
       return new Refused(
         `access is denied: the user in its URL must be allowed to write to the stream ${stream}`,
       );
-    // The outcome is unknown, or there is none yet: retrying the same append settles it.
+    // The outcome is unknown or pending: a retry of the same append settles it.
     case 'Timeout':
       return new NoAnswer('it did not make an append in time');
     case 'BadRequest':

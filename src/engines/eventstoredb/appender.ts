@@ -1,25 +1,25 @@
 import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
 import { withTimeout } from '../../kernel/unavailable';
 import { KeyedMutex } from '../../kernel/keyed-mutex';
-import { type Append, AppendCall, type Made } from './append-call';
+import { type Append, AppendCall, type AppendResult } from './append-call';
 import { Connection } from './connection';
-import { Patience } from './patience';
-import { NoAnswer, unavailable } from './trouble';
+import { NoAnswer, unavailable } from './failure';
+import { RetryBudget } from './retry-budget';
 
-/** Most appends at a time: each may be of a megabyte, which waits in memory. */
-const AT_WORK = 64;
+/** Maximum concurrent appends: each holds up to a megabyte in memory. */
+const MAX_CONCURRENT = 64;
 
-/** The longest time after which an append that is not answered is retried (ms). */
-const LONGEST_SILENCE = 60_000;
+/** Maximum time-out (ms) of one attempt. */
+const MAX_TIMEOUT_MS = 60_000;
 
-/** A server said nothing for so long, which is no answer of its own. */
-class Silence extends NoAnswer {}
+/** Our own time-out of an attempt, as opposed to an answer of the server. */
+class AttemptTimeout extends NoAnswer {}
 
 /**
- * Appends over one connection; where that is of no use any more, over another.
+ * Appends over one connection, and replaces it if it stops working.
  *
  * An append whose outcome is unknown is retried with the same ids at the same revision: if it was made already, the server
- * finds it there. Appends to one stream wait for each other.
+ * recognizes it. Appends to the same stream run one at a time.
  */
 export class Appender {
   #connection: Connection;
@@ -27,66 +27,66 @@ export class Appender {
   #closed = false;
   readonly #mutex = new KeyedMutex<string>();
   readonly #waiting: (() => void)[] = [];
-  #atWork = 0;
+  #running = 0;
 
-  /** An append is retried after `silence`, then after double that, until `patience` is over (ms). */
+  /** An attempt times out after `timeoutMs`, the next one after twice that, and so on. Retries end after `retryMs`. */
   constructor(
     private readonly url: string,
-    private readonly timing: { readonly silence: number; readonly patience: number },
+    private readonly timing: { readonly timeoutMs: number; readonly retryMs: number },
   ) {
     this.#connection = new Connection(url);
   }
 
-  /** The events have to be acceptable, and some. Raises `RevisionConflict`, `UnacceptableAppend`, `EngineUnavailable`. */
-  async append(append: Append): Promise<Made> {
-    // Patience starts here: those that this append waits for started before it, and end before it.
+  /** Requires validated events, at least one. Raises `RevisionConflict`, `UnacceptableAppend`, `EngineUnavailable`. */
+  async append(append: Append): Promise<AppendResult> {
+    // The budget starts here, before the wait for the lock: the appends ahead started earlier and give up earlier.
     const since = performance.now();
     return await this.#mutex.runExclusive(append.stream, async () => {
-      await this.#slot();
+      await this.#acquireSlot();
       try {
         return await this.#persist(append, since);
       } finally {
         const next = this.#waiting.shift();
-        if (next === undefined) this.#atWork -= 1;
+        if (next === undefined) this.#running -= 1;
         else next();
       }
     });
   }
 
-  /** Appends under way fail; whether they were made is not known. */
+  /** Appends in progress fail; their outcome is unknown. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#drop(this.#call);
   }
 
-  async #persist(append: Append, since: number): Promise<Made> {
-    const patience = new Patience(this.timing.patience);
-    let { silence } = this.timing;
+  async #persist(append: Append, since: number): Promise<AppendResult> {
+    const budget = new RetryBudget(this.timing.retryMs);
+    let { timeoutMs } = this.timing;
     let failure: unknown;
     for (;;) {
       if (this.#closed) throw unavailable(new NoAnswer('it was closed'));
       const call = (this.#call ??= this.#open());
       try {
-        return await this.#try(await call, append, Math.min(silence, patience.leftSince(since)));
+        return await this.#try(await call, append, Math.min(timeoutMs, budget.leftSince(since)));
       } catch (error) {
         if (error instanceof RevisionConflict || error instanceof UnacceptableAppend) throw error;
-        if (error instanceof Silence) {
-          silence = Math.min(2 * silence, LONGEST_SILENCE);
+        if (error instanceof AttemptTimeout) {
+          timeoutMs = Math.min(2 * timeoutMs, MAX_TIMEOUT_MS);
           await this.#drop(call);
         }
-        await this.#reopen(call);
-        // What an attempt was cut short by says less than what an earlier one met.
-        failure = error instanceof Silence ? (failure ?? error) : error;
-        await patience.afterFailure(await this.#connection.explained(failure), since);
+        await this.#discardEnded(call);
+        // An error of an earlier attempt says more than our own time-out.
+        failure = error instanceof AttemptTimeout ? (failure ?? error) : error;
+        await budget.afterFailure(await this.#connection.explain(failure), since);
       }
     }
   }
 
-  async #try(call: AppendCall, append: Append, silence: number): Promise<Made> {
+  async #try(call: AppendCall, append: Append, timeoutMs: number): Promise<AppendResult> {
     return await withTimeout(
       call.append(append),
-      silence,
-      () => new Silence('it did not answer an append in time'),
+      timeoutMs,
+      () => new AttemptTimeout('it did not answer an append in time'),
     );
   }
 
@@ -94,8 +94,8 @@ export class Appender {
     return new AppendCall(await this.#connection.batchAppend());
   }
 
-  /** The next append opens a call of its own, if this one is over. */
-  async #reopen(call: Promise<AppendCall>): Promise<void> {
+  /** Discards a call that has ended, so that the next append opens another. */
+  async #discardEnded(call: Promise<AppendCall>): Promise<void> {
     const isOver = await call.then(
       ({ isOver }) => isOver,
       () => true,
@@ -103,13 +103,13 @@ export class Appender {
     if (isOver && this.#call === call) this.#call = undefined;
   }
 
-  /** Leaves a connection over which nothing is answered, with all that is under way: that is made again over another. */
+  /** Replaces a connection that does not answer. Its other appends fail and are retried over the new one. */
   async #drop(call: Promise<AppendCall> | undefined): Promise<void> {
     if (call !== this.#call) return;
     const connection = this.#connection;
     this.#call = undefined;
     if (!this.#closed) this.#connection = new Connection(this.url);
-    // An opening call may take its time: nobody waits for it.
+    // Do not wait for a call that is still opening.
     void call?.then(
       (opened) => opened.cancel(),
       () => undefined,
@@ -117,9 +117,9 @@ export class Appender {
     connection.close();
   }
 
-  /** Waits until another append may be at work. */
-  async #slot(): Promise<void> {
-    if (this.#atWork >= AT_WORK) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#atWork += 1;
+  /** Waits until fewer than `MAX_CONCURRENT` appends are running. */
+  async #acquireSlot(): Promise<void> {
+    if (this.#running >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
   }
 }

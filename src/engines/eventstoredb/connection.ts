@@ -18,33 +18,33 @@ import {
   type Metadata,
   status,
 } from '@grpc/grpc-js';
-import { marksOf, NoAnswer, Refused } from './trouble';
+import { detailsOf, NoAnswer, Refused } from './failure';
 import { type EsdbUrl, parseEsdbUrl } from './url';
 
-/** The largest message a server may send (bytes): one with its largest event. */
+/** Maximum message size (bytes): enough for the largest event of a server. */
 const MESSAGE_BYTES = 17 * 1024 * 1024;
 
-/** How much a server may send ahead of what has been taken (bytes, HTTP/2 flow control). */
+/** HTTP/2 flow control window (bytes): how far the server may send ahead of the consumer. */
 const WINDOW_BYTES = 1024 * 1024;
 
-/** How long a server that is asked whether it speaks TLS may take (ms). */
-const TLS_MS = 2_000;
+/** Time-out (ms) for probing whether a server uses TLS. */
+const TLS_PROBE_MS = 2_000;
 
-/** What the client library knows to do by itself: make a connection, find the leader, say who is calling. */
+/** The client library, used to connect, find the leader, and authenticate. */
 type Client = EsdbUrl['client'];
 
-/** Private members of the client that its types leave out. */
+/** Private members of the client that its types omit. */
 interface Internals {
   getGRPCClient(kind: typeof StreamsClient, name: string): Promise<StreamsClient>;
   createChannel(): Promise<Channel>;
 }
 
 /**
- * A connection to an EventStoreDB for calls of the streams protocol as they are on the wire.
+ * A connection to an EventStoreDB for raw calls of its streams protocol.
  *
- * The official client finds the server and says who is calling. Its own reads parse the data of every event, which
- * cannot give a text back to the letter, and its appends share one map per process and never time out; so calls are
- * made here. Its private members are those of version 6.2.1, to which package.json binds us (ADR 9).
+ * The official client finds the server and authenticates. Its own reads parse the data of every event, so they cannot return
+ * the original text, and its appends share one map per process and never time out: hence the raw calls. The private members
+ * are those of version 6.2.1, which package.json pins (ADR 9).
  */
 export class Connection {
   readonly #client: Client;
@@ -52,10 +52,10 @@ export class Connection {
   readonly #isPlain: boolean;
   readonly #channels = new Set<Channel>();
   #target: string | undefined;
-  #explained = false;
+  #explain = false;
   #closed = false;
 
-  /** Connects when it is first used. Raises `UnusableUrl`. */
+  /** Connects on first use. Raises `UnusableUrl`. */
   constructor(url: string) {
     const parsed = parseEsdbUrl(url);
     this.#client = parsed.client;
@@ -74,29 +74,29 @@ export class Connection {
     return reading.on('error', (error: Error) => this.#failed(streams, error));
   }
 
-  /** Opens a call that any number of appends go over. */
+  /** Opens a call for any number of appends. */
   async batchAppend(): Promise<ClientDuplexStream<BatchAppendReq, BatchAppendResp>> {
     const [streams, metadata, options] = await this.#call();
     const appending = streams.batchAppend(metadata, options);
     return appending.on('error', (error: Error) => this.#failed(streams, error));
   }
 
-  /** The server's version, such as `24.6.0`; `unknown` of one that is too old to say. */
+  /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
     return (await this.#client['capabilities']).serverVersion;
   }
 
-  /** The error, or what explains it better: a server that speaks TLS closes a plain connection without a word. */
-  async explained(error: unknown): Promise<unknown> {
-    const isSilent = marksOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
-    if (!this.#isPlain || !isSilent || this.#explained || this.#target === undefined) return error;
-    this.#explained = true;
+  /** Returns the error, or a more helpful one: a server that uses TLS closes a plain connection without an error. */
+  async explain(error: unknown): Promise<unknown> {
+    const isSilent = detailsOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
+    if (!this.#isPlain || !isSilent || this.#explain || this.#target === undefined) return error;
+    this.#explain = true;
     const [host, port] = hostAndPort(this.#target);
-    if (!(await speaksTls(host, port))) return error;
+    if (!(await probeTls(host, port))) return error;
     return new Refused('it uses TLS: remove tls=false from the URL');
   }
 
-  /** Takes no more calls; the connection ends with those under way. */
+  /** Refuses new calls. The connection closes when the calls in progress have ended. */
   close(): void {
     this.#closed = true;
     for (const channel of this.#channels) channel.close();
@@ -106,7 +106,7 @@ export class Connection {
     const streams = await this.#internals.getGRPCClient(StreamsClient, 'streams');
     if (this.#closed) throw new NoAnswer('the connection was closed');
     this.#target = streams.getChannel().getTarget();
-    // A follower may not have yet what has been appended: its end of the log would be in the past.
+    // A follower may lag behind the leader and report an old end of the log.
     const [metadata, options] = this.#client['callArguments'](
       { requiresLeader: true },
       { deadline: Infinity },
@@ -114,7 +114,7 @@ export class Connection {
     return [streams, metadata, options];
   }
 
-  /** Lets the client connect anew, to the leader where the error names it. */
+  /** Lets the client reconnect, to the leader if the error names it. */
   #failed(streams: StreamsClient, error: Error): void {
     if (!isOwnCancellation(error)) void this.#client['handleError'](streams, error);
   }
@@ -130,12 +130,12 @@ function isInternals(client: object): client is Internals {
 }
 
 function isOwnCancellation(error: Error): boolean {
-  return marksOf(error).code === status.CANCELLED && /cancelled on client/i.test(error.message);
+  return detailsOf(error).code === status.CANCELLED && /cancelled on client/i.test(error.message);
 }
 
 /**
- * Makes the client's channels here: connections are not shared with other clients of the process, a certificate may go
- * unverified, and an IP address is verified without being sent as a server name, which Node.js warns about.
+ * Replaces the client's channels. Ours are not shared with other clients of the process, can skip the verification of
+ * certificates, and verify an IP address without sending it as a server name, which Node.js warns about.
  */
 function replaceChannel(
   client: Internals,
@@ -147,9 +147,9 @@ function replaceChannel(
   const file = (name: string): Buffer | null => (isPlain ? null : url.file(name));
   const [root, key, certificate] = [file('tlsCAFile'), file('userKeyFile'), file('userCertFile')];
   client.createChannel = async () => {
-    const made = await connect();
-    const target = made.getTarget();
-    made.close();
+    const original = await connect();
+    const target = original.getTarget();
+    original.close();
     const [host] = hostAndPort(target);
     const secure = (): ChannelCredentials =>
       credentials.createSsl(root, key, certificate, {
@@ -170,26 +170,26 @@ function replaceChannel(
   };
 }
 
-/** Keep-alive times of a URL: 10 s by default, never where negative. */
+/** A keep-alive time of the URL: 10 s by default; a negative value means never. */
 function milliseconds(value: string | undefined): number {
   const given = Number(value ?? 10_000);
   return given < 0 ? 2 ** 31 - 1 : given;
 }
 
-/** Of `dns:host:port`, `ipv4:1.2.3.4:2113` or `host:port`. */
+/** Parses `dns:host:port`, `ipv4:1.2.3.4:2113` or `host:port`. */
 function hostAndPort(target: string): [string, number] {
   const [, host = '', port = '2113'] = /^(?:[a-z0-9]+:)??(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(target) ?? [];
   return [host.replace(/^\[|\]$/g, ''), Number(port)];
 }
 
-async function speaksTls(host: string, port: number): Promise<boolean> {
+async function probeTls(host: string, port: number): Promise<boolean> {
   return await new Promise((resolve) => {
-    // Only whether there is TLS is of interest: nothing is sent, nothing that comes is believed.
+    // Only a probe for TLS: no data is sent, and the certificate is not trusted.
     const socket = connectTls({ host, port, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
-    const end = (speaks: boolean) => (): void => {
+    const end = (usesTls: boolean) => (): void => {
       socket.destroy();
-      resolve(speaks);
+      resolve(usesTls);
     };
-    socket.setTimeout(TLS_MS, end(false)).once('secureConnect', end(true)).once('error', end(false));
+    socket.setTimeout(TLS_PROBE_MS, end(false)).once('secureConnect', end(true)).once('error', end(false));
   });
 }

@@ -10,25 +10,25 @@ import {
   RevisionConflict,
   type SubscribeOptions,
 } from '../../kernel/event-log';
-import { checkAppend } from '../acceptable';
+import { checkAppend } from '../check-append';
 import { type Appender } from './appender';
-import { Gathered } from './batches';
-import { Past, type Selection } from './past';
+import { BatchBuffer } from './batch-buffer';
+import { NoAnswer, Refused, unavailable } from './failure';
 import { follow } from './follow';
 import { type End, type Head } from './head';
-import { Patience } from './patience';
+import { History, type Selection } from './history';
+import { RetryBudget } from './retry-budget';
 import { type Readers } from './readers';
-import { eventsIn, lastRevision, streamParts } from './reading';
+import { eventsIn, lastRevision, streamParts } from './stream-reads';
 import { backwardsRequest, streamRequest } from './requests';
 import { type Tail } from './tail';
-import { NoAnswer, Refused, unavailable } from './trouble';
 
 const BATCH = 1_000;
 
-/** Events of a stream asked for, at least, once events of other programs were among them. */
-const LOOK_AHEAD = 100;
+/** Minimum events to request once a stream turned out to contain events of other programs. */
+const MIN_REQUEST = 100;
 
-/** What all logs of a thread at one URL share. */
+/** Shared by all logs of a thread with the same URL. */
 export interface Shared {
   readonly readers: Readers;
   readonly appender: Appender;
@@ -36,38 +36,38 @@ export interface Shared {
   readonly tail: Tail;
 }
 
-/** The log in an EventStoreDB. Events of the server itself (`$…`), and what is no JSON object, are none of it. */
+/** The event log in EventStoreDB. Skips events of the server itself (`$…`) and events that are not JSON objects. */
 export class EventStoreLog extends EventLog {
   readonly #closing = new AbortController();
 
-  /** `patience`: for how long a server that fails is tried (ms). `release` gives back what is shared. */
+  /** `retryMs`: how long a failing server is retried. `release` releases the shared resources. */
   constructor(
     private readonly shared: Shared,
-    private readonly patience: number,
+    private readonly retryMs: number,
     private readonly release: () => Promise<void>,
   ) {
     super();
-    // Each call listens to it, and there may be many at a time.
+    // Every call adds a listener, and there may be many at a time.
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /** Raises `EngineUnavailable` for a server that does not answer, or is too old. */
+  /** Raises `EngineUnavailable` if the server does not answer or is too old. */
   async checkServer(): Promise<void> {
-    await this.#look();
-    checkVersion(await this.#once(() => this.shared.readers.version()));
+    await this.#readEnd();
+    checkVersion(await this.#retryingCall(() => this.shared.readers.version()));
   }
 
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
     checkAppend(stream, expected, events);
     this.#checkOpen();
-    const made = await this.#unlessClosed(
+    const result = await this.#unlessClosed(
       events.length > 0
         ? this.shared.appender.append({ stream, expected, events })
         : this.#check(stream, expected),
     );
-    const position = made.position ?? (await this.#positionOf(stream, made.revision));
-    this.shared.head.reached(position);
-    return { revision: made.revision, position };
+    const position = result.position ?? (await this.#positionOf(stream, result.revision));
+    this.shared.head.advanceTo(position);
+    return { revision: result.revision, position };
   }
 
   override async *readStream(
@@ -79,14 +79,14 @@ export class EventStoreLog extends EventLog {
     const { signal } = this.#closing;
     let { from, limit = Infinity } = options;
     const isDone = (): boolean => stream === '' || limit <= 0 || (from ?? 0) < 0;
-    yield* this.#persist(signal, async function* () {
-      for (let asked = 0, looked = 0; looked === asked && !isDone();) {
-        // Events of other programs count for the server, but not here: where there are some, there may be many.
-        [asked, looked] = [asked === 0 ? limit : Math.max(limit, LOOK_AHEAD), 0];
-        const messages = readers.read(streamRequest(stream, { from, backwards, limit: asked }), signal);
+    yield* this.#retrying(signal, async function* () {
+      for (let requested = 0, received = 0; received === requested && !isDone();) {
+        // The server counts events of other programs, which are skipped here. If there are some, there may be many.
+        [requested, received] = [requested === 0 ? limit : Math.max(limit, MIN_REQUEST), 0];
+        const messages = readers.read(streamRequest(stream, { from, backwards, limit: requested }), signal);
         for await (const part of streamParts(messages, batchSize)) {
           from = part.last + (backwards ? -1 : 1);
-          looked += part.looked;
+          received += part.received;
           const events = part.events.slice(0, limit);
           limit -= events.length;
           if (events.length > 0) yield events;
@@ -99,13 +99,13 @@ export class EventStoreLog extends EventLog {
 
   override async *readAll(options: ReadAllOptions): AsyncGenerator<EventBatch> {
     const { signal } = this.#closing;
-    const { head } = await this.#look();
+    const { head } = await this.#readEnd();
     if (options.after >= head) {
       yield { events: [], position: options.after, caughtUp: true };
       return;
     }
-    const past = new Past(this.shared.readers, options.after, selectionOf(options));
-    yield* this.#persist(signal, () => past.upTo(head, signal, () => true));
+    const history = new History(this.shared.readers, options.after, selectionOf(options));
+    yield* this.#retrying(signal, () => history.upTo(head, signal, () => true));
     this.#checkOpen();
   }
 
@@ -116,22 +116,22 @@ export class EventStoreLog extends EventLog {
     const { signal } = this.#closing;
     const { readers } = this.shared;
     let { before } = options;
-    yield* this.#persist(signal, async function* () {
-      const gathered = new Gathered(batchSize);
+    yield* this.#retrying(signal, async function* () {
+      const buffer = new BatchBuffer(batchSize);
       for await (const sent of eventsIn(readers.read(backwardsRequest(before, Infinity), signal))) {
-        const event = sent.recorded();
-        if (event !== undefined) gathered.add(event);
-        if (!gathered.isFull) continue;
-        before = gathered.last;
-        yield gathered.take();
+        const event = sent.toRecorded();
+        if (event !== undefined) buffer.add(event);
+        if (!buffer.isFull) continue;
+        before = buffer.last;
+        yield buffer.take();
       }
-      if (!gathered.isEmpty) yield gathered.take();
+      if (!buffer.isEmpty) yield buffer.take();
     });
     this.#checkOpen();
   }
 
   override async *subscribe(options: SubscribeOptions): AsyncGenerator<EventBatch> {
-    // Not by `AbortSignal.any`, which leaves something behind in the signal that lives longest.
+    // Not `AbortSignal.any`, which leaks memory in the signal that lives longest.
     const ending = new AbortController();
     const { signal } = ending;
     const end = (): void => ending.abort();
@@ -139,11 +139,11 @@ export class EventStoreLog extends EventLog {
     for (const cause of causes) cause.addEventListener('abort', end);
     if (causes.some(isAborted)) end();
     const selection = selectionOf(options);
-    const past = new Past(this.shared.readers, options.after, selection);
+    const history = new History(this.shared.readers, options.after, selection);
     try {
       while (!isAborted(signal)) {
-        for await (const batch of this.#persist(signal, (patience) =>
-          follow(this.shared, past, selection, signal, patience),
+        for await (const batch of this.#retrying(signal, (budget) =>
+          follow(this.shared, history, selection, signal, budget),
         )) {
           yield batch;
           if (isAborted(signal)) return;
@@ -155,7 +155,7 @@ export class EventStoreLog extends EventLog {
   }
 
   override async head(): Promise<Position> {
-    return (await this.#look()).head;
+    return (await this.#readEnd()).head;
   }
 
   override async close(): Promise<void> {
@@ -164,10 +164,10 @@ export class EventStoreLog extends EventLog {
     await this.release();
   }
 
-  /** An empty append: what it would have met. */
+  /** Checks the revision for an empty append. */
   async #check(stream: string, expected: number): Promise<{ revision: number; position: Position }> {
     const { signal } = this.#closing;
-    const actual = await this.#once(() =>
+    const actual = await this.#retryingCall(() =>
       lastRevision(
         stream,
         this.shared.readers.read(
@@ -180,21 +180,21 @@ export class EventStoreLog extends EventLog {
     return { revision: actual, position: await this.head() };
   }
 
-  /** The position of an event, or where it can be read no more, of one after it. */
+  /** The position of an event; if it can no longer be read, a later position. */
   async #positionOf(stream: string, revision: number): Promise<Position> {
     for await (const [event] of this.readStream(stream, { from: revision, limit: 1 }))
       if (event?.revision === revision) return event.position;
     return await this.head();
   }
 
-  async #look(): Promise<End> {
-    return await this.#once(() => this.shared.head.look());
+  async #readEnd(): Promise<End> {
+    return await this.#retryingCall(() => this.shared.head.read());
   }
 
-  /** Makes a call that answers once over again until it does. */
-  async #once<T>(call: () => Promise<T>): Promise<T> {
+  /** Retries a call with a single answer. */
+  async #retryingCall<T>(call: () => Promise<T>): Promise<T> {
     const { signal } = this.#closing;
-    for await (const answer of this.#persist(signal, async function* () {
+    for await (const answer of this.#retrying(signal, async function* () {
       yield await call();
     })) {
       this.#checkOpen();
@@ -203,27 +203,30 @@ export class EventStoreLog extends EventLog {
     throw closed();
   }
 
-  /** Makes a call over again until it ends well; each time it has to take up where the last one broke off. */
-  async *#persist<T>(signal: AbortSignal, call: (patience: Patience) => AsyncIterable<T>): AsyncGenerator<T> {
-    const patience = new Patience(this.patience);
+  /** Retries a streaming call until it completes. Each attempt must resume where the previous one broke off. */
+  async *#retrying<T>(
+    signal: AbortSignal,
+    call: (budget: RetryBudget) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const budget = new RetryBudget(this.retryMs);
     for (;;) {
       if (isAborted(signal)) return;
       const since = performance.now();
       try {
-        for await (const part of call(patience)) {
-          patience.renew();
+        for await (const part of call(budget)) {
+          budget.reset();
           yield part;
         }
         return;
       } catch (error) {
         if (isAborted(signal)) return;
         if (error instanceof NoAnswer) this.shared.readers.renew(since);
-        await patience.afterFailure(await this.shared.readers.explained(error), since, signal);
+        await budget.afterFailure(await this.shared.readers.explain(error), since, signal);
       }
     }
   }
 
-  /** What comes of some work, unless the log is closed meanwhile. */
+  /** Resolves like `work`, or rejects when the log is closed. */
   async #unlessClosed<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#closing;
     let end = (): void => undefined;
@@ -236,23 +239,23 @@ export class EventStoreLog extends EventLog {
     }
   }
 
-  /** What closing has cut short must not look as if it had come to its end. */
+  /** Raises `EngineUnavailable` once the log is closed, so that an interrupted read is not mistaken for a complete one. */
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw closed();
   }
 }
 
-/** Versions before this one do not say when a subscription has caught up; `unknown` ones read streams without positions. */
+/** Older versions do not report when a subscription has caught up; `unknown` ones read streams without positions. */
 const OLDEST = '23.10';
 
 function checkVersion(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  // 0.0.0 is a build of the server's developers.
+  // 0.0.0 is a development build of the server.
   if (version.startsWith('0.') || major * 100 + minor >= 2310) return;
   throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
 }
 
-/** By a call, since it changes meanwhile. */
+/** A function, since TypeScript would narrow `signal.aborted` across awaits. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

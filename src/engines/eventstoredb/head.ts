@@ -1,36 +1,36 @@
 import { type Position, START } from '../../kernel/event';
 import { type Readers } from './readers';
-import { eventsIn } from './reading';
-import { later } from './records';
+import { eventsIn } from './stream-reads';
+import { maxPosition } from './sent-event';
 import { backwardsRequest } from './requests';
 
-/** Events asked for, the last one first, until the last one of the log is among them. */
+/** Sizes of successive backwards reads, until one contains an event of the log. */
 const PAGES = [1, 32, 500] as const;
 
-/** What a look at the end of the log finds. */
+/** The end of the log. */
 export interface End {
   /** Position of the last event of the log, or `START`. */
   readonly head: Position;
-  /** Position of the last event of all, the server's own and other programs' included, or `START`. */
+  /** Position of the last event in the server, including its own and those of other programs, or `START`. */
   readonly last: Position;
 }
 
-/** Where the log ends. Nothing is looked at twice: a server writes many events that are none of the log's. */
+/** Finds the end of the log. Reads no event twice, since the server writes many events that do not belong to the log. */
 export class Head {
   #end: End = { head: START, last: START };
-  #looking: Promise<End> | undefined;
+  #reading: Promise<End> | undefined;
   #next: Promise<End> | undefined;
 
-  /** `signal` ends what is under way. */
+  /** `signal` cancels reads in progress. */
   constructor(
     private readonly readers: Readers,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Looks at the end; those who ask while a look is under way share the next one. */
-  async look(): Promise<End> {
-    if (this.#looking === undefined) return await this.#start();
-    this.#next ??= this.#looking
+  /** Reads the current end. Callers that arrive during a read share the next one. */
+  async read(): Promise<End> {
+    if (this.#reading === undefined) return await this.#start();
+    this.#next ??= this.#reading
       .catch(() => undefined)
       .then(async () => {
         this.#next = undefined;
@@ -39,14 +39,14 @@ export class Head {
     return await this.#next;
   }
 
-  /** The log is known to have an event there. */
-  reached(position: Position): void {
-    this.#end = { head: later(this.#end.head, position), last: later(this.#end.last, position) };
+  /** Records that the log has an event at this position. */
+  advanceTo(position: Position): void {
+    this.#end = { head: maxPosition(this.#end.head, position), last: maxPosition(this.#end.last, position) };
   }
 
   async #start(): Promise<End> {
-    this.#looking = this.#find().finally(() => (this.#looking = undefined));
-    return await this.#looking;
+    this.#reading = this.#find().finally(() => (this.#reading = undefined));
+    return await this.#reading;
   }
 
   async #find(): Promise<End> {
@@ -63,8 +63,8 @@ export class Head {
         before = position;
         if (sent.isOfLog || position <= this.#end.last) {
           this.#end = {
-            head: sent.isOfLog ? later(this.#end.head, position) : this.#end.head,
-            last: later(this.#end.last, last),
+            head: sent.isOfLog ? maxPosition(this.#end.head, position) : this.#end.head,
+            last: maxPosition(this.#end.last, last),
           };
           return this.#end;
         }
@@ -72,7 +72,7 @@ export class Head {
       this.signal.throwIfAborted();
       if (count < limit) break;
     }
-    this.#end = { head: this.#end.head, last: later(this.#end.last, last ?? START) };
+    this.#end = { head: this.#end.head, last: maxPosition(this.#end.last, last ?? START) };
     return this.#end;
   }
 }

@@ -1,19 +1,19 @@
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ClientReadableStream } from '@grpc/grpc-js';
-import { asError } from './trouble';
+import { asError } from './failure';
 
-/** The messages of a read or a subscription, as the server sent them and in its order. */
+/** The messages of a read or a subscription, in the order of the server. */
 export class Messages {
   #stream: ClientReadableStream<ReadResp> | undefined;
   #error: Error | undefined;
   #ended = false;
   #wake: () => void = () => undefined;
 
-  /** `signal` ends the call. `silence`: how long the next message may take (ms). `ended` is called once, at its end. */
+  /** `signal` ends the call. `timeoutMs` limits the wait for the next message. `ended` is called once, at the end. */
   constructor(
     opening: Promise<ClientReadableStream<ReadResp>>,
     private readonly signal: AbortSignal,
-    private readonly silence: number,
+    private readonly timeoutMs: number,
     private readonly ended: () => void,
   ) {
     signal.addEventListener('abort', this.#close);
@@ -24,7 +24,7 @@ export class Messages {
     );
   }
 
-  /** A message that has come; undefined while there is none. */
+  /** The next message that has arrived; undefined if there is none. */
   take(): ReadResp | undefined {
     if (this.#ended) return undefined;
     const message: unknown = this.#stream?.read();
@@ -32,25 +32,25 @@ export class Messages {
   }
 
   /**
-   * Waits until there is something to be taken (`more`), until nothing will come any more (`end`), or for so
-   * long (ms; `silence`). Raises what has ended the call.
+   * Waits until a message has arrived (`more`), the call has ended (`end`), or the time is up (`timeout`). Raises the error
+   * that ended the call.
    */
-  async next(silence = this.silence): Promise<'more' | 'end' | 'silence'> {
-    if (this.#waiting > 0) return 'more';
-    if (this.#error === undefined && !this.#ended && !(await this.#woken(silence))) return 'silence';
+  async next(timeoutMs = this.timeoutMs): Promise<'more' | 'end' | 'timeout'> {
+    if (this.#available > 0) return 'more';
+    if (this.#error === undefined && !this.#ended && !(await this.#waitForWake(timeoutMs))) return 'timeout';
     if (this.#ended) return 'end';
-    if (this.#error !== undefined && this.#waiting === 0) throw this.#error;
+    if (this.#error !== undefined && this.#available === 0) throw this.#error;
     return 'more';
   }
 
-  /** Wakes whoever waits, and ends the call. */
+  /** Ends the call and wakes the waiter. */
   close(): void {
     this.#finish();
     this.#stream?.cancel();
   }
 
-  /** How many have come that are not taken yet. */
-  get #waiting(): number {
+  /** Messages that have arrived and are not taken yet. */
+  get #available(): number {
     return this.#ended ? 0 : (this.#stream?.readableLength ?? 0);
   }
 
@@ -67,10 +67,10 @@ export class Messages {
     this.#wake();
   }
 
-  /** False when nothing has happened for so long. */
-  async #woken(silence: number): Promise<boolean> {
+  /** False if nothing happened in time. */
+  async #waitForWake(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), silence);
+      const timer = setTimeout(() => resolve(false), timeoutMs);
       this.#wake = () => {
         clearTimeout(timer);
         resolve(true);

@@ -7,31 +7,31 @@ import { Readers } from './readers';
 import { Tail } from './tail';
 
 interface Timing {
-  /** For how long nothing may come of what is asked for, until the connection is thought broken (ms). */
-  readonly silence: number;
-  /** For how long a server that fails is tried, until `EngineUnavailable` is raised (ms). */
-  readonly patience: number;
+  /** Time-out (ms) of a request; afterwards the connection is considered broken. */
+  readonly timeoutMs: number;
+  /** How long (ms) a failing server is retried before `EngineUnavailable` is raised. */
+  readonly retryMs: number;
 }
 
-/** gRPC finds out that a connection is dead within 20 s: it asks after 10 s, and waits 10 s for an answer. */
-const TIMING: Timing = { silence: 10_000, patience: 30_000 };
+/** gRPC detects a dead connection within 20 s: it pings after 10 s and waits 10 s for an answer. */
+const TIMING: Timing = { timeoutMs: 10_000, retryMs: 30_000 };
 
-interface Opened extends Shared {
+interface SharedConnections extends Shared {
   readonly closing: AbortController;
   users: number;
 }
 
-const opened = new Map<string, Opened>();
+const opened = new Map<string, SharedConnections>();
 
 /**
- * The log in an EventStoreDB, at an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`, and
- * `EngineUnavailable` when the server does not answer or is too old. Each thread opens its own.
+ * Opens the event log in EventStoreDB, at an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`, and
+ * `EngineUnavailable` if the server does not answer or is too old. Each thread opens its own.
  */
 export async function openEventStoreDb(url: string, timing = TIMING): Promise<EventLog> {
   const shared = opened.get(url) ?? open(url, timing);
   opened.set(url, shared);
   shared.users += 1;
-  const log = new EventStoreLog(shared, timing.patience, () => release(url, shared));
+  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared));
   try {
     await log.checkServer();
     return log;
@@ -41,17 +41,17 @@ export async function openEventStoreDb(url: string, timing = TIMING): Promise<Ev
   }
 }
 
-function open(url: string, timing: Timing): Opened {
+function open(url: string, timing: Timing): SharedConnections {
   const closing = new AbortController();
   const { signal } = closing;
   setMaxListeners(0, signal);
-  const readers = new Readers(url, timing.silence);
+  const readers = new Readers(url, timing.timeoutMs);
   const head = new Head(readers, signal);
   const tail = new Tail(readers, head, signal);
   return { readers, appender: new Appender(url, timing), head, tail, closing, users: 0 };
 }
 
-async function release(url: string, shared: Opened): Promise<void> {
+async function release(url: string, shared: SharedConnections): Promise<void> {
   shared.users -= 1;
   if (shared.users > 0) return;
   if (opened.get(url) === shared) opened.delete(url);

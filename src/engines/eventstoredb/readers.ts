@@ -2,58 +2,58 @@ import { type ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { withTimeout } from '../../kernel/unavailable';
 import { Connection } from './connection';
 import { Messages } from './messages';
-import { NoAnswer } from './trouble';
+import { NoAnswer } from './failure';
 
-/** Calls at a time over one connection: a server lets 100 in and leaves the others waiting. */
-const CALLS = 90;
+/** Maximum concurrent calls per connection: the server accepts 100 and queues the others. */
+const MAX_CALLS = 90;
 
-interface Counted {
+interface PooledConnection {
   readonly connection: Connection;
   calls: number;
 }
 
 /**
- * The connections for reads, as many as their calls need. They are apart from that of appends: what breaks a read off
- * makes the client connect anew, which must not touch appends.
+ * A pool of connections for reads, growing with the number of calls. Appends use a separate one, since an interrupted read makes
+ * the client reconnect, which must not affect appends.
  */
 export class Readers {
-  #connections: Counted[] = [];
+  #connections: PooledConnection[] = [];
   #renewed = -Infinity;
 
-  /** `silence`: how long a connection is given until it is thought broken (ms). Raises `UnusableUrl`. */
+  /** `timeoutMs`: how long to wait for a message before the connection is considered broken. Raises `UnusableUrl`. */
   constructor(
     private readonly url: string,
-    readonly silence: number,
+    readonly timeoutMs: number,
   ) {
     this.#open();
   }
 
   /** Starts a call; `signal` ends it. */
   read(request: ReadReq, signal: AbortSignal): Messages {
-    const counted = this.#connections.find(({ calls }) => calls < CALLS) ?? this.#open();
-    counted.calls += 1;
-    return new Messages(counted.connection.read(request), signal, this.silence, () => {
-      counted.calls -= 1;
+    const pooled = this.#connections.find(({ calls }) => calls < MAX_CALLS) ?? this.#open();
+    pooled.calls += 1;
+    return new Messages(pooled.connection.read(request), signal, this.timeoutMs, () => {
+      pooled.calls -= 1;
     });
   }
 
-  /** The server's version, such as `24.6.0`; `unknown` of one that is too old to say. */
+  /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
     return await withTimeout(
       this.#first.connection.version(),
-      this.silence,
-      () => new NoAnswer('it did not say its version'),
+      this.timeoutMs,
+      () => new NoAnswer('it did not report its version'),
     );
   }
 
-  /** The error, or what explains it better. */
-  async explained(error: unknown): Promise<unknown> {
-    return await this.#first.connection.explained(error);
+  /** Returns the error, or a more helpful one. */
+  async explain(error: unknown): Promise<unknown> {
+    return await this.#first.connection.explain(error);
   }
 
   /**
-   * Opens new connections, unless that already happened after `since`, when the failed call began (`performance.now`). Calls
-   * over the others find out by themselves; when they have ended, so do their connections.
+   * Replaces the connections, unless that already happened after `since`, when the failed call began (`performance.now`). Calls
+   * over the old connections fail on their own, and the connections close with their last call.
    */
   renew(since: number): void {
     if (this.#renewed >= since) return;
@@ -67,13 +67,13 @@ export class Readers {
     for (const { connection } of this.#connections) connection.close();
   }
 
-  get #first(): Counted {
+  get #first(): PooledConnection {
     return this.#connections[0] ?? this.#open();
   }
 
-  #open(): Counted {
-    const counted = { connection: new Connection(this.url), calls: 0 };
-    this.#connections.push(counted);
-    return counted;
+  #open(): PooledConnection {
+    const pooled = { connection: new Connection(this.url), calls: 0 };
+    this.#connections.push(pooled);
+    return pooled;
   }
 }

@@ -2,19 +2,19 @@ import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
 
-/** Events a server looks through, matching or not, until it reports how far it has come. */
-const WINDOW = 256;
+/** Events, matching or not, after which a filtered subscription sends a checkpoint. */
+const CHECKPOINT_INTERVAL = 256;
 
-/** Streams that are not the server's own. */
-const OWN = '^[^$]';
+/** Excludes the server's own streams. */
+const NOT_SYSTEM = '^[^$]';
 
-/** The most events a server can be asked for. */
+/** The maximum count of the protocol. */
 const ALL = '9223372036854775807';
 
-/** Asks a server that knows how to say where a stream ends even where nothing of it can be read. */
-const SAYS_WHERE_STREAMS_END = 1;
+/** Requests the last revision of a stream even if none of its events can be read. */
+const WITH_LAST_REVISION = 1;
 
-/** The events of a stream from a revision on, or back from it; from its start or its end where none is given. */
+/** Reads a stream from a revision, forwards or backwards; by default from its start or its end. */
 export function streamRequest(
   stream: string,
   { from, backwards, limit }: { from: number | undefined; backwards: boolean; limit: number },
@@ -25,26 +25,27 @@ export function streamRequest(
   if (from !== undefined) part.setRevision(String(from));
   else if (backwards) part.setEnd(new Empty());
   else part.setStart(new Empty());
-  const control = new ReadReq.Options.ControlOption().setCompatibility(SAYS_WHERE_STREAMS_END);
+  const control = new ReadReq.Options.ControlOption().setCompatibility(WITH_LAST_REVISION);
   return request(backwards, (options) =>
     options.setStream(part).setCount(countOf(limit)).setNoFilter(new Empty()).setControlOption(control),
   );
 }
 
-/** So many events of the whole log before a position, or before its end, the last one first. */
+/** Reads the whole log backwards from a position, by default from its end. */
 export function backwardsRequest(before: Position | undefined, limit: number): ReadReq {
   return request(true, (options) =>
     options.setAll(allFrom(before)).setCount(countOf(limit)).setNoFilter(new Empty()),
   );
 }
 
-/** All events after a position, and those to come, of streams with one of the prefixes (at least one), or of all. */
+/** Subscribes after a position to streams with one of the prefixes (at least one), or to all. */
 export function followRequest(after: Position, prefixes: readonly string[] | undefined): ReadReq {
-  // Not by the protocol's prefixes: the server compares those as its culture sorts words, by which "p-" begins no name that goes on with a combining mark.
-  const regex = prefixes === undefined ? OWN : `^(?:${prefixes.map(escaped).join('|')})`;
+  // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a name
+  // that continues with a combining mark.
+  const regex = prefixes === undefined ? NOT_SYSTEM : `^(?:${prefixes.map(escapeRegExp).join('|')})`;
   const filter = new ReadReq.Options.FilterOptions()
     .setStreamIdentifier(new ReadReq.Options.FilterOptions.Expression().setRegex(regex))
-    .setMax(WINDOW)
+    .setMax(CHECKPOINT_INTERVAL)
     .setCheckpointintervalmultiplier(1);
   const subscription = new ReadReq.Options.SubscriptionOptions();
   return request(false, (options) =>
@@ -60,20 +61,20 @@ function request(backwards: boolean, change: (options: ReadReq.Options) => ReadR
   return new ReadReq().setOptions(change(options));
 }
 
-/** What is written over gRPC is prepared where it is committed. */
+/** Events written over gRPC have equal prepare and commit positions. */
 function allFrom(position: Position | undefined): ReadReq.Options.AllOptions {
   if (position === undefined) return new ReadReq.Options.AllOptions().setEnd(new Empty());
   if (position === START) return new ReadReq.Options.AllOptions().setStart(new Empty());
   const offset = BigInt(position).toString();
-  const place = new ReadReq.Options.Position().setCommitPosition(offset).setPreparePosition(offset);
-  return new ReadReq.Options.AllOptions().setPosition(place);
+  const bound = new ReadReq.Options.Position().setCommitPosition(offset).setPreparePosition(offset);
+  return new ReadReq.Options.AllOptions().setPosition(bound);
 }
 
 function countOf(limit: number): string {
   return limit > Number.MAX_SAFE_INTEGER ? ALL : String(limit);
 }
 
-/** As a part of a regular expression, in the syntax that .NET and JavaScript share. */
-function escaped(text: string): string {
+/** Escapes a text for a regular expression, in the syntax shared by .NET and JavaScript. */
+function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
 }

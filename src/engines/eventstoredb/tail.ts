@@ -3,17 +3,17 @@ import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type End, type Head } from './head';
 import { type Messages } from './messages';
 import { type Readers } from './readers';
-import { later, SentEvent } from './records';
+import { maxPosition, SentEvent } from './sent-event';
 import { followRequest } from './requests';
-import { asError, NoAnswer } from './trouble';
+import { asError, NoAnswer } from './failure';
 
-/** Messages taken in one piece. */
-const PIECE = 500;
+/** Maximum messages per batch. */
+const BATCH_SIZE = 500;
 
-/** What may wait in a feed until it overflows. */
-const WAITING = { events: 5_000, bytes: 16 * 1024 * 1024 } as const;
+/** Limits of a feed's queue; beyond them it overflows. */
+const QUEUE_LIMITS = { events: 5_000, bytes: 16 * 1024 * 1024 } as const;
 
-/** The new events of some streams for one follower, from where it joined on. */
+/** A queue of new events for one follower, starting where it joined. */
 export class Feed {
   #events: RecordedEvent[] = [];
   #bytes = 0;
@@ -22,31 +22,31 @@ export class Feed {
   #failure: Error | undefined;
   #wake: () => void = () => undefined;
 
-  /** `from`: what is in the feed comes after it, and nothing is left out. */
+  /** `from`: the feed has every selected event after this position. */
   constructor(
     readonly from: Position,
     private readonly prefixes: readonly string[] | undefined,
-    private readonly running: { readonly isHeard: boolean; leave(feed: Feed): void },
+    private readonly source: { readonly hasReceived: boolean; leave(feed: Feed): void },
   ) {
     this.#position = from;
   }
 
-  /** Whether anything has come of the subscription behind it but that it was confirmed. */
-  get isHeard(): boolean {
-    return this.running.isHeard;
+  /** Whether the underlying subscription has received anything but its confirmation. */
+  get hasReceived(): boolean {
+    return this.source.hasReceived;
   }
 
-  /** Whether all that has come was taken. */
+  /** Whether all queued events were taken. */
   get isDrained(): boolean {
     return this.#events.length === 0 && !this.#hasOverflowed;
   }
 
-  /** Position of the last event of the log that has come, of these streams or of others. */
+  /** Position of the last event received, of any stream. */
   get position(): Position {
     return this.#position;
   }
 
-  /** The follower was too slow: what came is gone, and it has to join again. */
+  /** The follower was too slow: queued events were discarded, and it must join again. */
   get hasOverflowed(): boolean {
     return this.#hasOverflowed;
   }
@@ -55,15 +55,15 @@ export class Feed {
     return this.prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true;
   }
 
-  /** Events of the log, of any streams, in its order; `position` is that of the last one. */
+  /** Queues the selected ones of these events, which are in log order. `position` is that of the last event received. */
   push(events: readonly RecordedEvent[], position: Position): void {
     for (const event of events)
       if (event.position > this.from && this.wants(event.stream)) {
         this.#events.push(event);
         this.#bytes += event.data.length + event.meta.length;
       }
-    this.#position = later(this.#position, position);
-    if (this.#events.length > WAITING.events || this.#bytes > WAITING.bytes) this.#overflow();
+    this.#position = maxPosition(this.#position, position);
+    if (this.#events.length > QUEUE_LIMITS.events || this.#bytes > QUEUE_LIMITS.bytes) this.#overflow();
     this.#wake();
   }
 
@@ -72,15 +72,15 @@ export class Feed {
     this.#wake();
   }
 
-  /** At most so many of the events that have come. */
+  /** Takes up to `most` queued events. */
   take(most: number): readonly RecordedEvent[] {
-    const taken = this.#events.splice(0, most);
-    for (const { data, meta } of taken) this.#bytes -= data.length + meta.length;
-    return taken;
+    const events = this.#events.splice(0, most);
+    for (const { data, meta } of events) this.#bytes -= data.length + meta.length;
+    return events;
   }
 
-  /** Waits until something comes, or for so long (ms); raises what has ended the feed. `signal` ends the wait. */
-  async more(signal: AbortSignal, longest?: number): Promise<void> {
+  /** Waits for events, at most `longest` ms. Raises the error that ended the feed. `signal` ends the wait. */
+  async waitForMore(signal: AbortSignal, longest?: number): Promise<void> {
     if (this.#failure === undefined && !signal.aborted)
       await new Promise<void>((resolve) => {
         const timer = longest === undefined ? undefined : setTimeout(() => this.#wake(), longest);
@@ -96,22 +96,22 @@ export class Feed {
   }
 
   close(): void {
-    this.running.leave(this);
+    this.source.leave(this);
   }
 
   #overflow(): void {
     this.#hasOverflowed = true;
     this.#events = [];
-    this.running.leave(this);
+    this.source.leave(this);
   }
 }
 
 /**
- * The end of the log, followed by one subscription for all followers of a thread: however many there are, they cost the
- * server one call, and an event that none of them wants costs next to nothing.
+ * Follows the end of the log with one subscription for all followers of a thread. However many there are, they cost the server
+ * one call, and an event that none of them selects is barely parsed.
  */
 export class Tail {
-  #running: Running | undefined;
+  #running: TailSubscription | undefined;
 
   constructor(
     private readonly readers: Readers,
@@ -119,22 +119,22 @@ export class Tail {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** A feed of what comes after `end`, or from before that; it has to be closed. */
+  /** Opens a feed that starts at `end` or earlier. Callers must close it. */
   join(end: End, prefixes: readonly string[] | undefined): Feed {
     if (this.#running?.isOver !== false)
-      this.#running = new Running(this.readers, this.head, end, this.signal);
+      this.#running = new TailSubscription(this.readers, this.head, end, this.signal);
     return this.#running.join(prefixes);
   }
 }
 
-/** A subscription of the tail, until it breaks or all followers have left. */
-class Running {
+/** One subscription of the tail. It ends when it fails or when the last follower leaves. */
+class TailSubscription {
   readonly #feeds = new Set<Feed>();
   readonly #messages: Messages;
-  /** Position of the last event that was taken: who joins wants what comes after it, though it may not be handed on yet. */
+  /** Position of the last event taken from the subscription, possibly not delivered yet. A new feed starts after it. */
   #position: Position;
   #isOver = false;
-  #isHeard = false;
+  #hasReceived = false;
 
   constructor(
     private readonly readers: Readers,
@@ -151,8 +151,8 @@ class Running {
     return this.#isOver;
   }
 
-  get isHeard(): boolean {
-    return this.#isHeard;
+  get hasReceived(): boolean {
+    return this.#hasReceived;
   }
 
   join(prefixes: readonly string[] | undefined): Feed {
@@ -173,7 +173,7 @@ class Running {
   async #run(): Promise<void> {
     try {
       while (!this.#isOver) {
-        if (await this.#pass()) continue;
+        if (await this.#deliver()) continue;
         if (!(await this.#isAlive())) throw new NoAnswer('a subscription does not deliver');
       }
     } catch (error) {
@@ -183,27 +183,27 @@ class Running {
     }
   }
 
-  /** Hands on what has come in one piece; false when nothing has. */
-  async #pass(): Promise<boolean> {
+  /** Delivers a batch of the events that have arrived; false if there are none. */
+  async #deliver(): Promise<boolean> {
     const events: RecordedEvent[] = [];
     const before = this.#position;
     let count = 0;
-    for (; count < PIECE; count += 1) {
+    for (; count < BATCH_SIZE; count += 1) {
       let message = this.#messages.take();
       if (message === undefined && count > 0) {
-        // What was appended together comes together, but gRPC hands it on one by one.
+        // Events that were appended together arrive together, but gRPC delivers them one at a time.
         await yieldToEventLoop();
         message = this.#messages.take();
       }
       if (message === undefined) break;
-      this.#isHeard ||= !message.hasConfirmation();
+      this.#hasReceived ||= !message.hasConfirmation();
       const sent = SentEvent.in(message);
       if (sent?.isOfLog !== true || sent.position <= this.#position) continue;
       this.#position = sent.position;
-      const event = this.#isWanted(sent.stream) ? sent.recorded() : undefined;
+      const event = this.#isWanted(sent.stream) ? sent.toRecorded() : undefined;
       if (event !== undefined) events.push(event);
     }
-    if (this.#position > before) this.#hand(events);
+    if (this.#position > before) this.#push(events);
     return count > 0;
   }
 
@@ -212,20 +212,20 @@ class Running {
     return false;
   }
 
-  #hand(events: readonly RecordedEvent[]): void {
-    this.head.reached(this.#position);
+  #push(events: readonly RecordedEvent[]): void {
+    this.head.advanceTo(this.#position);
     for (const feed of this.#feeds) feed.push(events, this.#position);
   }
 
-  /** Waits for the next message. A silent subscription counts as alive until the log grows without it. */
+  /** Waits for the next message. A silent subscription counts as alive unless the log grows without it noticing. */
   async #isAlive(): Promise<boolean> {
-    const { silence } = this.readers;
+    const { timeoutMs } = this.readers;
     for (let expected = this.#position; ;) {
-      const next = await this.#messages.next(silence);
+      const next = await this.#messages.next(timeoutMs);
       if (next === 'more') return true;
       if (next === 'end') return this.#isOver;
       if (expected > this.#position) return false;
-      expected = later(expected, (await this.head.look()).head);
+      expected = maxPosition(expected, (await this.head.read()).head);
     }
   }
 }

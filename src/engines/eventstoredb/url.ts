@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { UnusableUrl } from '../../kernel/unavailable';
 
-/** Up to the hosts, as the client library finds them. */
+/** The part before the hosts, as the client library parses it. */
 const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
 
-/** What may follow the `?` of an `esdb://` URL. */
+/** The options of an `esdb://` URL. */
 const OPTIONS = new Set(
   [
     'connectionName',
@@ -21,42 +21,42 @@ const OPTIONS = new Set(
     'tlsVerifyCert',
     'userCertFile',
     'userKeyFile',
-  ].map(spelled),
+  ].map(normalized),
 );
 
-/** An `esdb://` or `esdb+discover://` URL that has been checked. */
+/** A validated `esdb://` or `esdb+discover://` URL. */
 export interface EsdbUrl {
   /** The value of an option, by its documented name. */
   option(name: string): string | undefined;
-  /** What is in the file that an option names; null where it names none. Raises `UnusableUrl`. */
+  /** The contents of the file that an option names; null without the option. Raises `UnusableUrl`. */
   file(name: string): Buffer | null;
-  /** A client of its own, which connects when it is first used. */
+  /** A new client, which connects on first use. */
   readonly client: EventStoreDBClient;
 }
 
 /**
- * Checks an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`: the client library itself would print the whole
- * URL where it does not know an option.
+ * Validates an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`; the client library itself would print the whole URL
+ * for an unknown option.
  */
 export function parseEsdbUrl(url: string): EsdbUrl {
   if (!/^esdb(?:\+discover)?:\/\//.test(url))
-    throw new UnusableUrl('expected a URL that begins with esdb:// or esdb+discover://');
+    throw new UnusableUrl('expected a URL that starts with esdb:// or esdb+discover://');
   const query = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
   const options = new Map<string, string>();
   for (const option of query.split('&').filter(Boolean)) {
     const [name = '', ...value] = option.split('=');
-    if (!OPTIONS.has(spelled(name)))
+    if (!OPTIONS.has(normalized(name)))
       throw new UnusableUrl(
         `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
       );
-    options.set(spelled(name), decoded(name, value.join('=')));
+    options.set(normalized(name), decoded(name, value.join('=')));
   }
-  checkTruth(options, 'tlsVerifyCert');
+  checkBoolean(options, 'tlsVerifyCert');
   const isCluster = url.startsWith('esdb+discover') || /^[^?/]*,/.test(url.replace(CREDENTIALS, ''));
-  if (isCluster && options.get(spelled('tlsVerifyCert'))?.toLowerCase() === 'false')
+  if (isCluster && options.get(normalized('tlsVerifyCert'))?.toLowerCase() === 'false')
     throw new UnusableUrl('tlsVerifyCert=false: expected a single host without esdb+discover');
   const client = clientAt(withoutOption(url, 'tlsVerifyCert'));
-  const option = (name: string): string | undefined => options.get(spelled(name));
+  const option = (name: string): string | undefined => options.get(normalized(name));
   return { option, file: (name) => fileOf(name, option(name)), client };
 }
 
@@ -72,7 +72,7 @@ function fileOf(name: string, path: string | undefined): Buffer | null {
   try {
     return path === undefined ? null : readFileSync(path);
   } catch {
-    throw new UnusableUrl(`${name}: expected a file that can be read`);
+    throw new UnusableUrl(`${name}: expected a readable file`);
   }
 }
 
@@ -84,23 +84,23 @@ function clientAt(url: string): EventStoreDBClient {
   }
 }
 
-function checkTruth(options: ReadonlyMap<string, string>, name: string): void {
-  const value = options.get(spelled(name));
+function checkBoolean(options: ReadonlyMap<string, string>, name: string): void {
+  const value = options.get(normalized(name));
   if (value !== undefined && !/^(?:true|false)$/i.test(value))
     throw new UnusableUrl(`${name}: expected true or false`);
 }
 
-/** The client library knows the option's name, but only to warn that it ignores it. */
+/** Removes an option that the client library would ignore with a warning. */
 function withoutOption(url: string, name: string): string {
   const start = CREDENTIALS.exec(url)?.[0] ?? '';
   const [hosts = '', query] = url.slice(start.length).split('?', 2);
   const others = (query ?? '')
     .split('&')
-    .filter((option) => spelled(option.split('=')[0] ?? '') !== spelled(name));
+    .filter((option) => normalized(option.split('=')[0] ?? '') !== normalized(name));
   return `${start}${hosts}${others.join('&') === '' ? '' : `?${others.join('&')}`}`;
 }
 
-/** Names of options are compared without case, hyphens and underscores, as the client library does. */
-function spelled(name: string): string {
+/** Option names are compared without case, hyphens and underscores, as in the client library. */
+function normalized(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, '');
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { type CollectionSpec, type Document, type FieldValue } from '../../../src/kernel/read-store';
-import { offerId } from '../../../src/products/offer-id';
+import { offerId } from '../../../src/products/offer';
 import { wordsOf } from '../../../src/wire/words';
 import { REAL_PRODUCTS } from '../../support/real-products';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { storedName } from '../../../src/engines/esdb-endpoint/names';
+import { storedName } from '../../../src/engines/esdb-endpoint/client-values';
 import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
 import { lastOf } from '../../../src/engines/esdb-endpoint/stream-state';
 import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';

@@ -2,11 +2,10 @@ import { AllStreamPosition, type UUID } from '@eventstore/db-client/generated/sh
 import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
-import { Outgoing } from '../../../src/engines/esdb-endpoint/outgoing';
-import { toOffset } from '../../../src/engines/esdb-endpoint/position';
+import { CallWriter } from '../../../src/engines/esdb-endpoint/call-writer';
+import { readUuid, toOffset } from '../../../src/engines/esdb-endpoint/client-values';
 import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
 import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
-import { readUuid } from '../../../src/engines/esdb-endpoint/uuid';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { withTimeout } from '../../../src/kernel/unavailable';
 import { expectationOf, Proposal } from './proposal';
@@ -35,7 +34,7 @@ const LONGEST = 60_000;
 export class BatchAppend {
   readonly #incoming = new Map<string, Incoming>();
   readonly #atWork = new Set<Promise<void>>();
-  readonly #outgoing: Outgoing<BatchAppendResp>;
+  readonly #outgoing: CallWriter<BatchAppendResp>;
   #fail: (error: unknown) => void = () => undefined;
 
   /** `signal` ends the call. */
@@ -45,7 +44,7 @@ export class BatchAppend {
     signal: AbortSignal,
     private readonly report: Report,
   ) {
-    this.#outgoing = new Outgoing(call, signal);
+    this.#outgoing = new CallWriter(call, signal);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { type UUID } from '@eventstore/db-client/generated/shared_pb';
 import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
 import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
-import { readUuid } from '../../../src/engines/esdb-endpoint/uuid';
+import { readUuid } from '../../../src/engines/esdb-endpoint/client-values';
 import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
 
 /** An event as both kinds of append contain it. */

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import {
-  KEPT_BYTES,
+  ENCODED_BYTES,
   type ProposedEvent,
   STAMP,
   timeIn,
 } from '../../../src/engines/esdb-endpoint/stored-event';
-import { storedName } from '../../../src/engines/esdb-endpoint/names';
+import { storedName } from '../../../src/engines/esdb-endpoint/client-values';
 import { type NewEvent } from '../../../src/kernel/event';
 import { APPEND_LIMITS } from '../../../src/kernel/event-log';
 import { sizeExceeded } from './refused-write';
@@ -56,16 +56,16 @@ export function inAppends(events: readonly NewEvent[]): readonly (readonly NewEv
 
 function dataText(data: Uint8Array, json: boolean): string {
   const text = json ? objectText(data) : undefined;
-  return text ?? keptBytes(data, json ? 'json' : 'octets');
+  return text ?? encodedBytes(data, json ? 'json' : 'octets');
 }
 
 function metaText(metadata: Uint8Array): string {
   const text = objectText(metadata);
   const clear = text !== undefined && !STAMP.test(text) && !/^\{\s+\}$/.test(text);
-  return clear ? text : keptBytes(metadata, 'octets');
+  return clear ? text : encodedBytes(metadata, 'octets');
 }
 
-function keptBytes(bytes: Uint8Array, kind: 'json' | 'octets'): string {
+function encodedBytes(bytes: Uint8Array, kind: 'json' | 'octets'): string {
   return `{"$${kind}":"${bufferOf(bytes).toString('base64')}"}`;
 }
 
@@ -74,7 +74,7 @@ function objectText(bytes: Uint8Array): string | undefined {
   const buffer = bufferOf(bytes);
   if (buffer.at(0) !== 0x7b || buffer.at(-1) !== 0x7d || !isUtf8(buffer)) return undefined;
   const text = buffer.toString('utf8');
-  return isJson(text) && !KEPT_BYTES.test(text) ? text : undefined;
+  return isJson(text) && !ENCODED_BYTES.test(text) ? text : undefined;
 }
 
 function isJson(text: string): boolean {

@@ -7,7 +7,7 @@ import {
   type TombstoneReq,
   TombstoneResp,
 } from '@eventstore/db-client/generated/streams_pb';
-import { toOffset } from '../../../src/engines/esdb-endpoint/position';
+import { toOffset } from '../../../src/engines/esdb-endpoint/client-values';
 import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
 import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
 import { expectationOf, Proposal } from './proposal';

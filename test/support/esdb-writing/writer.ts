@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { metastreamOf, originalOf, storedName } from '../../../src/engines/esdb-endpoint/names';
+import { metastreamOf, originalOf, storedName } from '../../../src/engines/esdb-endpoint/client-values';
 import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoint/stored-event';
 import { DELETED, lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';

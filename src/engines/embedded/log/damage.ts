@@ -1,13 +1,13 @@
 import { DamagedLog } from '../../../kernel/event-log';
 import { type Session } from '../connection';
 
-/** Events of an append that are to be read: how many, their bytes, and the position of the one that is read first. */
-export type Planned = readonly [events: number, bytes: number, first: number];
+/** The part of an append that is to be read: number of events, bytes, and the position of the first one read. */
+export type PlannedRead = readonly [events: number, bytes: number, first: number];
 
-/** Raises `DamagedLog` unless these rows, whose position comes first, are the events planned. */
+/** Raises `DamagedLog` unless the rows, each starting with its position, are exactly the planned events. */
 export function refuseMissing(
   rows: readonly (readonly [position: number, ...rest: unknown[]])[],
-  planned: readonly Planned[],
+  planned: readonly PlannedRead[],
   count: number,
   step: 1 | -1,
 ): void {
@@ -19,10 +19,10 @@ export function refuseMissing(
     }
     if (at === count) break;
   }
-  if (at !== count || rows.length !== count) throw new DamagedLog('it has other events than were appended');
+  if (at !== count || rows.length !== count) throw new DamagedLog('its events differ from those appended');
 }
 
-/** Raises `DamagedLog` unless the numbers follow one another, from the first to the last that are expected. */
+/** Raises `DamagedLog` unless the numbers are consecutive, from the expected first one to the expected last one. */
 export function refuseSkipped(
   numbers: readonly number[],
   {
@@ -46,7 +46,7 @@ const COVERED = `
   WHERE position > ?1 AND position <= ?3 AND position - events < ?2`;
 const APPENDS = 'SELECT position - events, position FROM appends WHERE position > ? ORDER BY position';
 
-/** Raises `DamagedLog` unless each position after one and up to another belongs to an append. */
+/** Raises `DamagedLog` unless every position after `after` up to `upTo` belongs to an append. */
 export function refuseGaps({ prepared }: Session, after: number, upTo: number, longest: number): void {
   const [covered] = prepared(COVERED).get(after, upTo, upTo + longest) as [number];
   if (covered === upTo - after) return;
@@ -63,7 +63,7 @@ const COUNTS = `
   SELECT (SELECT count(*) FROM appends NOT INDEXED),
     (SELECT count(*) FROM appends INDEXED BY sqlite_autoindex_appends_1)`;
 
-/** Raises `DamagedLog` when the end of the log is not whole, which reading does not find. */
+/** Raises `DamagedLog` if the end of the log is incomplete, which reading does not detect. */
 export function refuseTorn({ prepared }: Pick<Session, 'prepared'>): void {
   const [appends, events] = prepared(HEADS).get() as [number | null, number | null];
   if (appends !== events)
@@ -72,8 +72,8 @@ export function refuseTorn({ prepared }: Pick<Session, 'prepared'>): void {
     );
 }
 
-/** Raises `DamagedLog` when an append is missing in the index of streams. Takes longer with every append of the log. */
+/** Raises `DamagedLog` if the index of streams lacks an append. Takes time proportional to the length of the log. */
 export function refuseTornIndex({ prepared }: Pick<Session, 'prepared'>): void {
   const [inTable, inIndex] = prepared(COUNTS).get() as [number, number];
-  if (inTable !== inIndex) throw new DamagedLog('its index of streams is not whole');
+  if (inTable !== inIndex) throw new DamagedLog('its index of streams is incomplete');
 }

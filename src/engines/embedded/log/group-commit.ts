@@ -4,60 +4,60 @@ import { type Outcome } from './log-writer';
 import { type PackedAppend } from './packed';
 import { SUBJECT } from './schema';
 
-/** Most bytes of one transaction: 64 loads at once do not make each other wait for all of it. */
+/** Maximum bytes per transaction, so that concurrent loads do not wait for one huge commit. */
 const COMMIT_BYTES = 16 * 1024 * 1024;
 
-interface Waiting {
+interface PendingAppend {
   readonly append: PackedAppend;
   readonly resolve: (appended: Appended) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Lets appends that come at the same time share one transaction and its one wait for the disk: what has come in
- * when the event loop has handed over everything it had is committed together.
+ * Group commit: concurrent appends share one transaction and one wait for the disk. All appends that arrive within one round
+ * of the event loop are committed together.
  */
 export class GroupCommit {
-  #waiting: Waiting[] = [];
+  #pending: PendingAppend[] = [];
   #closed = false;
 
-  /** `committed` hears of the last position of each commit that appended something. */
+  /** `committed` is called with the last position of each commit that appended something. */
   constructor(
     private readonly commit: (appends: readonly PackedAppend[]) => readonly Outcome[],
     private readonly committed: (position: Position) => void,
   ) {}
 
-  /** Answers when the append is on the disk. Raises `RevisionConflict`, `EngineUnavailable`. */
+  /** Resolves when the append is on disk. Raises `RevisionConflict`, `EngineUnavailable`. */
   append(append: PackedAppend): Promise<Appended> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         reject(new EngineUnavailable(`${SUBJECT} is closed`));
         return;
       }
-      if (this.#waiting.length === 0) setImmediate(() => this.#flush());
-      this.#waiting.push({ append, resolve, reject });
+      if (this.#pending.length === 0) setImmediate(() => this.#flush());
+      this.#pending.push({ append, resolve, reject });
     });
   }
 
-  /** Commits what is waiting; nothing is accepted afterwards. */
+  /** Commits pending appends and refuses later ones. */
   close(): void {
     this.#closed = true;
-    while (this.#waiting.length > 0) this.#flush();
+    while (this.#pending.length > 0) this.#flush();
   }
 
   #flush(): void {
     const group = this.#nextGroup();
     if (group.length === 0) return;
-    if (this.#waiting.length > 0) setImmediate(() => this.#flush());
+    if (this.#pending.length > 0) setImmediate(() => this.#flush());
     try {
       const outcomes = this.commit(group.map(({ append }) => append));
-      this.#answer(group, outcomes);
+      this.#settle(group, outcomes);
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
   }
 
-  #answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
+  #settle(group: readonly PendingAppend[], outcomes: readonly Outcome[]): void {
     let last: Position = '';
     for (const [index, { resolve, reject }] of group.entries()) {
       const outcome = outcomes[index];
@@ -70,9 +70,9 @@ export class GroupCommit {
     if (last !== '') this.committed(last);
   }
 
-  #nextGroup(): readonly Waiting[] {
+  #nextGroup(): readonly PendingAppend[] {
     let bytes = 0;
-    const end = this.#waiting.findIndex(({ append }) => (bytes += append.bytes) > COMMIT_BYTES);
-    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+    const end = this.#pending.findIndex(({ append }) => (bytes += append.bytes) > COMMIT_BYTES);
+    return this.#pending.splice(0, end === -1 ? this.#pending.length : end);
   }
 }

@@ -1,29 +1,29 @@
 import { type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
-import { type Planned, refuseGaps, refuseMissing, refuseSkipped } from './damage';
+import { type PlannedRead, refuseGaps, refuseMissing, refuseSkipped } from './damage';
 import { toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
 
-/** Bytes after which a batch is cut: it is over them by less than one append. */
+/** Target size of a batch; exceeded by less than one append. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Positions looked through for one batch, so that sparse events do not hold up the thread. */
+/** Maximum positions scanned per batch, so that a search for sparse events does not block the thread. */
 const WINDOW = 50_000;
 
-/** Some events in log order, and the position up to which they are all there are. */
-export interface Stretch {
+/** Events in log order, complete up to the position `upTo`. */
+export interface LogSlice {
   readonly events: readonly RecordedEvent[];
   readonly upTo: number;
 }
 
-/** Some events of a stream; `whole` says that there are no more. */
-export interface StreamStretch {
+/** Events of a stream. `isLast`: there are no more. */
+export interface StreamSlice {
   readonly events: readonly RecordedEvent[];
-  readonly whole: boolean;
+  readonly isLast: boolean;
 }
 
-type Row = readonly [number, string, number, string, string, string, string];
+type EventRow = readonly [number, string, number, string, string, string, string];
 
 const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
 /** The plus keeps SQLite from joining by a condition on it: each append would read all events from that bound. */
@@ -31,9 +31,8 @@ const POSITION = '+e.position';
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
- * Reads the log's file; positions are row ids here. A call has done its reading when it returns: nothing is
- * held open in between, so that a slow consumer does not keep the write-ahead log from being worked off. Events that
- * are missing where they should be raise `DamagedLog`: a damaged log is not taken for a shorter one.
+ * Reads the log's file. Positions are row ids here. No transaction stays open between calls, so a slow consumer does not
+ * block checkpoints of the WAL. Missing events raise `DamagedLog`, so that a damaged log is not mistaken for a shorter one.
  */
 export class LogReader {
   readonly #connection: Connection;
@@ -47,78 +46,78 @@ export class LogReader {
     return this.#connection.use(({ prepared }) => (prepared(HEAD).get() as [number])[0]);
   }
 
-  /** The first `most` events after a position up to `end`, which is a head; of streams with these prefixes. */
-  after(after: number, end: number, prefixes: readonly string[] | undefined, most: number): Stretch {
+  /** The first `most` events after a position, up to `end`, which must be a head; of streams with these prefixes. */
+  after(after: number, end: number, prefixes: readonly string[] | undefined, most: number): LogSlice {
     if (after >= end) return { events: [], upTo: after };
     const streams = prefixes ?? [];
-    const wanted = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
-    return this.#ofOneMoment((session) => {
+    const inStreams = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
+    return this.#inTransaction((session) => {
       const { prepared } = session;
       const upTo = end <= after + WINDOW ? end : boundary(session, after);
       const planned = prepared(
         `SELECT min(a.events, a.position - ?1), a.bytes, max(a.position - a.events, ?1) + 1 FROM appends a
-         WHERE a.position > ?1 AND a.position <= ?2 AND ${wanted} ORDER BY a.position LIMIT ?3`,
-      ).all(after, upTo, most, ...streams) as Planned[];
-      const { count, whole } = cut(planned, most);
+         WHERE a.position > ?1 AND a.position <= ?2 AND ${inStreams} ORDER BY a.position LIMIT ?3`,
+      ).all(after, upTo, most, ...streams) as PlannedRead[];
+      const { count, isWhole } = fitBatch(planned, most);
       const rows =
         count === 0
           ? []
           : (prepared(
               `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
-               WHERE a.position > ?1 AND a.position <= ?2 AND ${POSITION} > ?1 AND ${wanted}
+               WHERE a.position > ?1 AND a.position <= ?2 AND ${POSITION} > ?1 AND ${inStreams}
                ORDER BY a.position, e.position LIMIT ?3`,
-            ).all(after, upTo, count, ...streams) as Row[]);
+            ).all(after, upTo, count, ...streams) as EventRow[]);
       refuseMissing(rows, planned, count, 1);
-      const seen = whole ? upTo : (rows.at(-1)?.[0] ?? upTo);
+      const seen = isWhole ? upTo : (rows.at(-1)?.[0] ?? upTo);
       refuseGaps(session, after, seen, APPEND_LIMITS.events);
       return { events: rows.map(toEvent), upTo: seen };
     });
   }
 
-  /** The last `most` events before a position, the last one first. */
+  /** The last `most` events before a position, newest first. */
   before(before: number, most: number): readonly RecordedEvent[] {
-    return this.#ofOneMoment(({ prepared }) => {
+    return this.#inTransaction(({ prepared }) => {
       const planned = prepared(
         `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes, min(a.position, ?1 - 1) FROM appends a
          WHERE ${APPENDS_BEFORE} ORDER BY a.position DESC LIMIT ?2`,
-      ).all(before, most) as Planned[];
-      const { count, whole } = cut(planned, most);
+      ).all(before, most) as PlannedRead[];
+      const { count, isWhole } = fitBatch(planned, most);
       const rows = prepared(
         `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND ${POSITION} < ?1
          ORDER BY a.position DESC, e.position DESC LIMIT ?2`,
-      ).all(before, count) as Row[];
+      ).all(before, count) as EventRow[];
       refuseMissing(rows, planned, count, -1);
       const last = Math.min(before - 1, (prepared(HEAD).get() as [number])[0]);
       refuseSkipped(
         rows.map(([position]) => position),
-        { first: last, step: -1, last: whole ? 1 : undefined },
+        { first: last, step: -1, last: isWhole ? 1 : undefined },
         'position',
       );
       return rows.map(toEvent);
     });
   }
 
-  /** The first `most` events of a stream from a revision on, or back from it. */
-  ofStream(stream: string, from: number, backwards: boolean, most: number): StreamStretch {
+  /** The first `most` events of a stream from a revision, forwards or backwards. */
+  ofStream(stream: string, from: number, backwards: boolean, most: number): StreamSlice {
     const { append, event, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
-    return this.#ofOneMoment(({ prepared }) => {
+    return this.#inTransaction(({ prepared }) => {
       const planned = prepared(
         `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
          WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
-      ).all(stream, from, most) as Planned[];
-      const { count, whole } = cut(planned, most);
-      if (count === 0) return { events: [], whole };
+      ).all(stream, from, most) as PlannedRead[];
+      const { count, isWhole } = fitBatch(planned, most);
+      if (count === 0) return { events: [], isLast: isWhole };
       const rows = prepared(
         `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE a.stream = ?1 AND ${append} AND ${event}
          ORDER BY a.revision ${order}, e.position ${order} LIMIT ?3`,
-      ).all(stream, from, count) as Row[];
+      ).all(stream, from, count) as EventRow[];
       refuseMissing(rows, planned, count, step);
       refuseSkipped(
         rows.map(([, , revision]) => revision),
-        { first: backwards ? undefined : from, step, last: backwards && whole ? 0 : undefined },
+        { first: backwards ? undefined : from, step, last: backwards && isWhole ? 0 : undefined },
         `${stream} revision`,
       );
-      return { events: rows.map(toEvent), whole };
+      return { events: rows.map(toEvent), isLast: isWhole };
     });
   }
 
@@ -126,8 +125,8 @@ export class LogReader {
     this.#connection.close();
   }
 
-  /** Reads what belongs together: an append between two statements would look like damage. */
-  #ofOneMoment<T>(read: (session: Session) => T): T {
+  /** Reads from one snapshot: an append between two statements would look like damage. */
+  #inTransaction<T>(read: (session: Session) => T): T {
     return this.#connection.use((session) => {
       session.prepared('BEGIN').run();
       const result = read(session);
@@ -137,7 +136,7 @@ export class LogReader {
   }
 }
 
-/** From the revision `?2` on: the appends and events wanted, and how many of them an append has at most. */
+/** SQL for reading from revision `?2` forwards: which appends and events to read, and at most how many of an append. */
 const FORWARDS = {
   append: 'a.revision >= ?2',
   event: `${REVISION} >= ?2`,
@@ -147,7 +146,7 @@ const FORWARDS = {
   step: 1,
 } as const;
 
-/** The same back from it. The append that it lies in ends less than the longest append after it. */
+/** The same backwards. The append that contains `?2` ends less than the maximum length of an append after it. */
 const BACKWARDS = {
   append: `a.revision < ?2 + ${APPEND_LIMITS.events} AND a.revision - a.events < ?2`,
   event: `${REVISION} <= ?2`,
@@ -157,34 +156,34 @@ const BACKWARDS = {
   step: -1,
 } as const;
 
-/** Those with events before the position `?1`: the one that it lies in ends less than the longest append after it. */
+/** Appends with events before position `?1`. The append that contains it ends less than the maximum length after it. */
 const APPENDS_BEFORE = `a.position < ?1 + ${APPEND_LIMITS.events} AND a.position - a.events < ?1 - 1`;
 
-/** A condition on the append `a` with its parameters from `?4` on. */
+/** A condition on the append `a`, with parameters from `?4`. */
 function anyPrefix(count: number): string {
   if (count === 0) return 'FALSE';
   return `(${Array.from({ length: count }, (_, index) => `instr(a.stream, ?${index + 4}) = 1`).join(' OR ')})`;
 }
 
-/** The end of the last append within a window after a position. */
+/** The end of the last append within `WINDOW` after a position. */
 function boundary({ prepared }: Session, after: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
   if (upTo === null || upTo <= after) throw new DamagedLog(`there is no append for position ${after + 1}`);
   return upTo;
 }
 
-/** How many events fit a batch, and whether they are all that was planned. */
-function cut(planned: readonly Planned[], most: number): { count: number; whole: boolean } {
+/** How many of the planned events fit in a batch, and whether all do. */
+function fitBatch(planned: readonly PlannedRead[], most: number): { count: number; isWhole: boolean } {
   let count = 0;
   let bytes = 0;
   for (const [events, size] of planned) {
     count += events;
     bytes += size;
-    if (count >= most || bytes >= BATCH_BYTES) return { count: Math.min(count, most), whole: false };
+    if (count >= most || bytes >= BATCH_BYTES) return { count: Math.min(count, most), isWhole: false };
   }
-  return { count, whole: true };
+  return { count, isWhole: true };
 }
 
-function toEvent([position, stream, revision, id, type, data, meta]: Row): RecordedEvent {
+function toEvent([position, stream, revision, id, type, data, meta]: EventRow): RecordedEvent {
   return { position: toPosition(position), stream, revision, id, type, data, meta };
 }

@@ -5,13 +5,13 @@ import { GroupCommit } from './group-commit';
 import { LogWriter } from './log-writer';
 import { type PackedAppend } from './packed';
 
-/** The log's file, and the channel on which the thread tells how far the log has come. */
+/** The log's file, and the channel on which the thread broadcasts the head of the log. */
 export interface LogThreadData {
   readonly file: string;
   readonly channel: string;
 }
 
-/** What the log thread does for the others, over each port that it is sent. */
+/** The methods that the log thread offers other threads, over each port it receives. */
 export class LogThread {
   readonly #writer: LogWriter;
   readonly #commits: GroupCommit;

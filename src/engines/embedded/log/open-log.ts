@@ -7,33 +7,33 @@ import { GroupCommit } from './group-commit';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
 import { LogWriter } from './log-writer';
-import { News } from './news';
+import { HeadWatcher } from './head-watcher';
 import { type Send, SqliteEventLog } from './sqlite-event-log';
 
-/** What another thread needs to open the same log; `port` has to be transferred. */
+/** What another thread needs to open the same log. `port` must be transferred. */
 export interface LogTicket {
   readonly file: string;
-  /** Leads to the log thread; without one the other thread appends by itself, like another process. */
+  /** A port to the log thread. Without one, the other thread appends on its own, like another process. */
   readonly port?: MessagePort;
-  /** Where the log thread tells how far the log has come. */
+  /** The channel on which the log thread broadcasts the head of the log. */
   readonly channel?: string;
 }
 
 export interface OpenedLog {
   readonly log: EventLog;
-  /** A ticket for one more thread. */
+  /** Issues a ticket for one more thread. */
   readonly ticket: () => LogTicket;
 }
 
 /**
- * Opens the log in a file, which is made when it is not there. With `threads` a thread of its own makes the
- * appends of the whole process, so that no other one waits for the disk. That is for what runs for long: the index of
- * streams is checked too, which takes longer the longer the log is. Raises `EngineUnavailable`.
+ * Opens the log in a file, which is created if needed. With `threads`, one thread makes all appends of the process, so that
+ * no other thread waits for the disk. That is for long-running processes: it also checks the index of streams, which takes
+ * time proportional to the length of the log. Raises `EngineUnavailable`.
  */
 export async function openLog(file: string, threads: boolean): Promise<OpenedLog> {
-  if (!threads) return { log: openAlone(file), ticket: () => ({ file }) };
+  if (!threads) return { log: openInThread(file), ticket: () => ({ file }) };
   const data: LogThreadData = { file, channel: `affilog-log-${randomUUID()}` };
-  // It has no listener for errors: one that it dies of is a bug and ends the process; a restart loses nothing.
+  // No error listener: an uncaught error in the thread is a bug and must end the process. A restart loses nothing.
   const thread = new Worker(join(__dirname, 'log.thread.js'), { workerData: data });
   thread.unref();
   const writer = callsOver<LogThread>(portTo(thread));
@@ -53,9 +53,9 @@ export async function openLog(file: string, threads: boolean): Promise<OpenedLog
   };
 }
 
-/** Opens in this thread the log that a ticket is for. */
+/** Opens the log of a ticket in this thread. */
 export function joinLog({ file, port, channel }: LogTicket): EventLog {
-  if (port === undefined || channel === undefined) return openAlone(file);
+  if (port === undefined || channel === undefined) return openInThread(file);
   const writer = callsOver<LogThread>(port);
   return openOver(
     { file, channel },
@@ -64,19 +64,19 @@ export function joinLog({ file, port, channel }: LogTicket): EventLog {
   );
 }
 
-/** Everything in this thread. */
-function openAlone(file: string): EventLog {
+/** Opens a log that reads and appends in this thread. */
+function openInThread(file: string): EventLog {
   const writer = new LogWriter(file);
   writer.open();
   const reader = new LogReader(file);
-  const news = new News(() => reader.head());
+  const watcher = new HeadWatcher(() => reader.head());
   const commits = new GroupCommit(
     (appends) => writer.commit(appends),
-    (position) => news.reached(Number(position)),
+    (position) => watcher.reached(Number(position)),
   );
   return new SqliteEventLog(
     reader,
-    news,
+    watcher,
     (append) => commits.append(append),
     async () => {
       commits.close();
@@ -85,15 +85,15 @@ function openAlone(file: string): EventLog {
   );
 }
 
-/** Appends over a port, reading in this thread. */
+/** Opens a log that reads in this thread and appends through `send`. */
 function openOver({ file, channel }: LogThreadData, send: Send, close: () => Promise<void>): EventLog {
   const reader = new LogReader(file);
-  const news = new News(() => reader.head());
-  const heard = new BroadcastChannel(channel);
-  heard.onmessage = ({ data }) => news.reached(Number(data));
-  heard.unref();
-  return new SqliteEventLog(reader, news, send, async () => {
-    heard.close();
+  const watcher = new HeadWatcher(() => reader.head());
+  const heads = new BroadcastChannel(channel);
+  heads.onmessage = ({ data }) => watcher.reached(Number(data));
+  heads.unref();
+  return new SqliteEventLog(reader, watcher, send, async () => {
+    heads.close();
     await close();
   });
 }

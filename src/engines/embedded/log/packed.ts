@@ -1,20 +1,20 @@
 import { type NewEvent, type Position, START } from '../../../kernel/event';
-import { checkAppend } from '../../acceptable';
+import { checkAppend } from '../../check-append';
 
 /** Texts of one event in `PackedAppend.texts`: id, type, data, meta. */
 export const TEXTS = 4;
 
-/** An append that has been checked, in the form that is quickest to send to another thread and to insert. */
+/** A validated append, in the form that is fastest to send to another thread and to insert. */
 export interface PackedAppend {
   readonly stream: string;
   readonly expected: number;
-  /** The texts of all events one after the other. */
+  /** The texts of all events, concatenated. */
   readonly texts: readonly string[];
-  /** Their size, as limits count it. */
+  /** Their size, as counted by `APPEND_LIMITS`. */
   readonly bytes: number;
 }
 
-/** Raises `UnacceptableAppend`. */
+/** Validates an append and packs it. Raises `UnacceptableAppend`. */
 export function pack(stream: string, expected: number, events: readonly NewEvent[]): PackedAppend {
   const bytes = checkAppend(stream, expected, events);
   const texts: string[] = [];

@@ -2,20 +2,20 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { openDatabase } from '../connection';
 
-/** What the log is called in messages. */
+/** The log's name in error messages. */
 export const SUBJECT = 'the event log';
 
-/** Milliseconds that a commit waits for another process to finish its own. */
-const PATIENCE = 5_000;
+/** How long (ms) a commit waits for that of another process. */
+const LOCK_TIMEOUT_MS = 5_000;
 const VERSION = 1;
 
 /**
- * An event's position is its row id: rows are only ever added, at the end, by one transaction at a time, so
- * that whoever sees a position sees everything before it.
+ * An event's position is its row id. Rows are only added, at the end, by one transaction at a time, so a reader who sees a
+ * position sees everything before it.
  *
- * Stream and revision are kept once per append, not per event: an append's events have consecutive positions
- * and consecutive revisions, so its last ones (`position`, `revision`) and their number say it all. An append of
- * 500 events touches the index once, and who looks for some streams never reads the events of the others.
+ * Stream and revision are stored per append, not per event. The events of an append have consecutive positions and revisions,
+ * so the last ones and the number of events suffice. An append of 500 events updates the index once, and reading some
+ * streams never touches the events of others.
  */
 const TABLES = `
   CREATE TABLE events (
@@ -36,17 +36,17 @@ const TABLES = `
   PRAGMA user_version = ${VERSION};
 `;
 
-/** The columns of both tables, as SQLite describes them, with 1 for the key; null where there is no table. */
+/** The columns of both tables as SQLite describes them, 1 marking the key; null if a table is missing. */
 const COLUMNS = ['events', 'appends']
   .map(
     (table) => `(SELECT group_concat(name || ' ' || type || ' ' || pk) FROM pragma_table_info('${table}'))`,
   )
   .join(", ' / ', ");
-const OURS =
+const EXPECTED_COLUMNS =
   'position INTEGER 1,id TEXT 0,type TEXT 0,data TEXT 0,meta TEXT 0 / ' +
   'position INTEGER 1,stream TEXT 0,revision INTEGER 0,events INTEGER 0,bytes INTEGER 0';
 
-/** Each event of each append, as `events` of the append named `a` and the event named `e`. */
+/** A FROM clause for all events: each append `a` with its events `e`. */
 export const EVENTS_OF_APPENDS =
   'appends a CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position';
 
@@ -57,8 +57,8 @@ export const HEAD = 'SELECT coalesce(max(position), 0) FROM appends';
 export const REVISION = '(a.revision - a.position + e.position)';
 
 /**
- * What is committed is on the disk. Pages of 8 KB hold several events of about 1 KB each: appends of 500 are a third
- * faster than with the usual 4 KB.
+ * Commits wait for the disk. Pages of 8 KB hold several events of about 1 KB, which makes appends of 500 events a third faster
+ * than with the default of 4 KB.
  */
 export const LOG_PRAGMAS = `
   PRAGMA page_size = 8192;
@@ -67,25 +67,29 @@ export const LOG_PRAGMAS = `
   PRAGMA wal_autocheckpoint = 1000;
   PRAGMA journal_size_limit = 67108864;`;
 
-/** Opens the log's file to append; a new one is made with its tables. */
+/** Opens the log's file for appending, and creates the file and its tables if needed. */
 export function openToAppend(file: string): DatabaseSyncInstance {
-  return openDatabase(file, { timeout: PATIENCE, returnArrays: true }, (database) => {
+  return openDatabase(file, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
     database.exec(LOG_PRAGMAS);
-    // Also when there is nothing to make: a file that may not be written is found out now.
+    // Even if the tables exist, to detect a file that is not writable.
     database.exec('BEGIN IMMEDIATE');
     if (versionOf(database) === 0 && isEmpty(database)) database.exec(TABLES);
     database.exec('COMMIT');
     const version = versionOf(database);
     if (version > VERSION)
-      throw new EngineUnavailable(`${SUBJECT} is not available: a newer version has written it`);
-    if (version !== VERSION || columnsOf(database) !== OURS)
-      throw new EngineUnavailable(`${SUBJECT} is not available: its file is damaged, or is no event log`);
+      throw new EngineUnavailable(`${SUBJECT} is not available: it was written by a newer version`);
+    if (version !== VERSION || columnsOf(database) !== EXPECTED_COLUMNS)
+      throw new EngineUnavailable(`${SUBJECT} is not available: its file is damaged, or is not an event log`);
   });
 }
 
-/** Opens a log that is there, to read. */
+/** Opens an existing log for reading. */
 export function openToRead(file: string): DatabaseSyncInstance {
-  return openDatabase(file, { timeout: PATIENCE, returnArrays: true, readOnly: true }, () => undefined);
+  return openDatabase(
+    file,
+    { timeout: LOCK_TIMEOUT_MS, returnArrays: true, readOnly: true },
+    () => undefined,
+  );
 }
 
 function columnsOf(database: DatabaseSyncInstance): string {

@@ -9,23 +9,23 @@ import {
   type SubscribeOptions,
 } from '../../../kernel/event-log';
 import { type LogReader } from './log-reader';
-import { type News } from './news';
+import { type HeadWatcher } from './head-watcher';
 import { pack, type PackedAppend, toPosition } from './packed';
 
 const BATCH = 1_000;
 
-/** Beyond the last revision of any stream, and the last position. */
-const LAST = 2 ** 52;
+/** Beyond every revision and position. */
+const BEYOND_LAST = 2 ** 52;
 
-/** Makes an append, here or in another thread. */
+/** Makes an append, in this thread or another. */
 export type Send = (append: PackedAppend) => Promise<Appended>;
 
-/** The log in a SQLite file: each thread reads over its own connection, one appends for all. */
+/** The event log in a SQLite file. Each thread reads over its own connection; one appends for all. */
 export class SqliteEventLog extends EventLog {
-  /** `closeRest` closes what was opened for `send`. */
+  /** `closeRest` closes the resources behind `send`. */
   constructor(
     private readonly reader: LogReader,
-    private readonly news: News,
+    private readonly watcher: HeadWatcher,
     private readonly send: Send,
     private readonly closeRest: () => Promise<void>,
   ) {
@@ -41,15 +41,15 @@ export class SqliteEventLog extends EventLog {
     options: ReadStreamOptions = {},
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { backwards = false, limit = Infinity, batchSize = BATCH } = options;
-    let from = options.from ?? (backwards ? LAST : 0);
+    let from = options.from ?? (backwards ? BEYOND_LAST : 0);
     let left = limit;
     while (left > 0) {
-      await othersTurn();
+      await yieldToEventLoop();
       const most = Math.max(1, Math.min(batchSize, left));
-      const { events, whole } = this.reader.ofStream(stream, from, backwards, most);
+      const { events, isLast } = this.reader.ofStream(stream, from, backwards, most);
       const last = events.at(-1);
       if (last !== undefined) yield events;
-      if (last === undefined || whole) return;
+      if (last === undefined || isLast) return;
       left -= events.length;
       from = last.revision + (backwards ? -1 : 1);
     }
@@ -58,7 +58,7 @@ export class SqliteEventLog extends EventLog {
   override async *readAll(options: ReadAllOptions): AsyncGenerator<EventBatch> {
     const end = this.reader.head();
     for (let after = options.after; ;) {
-      await othersTurn();
+      await yieldToEventLoop();
       const batch = this.#batch(after, end, options);
       yield batch;
       if (batch.caughtUp) return;
@@ -70,8 +70,8 @@ export class SqliteEventLog extends EventLog {
     options: ReadBackwardsOptions = {},
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { batchSize = BATCH } = options;
-    for (let before = Number(options.before ?? LAST); ;) {
-      await othersTurn();
+    for (let before = Number(options.before ?? BEYOND_LAST); ;) {
+      await yieldToEventLoop();
       const events = this.reader.before(before, Math.max(1, batchSize));
       const first = events.at(-1);
       if (first === undefined) return;
@@ -82,13 +82,13 @@ export class SqliteEventLog extends EventLog {
 
   override async *subscribe(options: SubscribeOptions): AsyncGenerator<EventBatch> {
     const { signal } = options;
-    let told: Position | undefined;
-    while (!this.news.closed && signal?.aborted !== true) {
-      const batch = this.#batch(told ?? options.after, this.reader.head(), options);
-      if (batch.position !== told) yield batch;
-      told = batch.position;
-      if (batch.caughtUp) await this.news.beyond(Number(told), signal);
-      await othersTurn();
+    let delivered: Position | undefined;
+    while (!this.watcher.closed && signal?.aborted !== true) {
+      const batch = this.#batch(delivered ?? options.after, this.reader.head(), options);
+      if (batch.position !== delivered) yield batch;
+      delivered = batch.position;
+      if (batch.caughtUp) await this.watcher.grownBeyond(Number(delivered), signal);
+      await yieldToEventLoop();
     }
   }
 
@@ -97,7 +97,7 @@ export class SqliteEventLog extends EventLog {
   }
 
   override async close(): Promise<void> {
-    this.news.close();
+    this.watcher.close();
     this.reader.close();
     await this.closeRest();
   }
@@ -108,7 +108,7 @@ export class SqliteEventLog extends EventLog {
   }
 }
 
-/** Reading blocks its thread: before each batch everything else that waits for it has its turn. */
-async function othersTurn(): Promise<void> {
+/** Reading blocks its thread, so other work runs before each batch. */
+async function yieldToEventLoop(): Promise<void> {
   await new Promise(setImmediate);
 }

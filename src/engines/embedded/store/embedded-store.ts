@@ -21,37 +21,36 @@ import {
   type Target,
   type Write,
 } from '../../../kernel/read-store';
-import { releaseClosedFiles } from '../collect';
+import { releaseClosedFiles } from '../connection';
 import { countGroups } from './count-groups';
-import { finish } from './finish';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
-import { get } from './get';
+import { get } from './documents';
 import { resumedScan, snapshot } from './long-reads';
 import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
 import { search } from './search';
-import { type Draft, draftsOf, writeBatch } from './writer';
+import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
 const SNAPSHOT_MS = 5_000;
-/** How often (ms) an idle store closes generations that another thread or process has dropped. */
-const LOOK_MS = 5_000;
+/** How often (ms) an idle store closes generations that another thread or process dropped. */
+const POLL_MS = 5_000;
 
-/** The read store in a folder, all its work done in the calling thread. */
+/** The read store in a folder. All work runs in the calling thread. */
 export class EmbeddedStore extends ReadStore {
   private readonly registry: Registry;
   private readonly opened = new Map<number, GenerationFile>();
   /** Connections of long reads. */
-  private readonly alones = new Set<GenerationFile>();
-  private readonly looking: NodeJS.Timeout;
+  private readonly longReads = new Set<GenerationFile>();
+  private readonly polling: NodeJS.Timeout;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
   private readonly clock: QueryClock;
   private readonly snapshotMs: number;
 
-  /** `clock` stops queries; `snapshotMs`: how long a snapshot may keep a WAL from being reused. */
+  /** `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. */
   constructor(
     directory: string,
     options: { readonly clock?: QueryClock | undefined; readonly snapshotMs?: number | undefined } = {},
@@ -60,10 +59,10 @@ export class EmbeddedStore extends ReadStore {
     this.clock = options.clock ?? new QueryClock();
     this.snapshotMs = options.snapshotMs ?? SNAPSHOT_MS;
     this.registry = new Registry(directory);
-    this.looking = setInterval(() => this.look(), LOOK_MS).unref();
+    this.polling = setInterval(() => this.poll(), POLL_MS).unref();
   }
 
-  /** Removes what crashes have left in the folder. */
+  /** Removes what crashes left in the folder. */
   clean(): void {
     this.registry.clean();
   }
@@ -73,7 +72,7 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async finish(generation: Generation): Promise<void> {
-    await this.at(targetOf(generation), finish);
+    await this.at(targetOf(generation), (file) => file.finish());
   }
 
   async swap(generation: Generation): Promise<void> {
@@ -83,7 +82,7 @@ export class EmbeddedStore extends ReadStore {
 
   async drop(generation: Generation): Promise<void> {
     this.registry.drop(generation);
-    this.forget();
+    this.closeDropped();
   }
 
   async sweep(): Promise<void> {
@@ -95,18 +94,18 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
-    const drafts = this.at(target, ({ layout }) => draftsOf(layout, writes));
-    await this.writeDrafts(target, drafts, checkpoint);
+    const prepared = this.at(target, ({ layout }) => prepareWrites(layout, writes));
+    await this.writePrepared(target, prepared, checkpoint);
   }
 
-  /** What is left to do of a `write` once its documents have been checked and taken apart. */
-  async writeDrafts(
+  /** The second half of `write`, after the documents are validated and prepared. */
+  async writePrepared(
     target: Target,
-    drafts: readonly Draft[],
+    prepared: readonly PreparedWrite[],
     checkpoint: Position | undefined,
   ): Promise<void> {
     this.at(target, (generation) => {
-      writeBatch(generation, drafts, checkpoint);
+      writeBatch(generation, prepared, checkpoint);
     });
   }
 
@@ -146,11 +145,11 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
-    yield* this.alone(target, (own) => snapshot(own, filter, samplesOf, this.snapshotMs));
+    yield* this.onOwnConnection(target, (own) => snapshot(own, filter, samplesOf, this.snapshotMs));
   }
 
   override async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
-    yield* this.alone(target, (own) => resumedScan(own, filter, this.snapshotMs));
+    yield* this.onOwnConnection(target, (own) => resumedScan(own, filter, this.snapshotMs));
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
@@ -166,14 +165,14 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.looking);
-    for (const generation of [...this.opened.values(), ...this.alones]) generation.close();
+    clearInterval(this.polling);
+    for (const generation of [...this.opened.values(), ...this.longReads]) generation.close();
     this.opened.clear();
     this.registry.close();
   }
 
-  /** Lets go of generations that have been dropped. */
-  forget(): void {
+  /** Closes generations that were dropped. */
+  closeDropped(): void {
     this.registered = this.registry.all();
     const dropped = [...this.opened].filter(([number]) => !this.registered.has(number));
     for (const [number, generation] of dropped) {
@@ -183,27 +182,27 @@ export class EmbeddedStore extends ReadStore {
     if (dropped.length > 0) setImmediate(releaseClosedFiles);
   }
 
-  private look(): void {
+  private poll(): void {
     try {
-      if (this.opened.size > 0) this.forget();
+      if (this.opened.size > 0) this.closeDropped();
     } catch (error) {
       // The next call raises it.
       if (!(error instanceof EngineUnavailable)) throw error;
     }
   }
 
-  /** Reads from a connection that is open for this alone. */
-  private async *alone<Batch>(
+  /** Reads on a separate connection. */
+  private async *onOwnConnection<Batch>(
     target: Target,
     read: (own: GenerationFile) => AsyncIterable<Batch>,
   ): AsyncGenerator<Batch> {
-    const own = this.at(target, (generation) => requireFinished(generation).again());
-    this.alones.add(own);
+    const own = this.at(target, (generation) => requireFinished(generation).openForScan());
+    this.longReads.add(own);
     try {
       yield* read(own);
     } finally {
       own.close();
-      this.alones.delete(own);
+      this.longReads.delete(own);
       if (own.isRemoved()) setImmediate(releaseClosedFiles);
     }
   }
@@ -217,7 +216,7 @@ export class EmbeddedStore extends ReadStore {
     return this.at(target, (generation) => this.clock.run(timeLimit, () => work(generation)));
   }
 
-  /** Works on the generation meant; should it have been dropped meanwhile, on the one that is live now. */
+  /** Runs `work` on the target's generation; if that was dropped meanwhile, on the one that is live now. */
   private at<Result>(target: Target, work: (generation: GenerationFile) => Result): Result {
     const registered = this.resolve(target);
     try {
@@ -230,20 +229,20 @@ export class EmbeddedStore extends ReadStore {
 
   private generation(registered: Registered): GenerationFile {
     const { number, collection } = registered;
-    const known = this.opened.get(number);
-    if (known !== undefined) return known;
+    const open = this.opened.get(number);
+    if (open !== undefined) return open;
     const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
       clock: this.clock,
     });
     this.opened.set(number, generation);
     generation.checkpoint();
     if (this.registry.all().has(number)) return generation;
-    // Dropped before its file and the log beside it were both open: what was opened may be half of it.
+    // It was dropped while being opened: the file and its WAL may not match.
     throw new EngineUnavailable(`generation ${number} of ${collection} has been dropped`);
   }
 
   private resolve({ collection, generation }: Target): Registered {
-    if (this.registry.all() !== this.registered) this.forget();
+    if (this.registry.all() !== this.registered) this.closeDropped();
     for (const one of this.registered.values()) {
       if (one.collection !== collection) continue;
       if (generation === undefined ? one.state === 'live' : one.number === generation) return one;

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { EngineUnavailable } from '../../../kernel/event-log';
 
-/** What the store does with files as such. All raise `EngineUnavailable`, without a path. */
+/** File operations of the store. All raise `EngineUnavailable`, without a path in the message. */
 export function makeFolder(folder: string): void {
   onDisk(() => mkdirSync(folder, { recursive: true }));
 }
@@ -10,7 +10,7 @@ export function filesIn(folder: string): readonly string[] {
   return onDisk(() => readdirSync(folder));
 }
 
-/** Removes files; those that are not there are no matter. */
+/** Removes files if they exist. */
 export function removeFiles(paths: readonly string[]): void {
   onDisk(() => {
     for (const path of paths) rmSync(path, { force: true });

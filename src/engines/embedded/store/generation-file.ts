@@ -1,11 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
-import { START, type Position } from '../../../kernel/event';
+import { setImmediate } from 'node:timers/promises';
+import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { Layout } from './layout';
 import { type QueryClock } from './query-clock';
-import { PATIENCE, StoreFile } from './store-file';
+import { LOCK_TIMEOUT_MS, StoreFile } from './store-file';
 
-/** Disposable, so no commit waits for the disk: after a power cut it may be some commits behind, never torn. */
+/** Generations are disposable, so commits do not wait for the disk: a power cut may lose some, but never corrupts the file. */
 export const GENERATION_PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -13,14 +14,17 @@ export const GENERATION_PRAGMAS = `
   PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;`;
 
-/** Of its pages, set when the file is made. */
+/** Must be set when the file is created. */
 export const PAGE_PRAGMA = 'PRAGMA page_size = 8192;';
 
-/** For reading it once from end to end: no page is asked for twice, rows are sorted in so much. */
-const ONCE = `${GENERATION_PRAGMAS}
+/** For reading the file once from end to end: the cache serves only for sorting. */
+const SCAN_PRAGMAS = `${GENERATION_PRAGMAS}
   PRAGMA cache_size = -8000;`;
 
-/** One generation: its file and how the collection lies in it. */
+/** Pages of the token index merged per transaction. */
+const MERGED_PAGES = 500;
+
+/** One generation: its file and its layout. */
 export class GenerationFile {
   readonly layout: Layout;
   readonly file: StoreFile;
@@ -35,7 +39,7 @@ export class GenerationFile {
     this.file = new StoreFile(path, { create: false, setUp, ...(clock === undefined ? {} : { clock }) });
   }
 
-  /** Makes the file of a new generation, with empty tables. */
+  /** Creates the file of a new generation, with empty tables. */
   static create(path: string, spec: CollectionSpec): void {
     const file = new StoreFile(path, { create: true, setUp: `${PAGE_PRAGMA} ${GENERATION_PRAGMAS}` });
     try {
@@ -47,24 +51,45 @@ export class GenerationFile {
     }
   }
 
-  /** One more connection to it, to read all of it once. */
-  again(): GenerationFile {
-    return new GenerationFile(this.path, this.spec, { setUp: ONCE });
+  /** Opens another connection, for one scan of the whole file. */
+  openForScan(): GenerationFile {
+    return new GenerationFile(this.path, this.spec, { setUp: SCAN_PRAGMAS });
   }
 
-  /** How far the log has been folded into it. */
+  /** How far the log has been projected into it. */
   checkpoint(): Position {
-    return this.fact('checkpoint') ?? START;
+    return this.readFact('checkpoint') ?? START;
   }
 
-  /** Whether all that searching needs is there and kept with every write. */
+  /** Whether the indexes for searches are built. */
   finished(): boolean {
-    this.isFinished ||= this.fact('finished') !== undefined;
+    this.isFinished ||= this.readFact('finished') !== undefined;
     return this.isFinished;
   }
 
-  /** Records a fact, within the transaction that makes it true; a checkpoint never moves backwards. */
-  note(name: 'checkpoint' | 'finished', value: string): void {
+  /**
+   * Builds the indexes that bulk writes go without, and merges the token index into one segment, so that each token is looked
+   * up in one place. Other work of this thread runs between steps.
+   */
+  async finish(): Promise<void> {
+    const { file, layout } = this;
+    if (this.finished()) return;
+    const changes = (): number => Number(file.first('SELECT total_changes()')?.[0]);
+    // A negative number starts a merge of everything, a positive one continues it. It is complete when hardly anything changes.
+    for (let pages = -MERGED_PAGES, before = -MERGED_PAGES; changes() - before >= 2; pages = MERGED_PAGES) {
+      before = changes();
+      file.run(`INSERT INTO tokens (tokens, rank) VALUES ('merge', ?)`, pages);
+      await setImmediate();
+    }
+    for (const index of layout.indexes()) {
+      file.execute(index);
+      await setImmediate();
+    }
+    this.recordFact('finished', 'yes');
+  }
+
+  /** Records a fact within the current transaction. A checkpoint never moves backwards. */
+  recordFact(name: 'checkpoint' | 'finished', value: string): void {
     this.file.run(
       'INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)',
       name,
@@ -72,25 +97,24 @@ export class GenerationFile {
     );
   }
 
-  private fact(name: string): string | undefined {
+  private readFact(name: string): string | undefined {
     return this.file.first('SELECT value FROM facts WHERE name = ?', name)?.[0] as string | undefined;
   }
 
-  /** The size of its WAL. */
   walBytes(): number {
     return statSync(`${this.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /**
-   * Moves the WAL into the file and empties it, unless somebody reads or writes: waits for nobody and raises nothing.
-   * What takes long is done first, in a mode that lets others write meanwhile.
+   * Checkpoints and truncates the WAL, unless there are readers or writers. Waits for nobody and raises nothing. The slow part
+   * comes first, in a mode that does not block writers.
    */
   truncateWal(): void {
     const [, frames, moved] = this.file.attempt('PRAGMA wal_checkpoint(PASSIVE)') ?? [];
     if (frames === undefined || frames !== moved) return;
     this.file.attempt('PRAGMA busy_timeout = 0');
     this.file.attempt('PRAGMA wal_checkpoint(TRUNCATE)');
-    this.file.attempt(`PRAGMA busy_timeout = ${PATIENCE}`);
+    this.file.attempt(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
   }
 
   /** Whether its file has been removed since it was opened. */

@@ -1,17 +1,17 @@
 import { type Found, type GroupResults, type GroupSearch } from '../../../kernel/query';
-import { bodiesOf, foundOf, VERSION } from './bodies';
+import { bodiesOf, foundOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
 import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
 import { asSelected, comparedTo, joinsOf, selected, sorted, sortKeys, tablesOf } from './ordering';
-import { standingOf } from './search';
+import { cursorOf } from './search';
 import { raw, sql } from './sql';
 import { type SqlRow } from './store-file';
 
 /**
- * One page of groups in order, each with its first members, and the number of all groups, of one moment.
+ * One page of groups in order, each with its first members, and the number of all groups, from one snapshot.
  *
- * Ties between groups go by the first member's id, which is looked for only among groups that can be on the page.
+ * Ties between groups are broken by the id of the first member, computed only for groups that may be on the page.
  */
 export function searchGroups(
   generation: GenerationFile,
@@ -24,37 +24,37 @@ export function searchGroups(
 function resultsOf(generation: GenerationFile, wanted: GroupSearch, bodyLimit?: number): GroupResults {
   const { file } = generation;
   const { after } = wanted;
-  // One more tells whether there is a next page.
+  // One more than requested, to find out whether there is a next page.
   const size = after === undefined ? wanted.size : wanted.size + 1;
   const rows = rowsOf(generation, wanted, size);
   const all = groupsOf(rows);
-  const shown = all.slice(0, wanted.size);
+  const onPage = all.slice(0, wanted.size);
   const bodies = bodiesOf(
     file,
-    shown.flatMap((group) => group.map(([, , , , row]) => row)),
+    onPage.flatMap((group) => group.map(([, , , , row]) => row)),
     bodyLimit,
   );
   const groups: Found[][] = [];
   let used = 0;
-  for (const group of shown) {
-    const has = bodies.slice(used, used + group.length);
-    // A group that is too large by itself is cut.
-    if (has.length < group.length && used > 0) break;
-    if (has.length === 0) break;
-    groups.push(has.flatMap((body, at) => foundOf(group[at]?.slice(2), body)));
+  for (const group of onPage) {
+    const own = bodies.slice(used, used + group.length);
+    // The first group may exceed the limit alone: it is truncated.
+    if (own.length < group.length && used > 0) break;
+    if (own.length === 0) break;
+    groups.push(own.flatMap((body, at) => foundOf(group[at]?.slice(2), body)));
     used += group.length;
   }
-  const rest = shown.slice(groups.length).map((group) => group.map(([, , id]) => String(id)));
-  const [, , id, , , ...keys] = shown.at(-1)?.[0] ?? [];
+  const rest = onPage.slice(groups.length).map((group) => group.map(([, , id]) => String(id)));
+  const [, , id, , , ...keys] = onPage.at(-1)?.[0] ?? [];
   return {
     total: Number(rows[0]?.[0] ?? 0),
     groups,
     ...(rest.length === 0 ? {} : { rest }),
-    ...(after === undefined || all.length < size || id === undefined ? {} : { next: standingOf(id, keys) }),
+    ...(after === undefined || all.length < size || id === undefined ? {} : { next: cursorOf(id, keys) }),
   };
 }
 
-/** Rows of total, number of the group, id, version, row number and sort keys of the group. */
+/** Rows of: total, number of the group, id, version, row number, sort keys of the group. */
 function rowsOf(generation: GenerationFile, wanted: GroupSearch, size: number): readonly SqlRow[] {
   const { file, layout } = generation;
   const { after } = wanted;
@@ -67,9 +67,9 @@ function rowsOf(generation: GenerationFile, wanted: GroupSearch, size: number): 
   const best = raw(order.map((_, at) => `b${at}, `).join(''));
   const bestLast = raw(order.map((_, at) => `, b${at}`).join(''));
   const ranked = sql`rank() OVER (ORDER BY ${sorted(order, 'o')}true)`;
-  const { level, beyond } =
+  const { equal, beyond } =
     after === undefined || after === null
-      ? { level: raw('false'), beyond: raw('true') }
+      ? { equal: raw('false'), beyond: raw('true') }
       : comparedTo(after, asSelected(order, 'o'));
   const query = sql`${withRanges(hits)}${tablesOf(within)}${tablesOf(order)},
       hits AS MATERIALIZED (
@@ -78,7 +78,7 @@ function rowsOf(generation: GenerationFile, wanted: GroupSearch, size: number): 
         ${matchingRows(hits, layout, sql`${joinsOf(within)}${joinsOf(order)}`)}),
       groups AS MATERIALIZED (SELECT ${raw(bests.join(''))}name FROM hits GROUP BY name),
       foremost AS MATERIALIZED (
-        SELECT ${named}name, 0 AS rank FROM groups WHERE ${level}
+        SELECT ${named}name, 0 AS rank FROM groups WHERE ${equal}
         UNION ALL
         SELECT * FROM (SELECT ${named}name, ${ranked} AS rank FROM groups WHERE ${beyond})
         WHERE rank <= ${wanted.offset + size}),
@@ -98,7 +98,7 @@ function rowsOf(generation: GenerationFile, wanted: GroupSearch, size: number): 
   return file.all(query.text, ...query.values);
 }
 
-/** Cuts such rows into groups. */
+/** Splits these rows into groups. */
 function groupsOf(rows: readonly SqlRow[]): readonly (readonly SqlRow[])[] {
   const groups = new Map<unknown, SqlRow[]>();
   for (const row of rows) {

@@ -1,24 +1,23 @@
 import { type Filter } from '../../../kernel/query';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, SLOT, sortIndex } from './layout';
-import { stoppable } from './stoppable';
 import { type Selection, selectionOf } from './selection';
-import { raw, type Sql, sql } from './sql';
+import { raw, type Sql, sql, stoppable } from './sql';
 
-/** A filter as it stands in one moment: which rows it is confined to, and how many documents lie there. */
+/** A filter applied to the current data: the ranges of rows to search, and the number of documents in them. */
 export interface Hits extends Selection {
   /** First and last rows, as JSON. */
   readonly ranges: string;
-  /** The partition values that there are, as JSON; absent for all. */
+  /** The partition values that exist, as JSON; absent for all. */
   readonly values?: string;
   readonly partitionCount: number;
   readonly documents: number;
 }
 
-/** Rows that no document has are beyond the greatest one. */
+/** The range of all rows. */
 const EVERYWHERE: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER];
 
-/** Reads a filter, within the transaction of its query; undefined when it matches nothing. */
+/** Resolves a filter within the transaction of its query; undefined if it matches nothing. */
 export function hitsOf({ layout, file }: GenerationFile, filter: Filter): Hits | undefined {
   const selection = selectionOf(filter, layout);
   if (selection === undefined) return undefined;
@@ -42,7 +41,7 @@ export function hitsOf({ layout, file }: GenerationFile, filter: Filter): Hits |
   };
 }
 
-/** The rows of these slots, those that follow one another as one range. */
+/** The rows of these slots; adjacent slots become one range. */
 function rangesOf(slots: readonly number[]): readonly (readonly [number, number])[] {
   const ranges: [number, number][] = [];
   for (const slot of slots) {
@@ -61,9 +60,8 @@ export function withRanges(hits: Hits): Sql {
 }
 
 /**
- * Where the documents that match come from, as `keys k`, up to the end of a WHERE: from the index of tokens when
- * it is asked, else from the index of a bounded sort field, else from the rows themselves. The order of the joins
- * is pinned, so that no list is walked while another is probed. `joined` is joined to them.
+ * FROM and WHERE clauses for the matching documents as `keys k`: from the token index if the filter uses it, else from the index
+ * of a bounded sort field, else from the rows themselves. CROSS JOIN fixes the order of the joins. `joined` is joined to them.
  */
 export function matchingRows(hits: Hits, layout: Layout, joined = raw('')): Sql {
   const where = sql`${stoppable('k.row')}${and(hits.where)}`;
@@ -80,7 +78,6 @@ export function matchingRows(hits: Hits, layout: Layout, joined = raw('')): Sql 
     WHERE k.row BETWEEN r.first AND r.last AND ${where}`;
 }
 
-/** How many documents match. */
 export function countOf({ file, layout }: GenerationFile, hits: Hits): number {
   if (hits.match === undefined && hits.where === undefined) return hits.documents;
   const rows =

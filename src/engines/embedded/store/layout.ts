@@ -9,19 +9,19 @@ import { checkId, Declaration, type Field, isOf } from '../../declaration';
 import { type SqlValue } from './store-file';
 import { TOKENIZER, tokensOf } from './tokens';
 
-/** Raised with every change of the tables below, of tokens and of digests: files of another one are made again. */
+/** Increment it with every change of the tables below, of tokens or of digests: files of another version are rebuilt. */
 export const LAYOUT_VERSION = 1;
 
 /**
- * How a collection lies in its file:
- * - `keys`: what is sorted, grouped and compared by, kept narrow; `bodies`: the rest, by the same row number;
+ * The tables of a collection:
+ * - `keys`: narrow rows for sorting, grouping and comparing; `bodies`: the rest, with the same row number;
  * - `tokens`: one inverted index of all words and exact values;
- * - `partitions`: each partition value has a slot, 2^32 row numbers that follow one another: a query that
- *   names partitions touches only their part of every table and list.
+ * - `partitions`: each partition value has a slot of 2^32 consecutive row numbers, so that a query for some partitions reads
+ *   only their part of every table and index.
  */
 export const SLOT = 2 ** 32;
 
-const PREPARED = `
+const TABLES = `
   CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE bodies (row INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
   CREATE TABLE removed (id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID, STRICT;
@@ -30,29 +30,28 @@ const PREPARED = `
   CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
     tokenize = "${TOKENIZER}");`;
 
-/** A document as it lies in the tables. */
-export interface Row {
-  /** The value of its partition. */
+/** A document as stored in the tables. */
+export interface DocumentRow {
   readonly partition: number;
-  /** Of the columns, in their order. */
+  /** The values of the columns, in order. */
   readonly values: readonly SqlValue[];
-  /** The text that is indexed; empty when there is nothing to find it by. */
+  /** The text to index; empty if there is nothing to search for. */
   readonly tokens: string;
 }
 
-/** The partition of everything where a collection has none. */
-const WHOLE = 0;
+/** The only partition of a collection that declares none. */
+const SINGLE_PARTITION = 0;
 
 interface CodedField extends Field {
   /** First character(s) of its tokens. */
   readonly code: string;
 }
 
-/** A collection's declaration, read as tables. */
+/** Maps a collection's declaration to tables. */
 export class Layout {
   readonly partition: string | undefined;
   readonly sorts: readonly string[];
-  /** Fields that have a column in `keys`, in the order of the columns. */
+  /** The fields with a column in `keys`, in the order of the columns. */
   readonly columns: readonly CodedField[];
   private readonly declaration: Declaration;
   private readonly fields: readonly CodedField[];
@@ -65,7 +64,7 @@ export class Layout {
     this.sorts = spec.sorts ?? [];
   }
 
-  /** The declared field of this name, which has to be of one of these types. */
+  /** The declared field with this name and one of these types. */
   field(name: string, ...types: readonly FieldType[]): CodedField {
     return this.coded(this.declaration.field(name, ...types));
   }
@@ -75,17 +74,17 @@ export class Layout {
     return { ...field, code: field.index.toString(36).padStart(width, '0') };
   }
 
-  /** The tables, empty. */
+  /** Statements that create the tables. */
   tables(): string {
     const columns = this.columns.map(
       ({ name, type }) => `, ${column(name)} ${type === 'number' ? 'INTEGER' : 'TEXT'}`,
     );
-    return `${PREPARED}
+    return `${TABLES}
       CREATE TABLE keys (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
         digest TEXT NOT NULL${columns.join('')}) STRICT;`;
   }
 
-  /** A statement for each index that listings are read from: in the order of a sort field within each partition. */
+  /** Statements that create the indexes for listings: each by a sort field within the partitions. */
   indexes(): readonly string[] {
     const first = this.partition === undefined ? '' : `${column(this.partition)}, `;
     return this.sorts.map(
@@ -94,38 +93,38 @@ export class Layout {
   }
 
   /**
-   * What is written of a document; `UndeclaredField` where it is not as declared. Its partition is a token too, for
-   * filters that combine it with others.
+   * The row of a document. Raises `UndeclaredField`. The partition is indexed as a token too, for filters that combine it with
+   * others.
    */
-  row({ id, fields }: Document): Row {
+  row({ id, fields }: Document): DocumentRow {
     checkId(id);
     const values: SqlValue[] = [];
     let tokens = '';
-    let known = 0;
+    let declared = 0;
     for (const { name, type, code } of this.fields) {
       const value = fields[name];
       if (type === 'number' || type === 'column') values.push(isScalar(value) ? value : null);
       if (value === undefined) continue;
       if (!isOf(type, value)) throw undeclared(name, id, type);
-      known += 1;
+      declared += 1;
       if (type === 'number' && name !== this.partition) continue;
       tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
     }
     const names = Object.keys(fields);
-    if (names.length > known)
+    if (names.length > declared)
       throw undeclared(names.find((name) => !this.declaration.fields.has(name)) ?? '', id);
     return { partition: this.partitionOf(fields, id), values, tokens };
   }
 
   private partitionOf(fields: Document['fields'], id: string): number {
-    if (this.partition === undefined) return WHOLE;
+    if (this.partition === undefined) return SINGLE_PARTITION;
     const partition = fields[this.partition];
     if (typeof partition !== 'number') throw new UndeclaredField(`${this.partition} of ${id} is missing`);
     return partition;
   }
 }
 
-/** The column of a field, quoted: set apart from the columns that every collection has. */
+/** The quoted column of a field, with a prefix to avoid clashes with the columns of every collection. */
 export function column(field: string): string {
   return `"f_${field.replaceAll('"', '""')}"`;
 }

@@ -1,18 +1,18 @@
 import { type Found } from '../../../kernel/query';
-import { documentOf, VERSION } from './bodies';
+import { documentOf, VERSION } from './documents';
 import { type Sql } from './sql';
 import { type SqlRow, type StoreFile } from './store-file';
 
-/** Documents of a batch: looked up together, and few enough to be garbage before it is worth while to keep them. */
+/** Documents per batch: few enough to be collected as short-lived garbage. */
 const BATCH = 100;
-/** Documents copied by one statement. */
-const COPIED = 500;
+/** Documents copied per statement. */
+const COPY_BATCH = 500;
 
-/** Documents in the order of a query, looked up in the transaction under way, or copied to outlast it. */
+/** Documents in the order of a query, read in the current transaction, or from a copy that outlasts it. */
 export class Listing {
-  /** Id, version and row number of each. */
+  /** Rows of id, version and row number. */
   private readonly keys: Generator<SqlRow, undefined>;
-  /** Id, version and body of what has been copied. */
+  /** Rows of id, version and body, if copied. */
   private copied: Generator<SqlRow, undefined> | undefined;
 
   /** `query` selects id, version and row number; `table` is the name of the temporary table for the copy. */
@@ -31,11 +31,11 @@ export class Listing {
     return this.copied === undefined ? withBodies(this.file, rows) : rows.map(documentOf);
   }
 
-  /** Copies what is left, in steps. When all steps are done, the transaction may end. */
+  /** Copies the rest in steps. After the last step, the transaction may end. */
   *copy(): Generator<undefined> {
     const { file, keys, table } = this;
     file.execute(`CREATE TEMP TABLE ${table} (n INTEGER PRIMARY KEY, id TEXT, version TEXT, body TEXT)`);
-    for (let rows = take(keys, COPIED); rows.length > 0; rows = take(keys, COPIED)) {
+    for (let rows = take(keys, COPY_BATCH); rows.length > 0; rows = take(keys, COPY_BATCH)) {
       file.run(
         `INSERT INTO ${table} (id, version, body)
          SELECT k.id, ${VERSION}, b.body FROM json_each(?) j CROSS JOIN keys k ON k.row = j.value CROSS JOIN bodies b USING (row)`,
@@ -52,18 +52,17 @@ export class Listing {
   }
 }
 
-/** The next rows, at most so many. */
 function take(rows: Generator<SqlRow, undefined>, most: number): readonly SqlRow[] {
-  const taken: SqlRow[] = [];
-  while (taken.length < most) {
+  const next: SqlRow[] = [];
+  while (next.length < most) {
     const { done, value } = rows.next();
     if (done === true) break;
-    taken.push(value);
+    next.push(value);
   }
-  return taken;
+  return next;
 }
 
-/** The documents of some rows of id, version and row number. */
+/** Documents from rows of id, version and row number. */
 function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] {
   const bodies = file.all(
     'SELECT b.row, b.body FROM json_each(?) j CROSS JOIN bodies b ON b.row = j.value',

@@ -1,64 +1,64 @@
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop, setTimeout as pause } from 'node:timers/promises';
 import { type Filter, type Found } from '../../../kernel/query';
 import { type SnapshotBatch } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { Scan } from './scan';
 
-/** Bytes of a WAL beyond which no long read begins: it would keep the WAL from being reused. */
-const MOST_WAL = 128 * 1024 * 1024;
-/** How long (ms) a long read waits for that at most, and how often it looks. */
-const WAIT = { most: 30_000, look: 50 } as const;
+/** No long read starts while the WAL is larger (bytes), as it would block the reuse of the WAL. */
+const MAX_WAL = 128 * 1024 * 1024;
+/** How long (ms) a long read waits for a smaller WAL, and how often it checks. */
+const WAIT_MS = { longest: 30_000, poll: 50 } as const;
 
 /**
- * Every document that matches, from one snapshot, after the samples if some are asked for. After `mostMs` what is left of
- * both is copied, and the snapshot ended, however slowly they are taken.
+ * All matching documents from one snapshot, after the samples if requested. After `maxMs` the rest of both is copied and the
+ * snapshot ends, however slow the consumer is.
  */
 export async function* snapshot(
   generation: GenerationFile,
   filter: Filter,
   samplesOf: string | undefined,
-  mostMs: number,
+  maxMs: number,
 ): AsyncGenerator<SnapshotBatch> {
-  await roomInWal(generation);
+  await waitForSmallWal(generation);
   const scan = new Scan(generation, filter);
-  const timer = setTimeout(() => scan.copy(), mostMs).unref();
+  const timer = setTimeout(() => scan.copy(), maxMs).unref();
   try {
-    const facts = { total: scan.count(), checkpoint: scan.checkpoint };
+    const summary = { total: scan.count(), checkpoint: scan.checkpoint };
     if (samplesOf !== undefined) scan.sample(samplesOf);
     for (let batch = await scan.nextSamples(); batch !== undefined; batch = await scan.nextSamples())
-      yield { found: [], samples: batch, ...facts };
-    yield { found: [], ...facts };
+      yield { found: [], samples: batch, ...summary };
+    yield { found: [], ...summary };
     for (let found = await scan.next(); found !== undefined; found = await scan.next()) {
-      yield { found, ...facts };
-      await turn();
+      yield { found, ...summary };
+      await yieldToEventLoop();
     }
   } finally {
     clearTimeout(timer);
     scan.end();
-    relieve(generation);
+    shrinkWal(generation);
   }
 }
 
-/** Every document that matches, from one snapshot after the other, each `mostMs` long at most. */
+/** All matching documents from a sequence of snapshots, each at most `maxMs` long. */
 export async function* resumedScan(
   generation: GenerationFile,
   filter: Filter,
-  mostMs: number,
+  maxMs: number,
 ): AsyncGenerator<readonly Found[]> {
   let after: string | undefined;
   for (let isWhole = false; !isWhole;) {
-    await roomInWal(generation);
+    await waitForSmallWal(generation);
     const scan = new Scan(generation, filter, after);
     let hasExpired = false;
     const timer = setTimeout(() => {
       hasExpired = true;
       scan.end();
-    }, mostMs).unref();
+    }, maxMs).unref();
     try {
       for (let found = await scan.next(); found !== undefined; found = await scan.next()) {
         after = found.at(-1)?.id;
         yield found;
-        await turn();
+        await yieldToEventLoop();
       }
       isWhole = !hasExpired;
     } finally {
@@ -66,23 +66,23 @@ export async function* resumedScan(
       scan.end();
     }
   }
-  relieve(generation);
+  shrinkWal(generation);
 }
 
 /**
- * Waits until a WAL that has become large is used from its start again, for a while: that takes a moment without a long
- * read, which there would never be if a new one always began before the last one ended.
+ * Waits, up to a limit, until a large WAL is truncated. That needs a moment without long reads, which would never come if a
+ * new one always started before the last one ended.
  */
-async function roomInWal(generation: GenerationFile): Promise<void> {
-  const deadline = performance.now() + WAIT.most;
-  while (generation.walBytes() > MOST_WAL && performance.now() < deadline) {
+async function waitForSmallWal(generation: GenerationFile): Promise<void> {
+  const deadline = performance.now() + WAIT_MS.longest;
+  while (generation.walBytes() > MAX_WAL && performance.now() < deadline) {
     generation.truncateWal();
-    if (generation.walBytes() <= MOST_WAL) return;
-    await pause(WAIT.look);
+    if (generation.walBytes() <= MAX_WAL) return;
+    await pause(WAIT_MS.poll);
   }
 }
 
-/** What a long read has let grow, nobody might write to for long. */
-function relieve(generation: GenerationFile): void {
-  if (generation.walBytes() > MOST_WAL) generation.truncateWal();
+/** Truncates a WAL that grew during a long read: without this it might stay large, as the next write may be far off. */
+function shrinkWal(generation: GenerationFile): void {
+  if (generation.walBytes() > MAX_WAL) generation.truncateWal();
 }

@@ -5,17 +5,17 @@ import { ThreadedStore } from './threaded-store';
 import { WriterThreadStore } from './writer-thread-store';
 
 export interface EmbeddedStoreOptions {
-  /** Made if it is not there. */
+  /** Created if needed. */
   readonly directory: string;
-  /** Whether threads of its own work for it (needs the built program). */
+  /** Use worker threads; needs compiled code. */
   readonly threads: boolean;
-  /** How many of them answer queries; with none, one writes large batches: for a caller that makes batches. */
+  /** The number of threads for queries. With 0, one thread writes large batches instead: for processes that mostly write. */
   readonly readers: number;
-  /** How long (ms) a snapshot may keep what is written from being moved out of the WAL (5,000). */
+  /** How long (ms) a snapshot may block the reuse of the WAL (5,000). */
   readonly snapshotMs?: number;
 }
 
-/** Opens the read store in a folder, for reading and writing. Raises `EngineUnavailable`. */
+/** Opens the read store in a folder. Raises `EngineUnavailable`. */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): ReadStore {
   makeFolder(options.directory);
   const store = storeIn(options);

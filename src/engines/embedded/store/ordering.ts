@@ -1,20 +1,19 @@
-import { type Order, type Cursor } from '../../../kernel/query';
+import { type Cursor, type Order } from '../../../kernel/query';
 import { SHUFFLE_PRIME, shuffleSummands } from '../../../kernel/shuffle';
 import { type Hits } from './hits';
 import { column, type Layout } from './layout';
-import { stoppable } from './stoppable';
 import { isLong, phrase } from './selection';
-import { chain, join, raw, type Sql, sql } from './sql';
+import { chain, join, raw, type Sql, sql, stoppable } from './sql';
 
-/** A sort key: an expression over `keys k`, and its direction; no value comes last either way. */
+/** A sort key: an expression over `keys k`, and its direction. Missing values come last in either direction. */
 export interface SortKey {
   readonly expression: Sql;
   readonly direction: 'ASC NULLS LAST' | 'DESC NULLS LAST';
-  /** What the expression needs to be joined to `keys k`: a table of this name, with a column `row`. */
+  /** A table that the expression needs joined to `keys k`: its name, and rows with a column `row`. */
   readonly joined?: { readonly name: string; readonly rows: Sql };
 }
 
-/** Reads an order. Tables that it joins have names with this prefix. Raises `UndeclaredField`. */
+/** Translates an order. The names of joined tables start with `prefix`. Raises `UndeclaredField`. */
 export function sortKeys(
   order: readonly Order[],
   layout: Layout,
@@ -30,7 +29,7 @@ export function sortKeys(
   });
 }
 
-/** The tables that keys need, as common table expressions after another one. */
+/** The joined tables of the keys, as further common table expressions. */
 export function tablesOf(keys: readonly SortKey[]): Sql {
   const tables = keys.flatMap(({ joined }) =>
     joined === undefined ? [] : sql`, ${raw(joined.name)} AS MATERIALIZED (${joined.rows})`,
@@ -38,7 +37,7 @@ export function tablesOf(keys: readonly SortKey[]): Sql {
   return join(tables, '');
 }
 
-/** Joins them to `keys k`. */
+/** The joins of these tables to `keys k`. */
 export function joinsOf(keys: readonly SortKey[]): Sql {
   const joins = keys.flatMap(({ joined }) =>
     joined === undefined ? [] : ` LEFT JOIN ${joined.name} ON ${joined.name}.row = k.row`,
@@ -51,7 +50,7 @@ function expressionOf(key: Exclude<Order, { readonly matches: readonly string[] 
   return raw('field' in key ? value : shuffledAs(value, key.seed));
 }
 
-/** As `shuffler` in `kernel/shuffle.ts`. */
+/** The formula of `shuffler` in SQL. */
 function shuffledAs(value: string, seed: number): string {
   const [a, b] = shuffleSummands(seed);
   const cube = (x: string) => `((${x}) * (${x}) % ${SHUFFLE_PRIME} * (${x}) % ${SHUFFLE_PRIME})`;
@@ -59,22 +58,23 @@ function shuffledAs(value: string, seed: number): string {
   return cube(`(${first} + ${b}) % ${SHUFFLE_PRIME}`);
 }
 
-/** With more words than this, looking for each among the hits only costs more than it saves. */
-const FEW = 8;
+/** With more words, restricting each word's list to the hits costs more than it saves. */
+const MAX_NARROWED = 8;
 
 /**
- * Rows and how many of the words each has: the lists of all words, counted by row. (To look each document up in each
- * list takes as many steps as there are documents times words.)
+ * Counts per row how many of the words it has, from the words' lists of rows. (Probing each list for each document would take
+ * documents times words steps.)
  */
 function matchCounts(words: readonly string[], code: string, { match }: Hits): Sql {
   const distinct = [...new Set(words)];
-  const narrowed = distinct.length <= FEW && match !== undefined && !isLong(match) ? `${match} AND ` : '';
+  const narrowed =
+    distinct.length <= MAX_NARROWED && match !== undefined && !isLong(match) ? `${match} AND ` : '';
   const lists = JSON.stringify(distinct.map((word) => `${narrowed}${phrase(code, word)}`));
   return sql`SELECT m.rowid AS row, count(*) AS n FROM json_each(${lists}) w CROSS JOIN ranges q CROSS JOIN tokens m
     WHERE m.tokens MATCH w.value AND m.rowid BETWEEN q.first AND q.last AND ${stoppable('m.rowid')} GROUP BY 1`;
 }
 
-/** The keys to be selected, named `<prefix>0`, `<prefix>1`, …: `…, `. */
+/** Select list of the keys, named `<prefix>0`, `<prefix>1`, …, with a trailing comma. */
 export function selected(keys: readonly SortKey[], prefix: string): Sql {
   return join(
     keys.map(({ expression }, at) => sql`${expression} AS ${raw(`${prefix}${at}`)}, `),
@@ -82,40 +82,40 @@ export function selected(keys: readonly SortKey[], prefix: string): Sql {
   );
 }
 
-/** The keys to be sorted by, as they were selected: `…, `. */
+/** ORDER BY list of the selected keys, with a trailing comma. */
 export function sorted(keys: readonly SortKey[], prefix: string): Sql {
   return raw(keys.map(({ direction }, at) => `${prefix}${at} ${direction}, `).join(''));
 }
 
-/** The keys as they were selected. */
+/** The keys, referred to by their selected names. */
 export function asSelected(keys: readonly SortKey[], prefix: string): readonly SortKey[] {
   return keys.map(({ direction }, at) => ({ expression: raw(`${prefix}${at}`), direction }));
 }
 
-/** What stands level with the keys of a standing, and what they stand before. */
+/** Conditions for rows equal to a cursor in all keys, and for rows beyond it. */
 export function comparedTo(
   { keys: values }: Cursor,
   keys: readonly SortKey[],
-): { readonly level: Sql; readonly beyond: Sql } {
-  const level: Sql[] = [];
+): { readonly equal: Sql; readonly beyond: Sql } {
+  const equal: Sql[] = [];
   const beyond: Sql[] = [];
   for (const [at, { expression, direction }] of keys.entries()) {
     const value = values[at] ?? null;
     if (value !== null) {
       const comparison = raw(direction.startsWith('ASC') ? '>' : '<');
       const further = sql`(${expression} ${comparison} ${value} OR ${expression} IS NULL)`;
-      beyond.push(chain([...level, further], 'AND'));
+      beyond.push(chain([...equal, further], 'AND'));
     }
-    level.push(sql`${expression} IS ${value}`);
+    equal.push(sql`${expression} IS ${value}`);
   }
   return {
-    level: level.length === 0 ? raw('true') : chain(level, 'AND'),
+    equal: equal.length === 0 ? raw('true') : chain(equal, 'AND'),
     beyond: beyond.length === 0 ? raw('false') : chain(beyond, 'OR'),
   };
 }
 
-/** What comes after a standing: beyond its keys, or level with them and of a greater id. */
-export function comingAfter(standing: Cursor, keys: readonly SortKey[], id: Sql): Sql {
-  const { level, beyond } = comparedTo(standing, keys);
-  return sql`(${beyond} OR (${level} AND ${id} > ${standing.id}))`;
+/** The condition for rows after a cursor: beyond its keys, or equal and with a greater id. */
+export function isAfter(cursor: Cursor, keys: readonly SortKey[], id: Sql): Sql {
+  const { equal, beyond } = comparedTo(cursor, keys);
+  return sql`(${beyond} OR (${equal} AND ${id} > ${cursor.id}))`;
 }

@@ -1,25 +1,25 @@
 import { QueryTooLong } from '../../../kernel/query';
 
 /**
- * Stops queries that take too long, or that nobody waits for any more. SQLite has no interrupt here, so queries call
- * a function every few rows (`stoppable`), which throws.
+ * Stops queries that time out or are cancelled. The driver offers no interrupt, so queries call a function every few rows
+ * (`stoppable`), which throws.
  */
 export class QueryClock {
   private end = Infinity;
   private limit = Infinity;
   private failure: Error | undefined;
 
-  /** `cancelled`: another thread stores 1 there to stop the query under way. */
+  /** `cancelled`: another thread sets it to 1 to stop the current query. */
   constructor(private readonly cancelled?: Int32Array) {}
 
-  /** Runs a query, for `limit` ms at most. Raises `QueryTooLong`. */
+  /** Runs a query for at most `limit` ms. Raises `QueryTooLong`. */
   run<Result>(limit: number | undefined, query: () => Result): Result {
     this.limit = limit ?? Infinity;
     this.end = performance.now() + this.limit;
     try {
       return query();
     } catch (error) {
-      // SQLite does not always propagate the error that was thrown, only its message.
+      // SQLite may propagate just the message of the error that was thrown.
       throw this.failure ?? error;
     } finally {
       this.end = Infinity;
@@ -27,7 +27,7 @@ export class QueryClock {
     }
   }
 
-  /** Whether it has stopped the query under way. */
+  /** Whether the current query was stopped. */
   get hasStopped(): boolean {
     return this.failure !== undefined;
   }

@@ -19,8 +19,8 @@ const SET_UP = `
   CREATE TABLE IF NOT EXISTS lease_holders (name TEXT PRIMARY KEY, owner TEXT NOT NULL,
     expires INTEGER NOT NULL) STRICT;`;
 
-/** No data version: what is known may have changed. */
-const UNSEEN = -1;
+/** Not a data version: forces a reload. */
+const STALE = -1;
 
 /** A generation with its declaration. */
 export interface Registered extends Generation {
@@ -28,26 +28,26 @@ export interface Registered extends Generation {
 }
 
 /**
- * What a folder of the read store holds: `registry.sqlite` tells which generations there are and who has which
- * lease, each generation is a file beside it. A file without an entry is what a crash has left: it is removed.
+ * The registry of a read store's folder: `registry.sqlite` lists the generations and leases, and each generation has its own
+ * file. A file without an entry was left by a crash and is removed.
  */
 export class Registry {
   private readonly file: StoreFile;
-  private known: ReadonlyMap<number, Registered> = new Map();
-  private seen = UNSEEN;
+  private cached: ReadonlyMap<number, Registered> = new Map();
+  private dataVersion = STALE;
 
   constructor(private readonly directory: string) {
     this.file = new StoreFile(join(directory, 'registry.sqlite'), { create: true, setUp: SET_UP });
   }
 
-  /** All generations as of now, by number; the same map as before while nothing has changed. */
+  /** All generations by number; the same map as long as nothing changes. */
   all(): ReadonlyMap<number, Registered> {
     try {
       const [version] = this.file.first('PRAGMA data_version') as [number];
-      if (version !== this.seen) this.reload(version);
-      return this.known;
+      if (version !== this.dataVersion) this.reload(version);
+      return this.cached;
     } catch (error) {
-      this.seen = UNSEEN;
+      this.dataVersion = STALE;
       throw error;
     }
   }
@@ -77,7 +77,7 @@ export class Registry {
     });
   }
 
-  /** Makes it live in place of the one that is. */
+  /** Makes a generation live and retires the live one. */
   swap({ collection, number }: Generation): void {
     this.change(() => {
       this.file.run(
@@ -85,11 +85,11 @@ export class Registry {
         collection,
       );
       const swapped = this.file.run(`UPDATE generations SET state = 'live' WHERE number = ?`, number);
-      if (swapped === 0) throw new NoGeneration(`there is no generation ${number} of ${collection}`);
+      if (swapped === 0) throw new NoGeneration(`${collection} has no generation ${number}`);
     });
   }
 
-  /** Forgets a generation that is not live, then removes its file: who has it open can read on. */
+  /** Removes a generation that is not live, then its file. Connections that have it open can continue to read. */
   drop(generation: Generation): void {
     const { collection, number } = generation;
     this.change(() => {
@@ -101,21 +101,20 @@ export class Registry {
   }
 
   /**
-   * Forgets generations that lie in their files as this code does not expect it, and removes the files of generations
-   * that are not there.
+   * Removes all generations if their files have another layout version than this code, and files without an entry.
    */
   clean(): void {
     this.file.writing(() => {
       const [layout] = this.file.first('PRAGMA user_version') as [number];
       if (layout !== LAYOUT_VERSION) {
         this.file.execute(`DELETE FROM generations; PRAGMA user_version = ${LAYOUT_VERSION}`);
-        this.seen = UNSEEN;
+        this.dataVersion = STALE;
       }
     });
     this.sweep();
   }
 
-  /** Removes the files of generations that are not there: left by a crash. */
+  /** Removes files without an entry, left by a crash. */
   sweep(): void {
     this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
@@ -128,16 +127,17 @@ export class Registry {
   lease(name: string, owner: string, now: number, ttl: number): Lease | undefined {
     const expires = now + ttl;
     return this.file.writing(() => {
-      const held = this.leaseOf(name);
-      if (held !== undefined && held.owner !== owner && isLeaseActive(held, now, ttl)) return undefined;
+      const current = this.leaseOf(name);
+      if (current !== undefined && current.owner !== owner && isLeaseActive(current, now, ttl))
+        return undefined;
       this.file.run('INSERT OR REPLACE INTO lease_holders VALUES (?, ?, ?)', name, owner, expires);
       return { name, owner, expires };
     });
   }
 
   holder(name: string, now: number, ttl: number): string | undefined {
-    const held = this.leaseOf(name);
-    return held !== undefined && isLeaseActive(held, now, ttl) ? held.owner : undefined;
+    const current = this.leaseOf(name);
+    return current !== undefined && isLeaseActive(current, now, ttl) ? current.owner : undefined;
   }
 
   release({ name, owner, expires }: Lease): void {
@@ -162,19 +162,19 @@ export class Registry {
     try {
       return this.file.writing(work);
     } finally {
-      this.seen = UNSEEN;
+      this.dataVersion = STALE;
     }
   }
 
   private reload(version: number): void {
     const rows = this.file.all('SELECT number, state, spec FROM generations ORDER BY number');
-    this.known = new Map(
+    this.cached = new Map(
       (rows as readonly [number, Generation['state'], string][]).map(([number, state, text]) => {
         const spec = JSON.parse(text) as CollectionSpec;
         return [number, { collection: spec.name, version: spec.version, number, state, spec }];
       }),
     );
-    this.seen = version;
+    this.dataVersion = version;
   }
 
   private removeFiles(name: string): void {

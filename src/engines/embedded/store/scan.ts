@@ -1,7 +1,7 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Position } from '../../../kernel/event';
 import { type Filter, type Found } from '../../../kernel/query';
-import { VERSION } from './bodies';
+import { VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
 import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
@@ -9,13 +9,12 @@ import { Listing } from './listing';
 import { raw, sql } from './sql';
 import { type StoreFile } from './store-file';
 
-/** For how long (ms) is copied before other work of this thread goes on: the sooner it is done, the less the WAL grows. */
+/** How long (ms) to copy before other work of this thread runs. Long slices, as the WAL grows until the copy is complete. */
 const SLICE_MS = 50;
 
 /**
- * All documents that match, by id, as of the moment it began: one transaction on a connection that is open for this
- * alone. As long as it lasts, the WAL cannot be reused, and grows with whatever is written. So it may be ended early, or
- * made to go on from a copy.
+ * All matching documents by id, from one snapshot: a transaction on a separate connection. While it lasts, the WAL cannot be
+ * reused and grows with every write. So a scan can be ended early, or continue from a copy.
  */
 export class Scan {
   readonly checkpoint: Position;
@@ -26,7 +25,7 @@ export class Scan {
   private copying: Promise<void> | undefined;
   private hasEnded = false;
 
-  /** Begins, with the documents whose ids come after one. */
+  /** Starts the transaction. `after`: only documents with greater ids. */
   constructor(
     private readonly generation: GenerationFile,
     filter: Filter,
@@ -38,56 +37,56 @@ export class Scan {
     this.hits = hitsOf(generation, filter);
     if (this.hits === undefined) return;
     const { hits } = this;
-    const later = and(after === undefined ? undefined : sql`k.id > ${after}`);
+    const isAfter = and(after === undefined ? undefined : sql`k.id > ${after}`);
     const rows =
       hits.match === undefined && hits.values === undefined
         ? sql`FROM keys k WHERE true${and(hits.where)}`
         : matchingRows(hits, generation.layout);
-    const query = sql`${withRanges(hits)} SELECT k.id, ${raw(VERSION)}, k.row ${rows}${later} ORDER BY k.id`;
+    const query = sql`${withRanges(hits)} SELECT k.id, ${raw(VERSION)}, k.row ${rows}${isAfter} ORDER BY k.id`;
     this.all = new Listing(this.file, query, 'rest');
   }
 
-  /** How many match, but for those that come before. */
+  /** The number of matching documents, whatever `after` is. */
   count(): number {
     return this.hits === undefined ? 0 : countOf(this.generation, this.hits);
   }
 
   /**
-   * Finds one document of each value of a field, for `nextSamples`. The first row of each is noted in one pass: to sort
-   * all rows by the value would take three times as long.
+   * Finds one document per value of a field, for `nextSamples`. Records the first row of each value in one pass, which is three
+   * times as fast as sorting all rows by the value.
    */
   sample(field: string): void {
     const { hits, file, generation } = this;
     if (hits === undefined) return;
     const value = raw(`k.${column(generation.layout.field(field, 'column').name)}`);
     file.execute('CREATE TEMP TABLE samples (value TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID');
-    const noted = sql`INSERT OR IGNORE INTO samples ${withRanges(hits)}
+    const insert = sql`INSERT OR IGNORE INTO samples ${withRanges(hits)}
       SELECT ${value}, k.row ${matchingRows(hits, generation.layout)} AND ${value} IS NOT NULL`;
-    file.run(noted.text, ...noted.values);
+    file.run(insert.text, ...insert.values);
     const query = sql`SELECT k.id, ${raw(VERSION)}, k.row FROM samples CROSS JOIN keys k USING (row) ORDER BY k.row`;
     this.samples = new Listing(file, query, 'rest_of_samples');
   }
 
-  /** The next samples; undefined after the last ones. */
+  /** The next samples; undefined at the end. */
   async nextSamples(): Promise<readonly Found[] | undefined> {
     await this.copying;
     return this.samples?.next();
   }
 
-  /** The next documents; undefined after the last ones, and once it has been ended. */
+  /** The next documents; undefined at the end, and after `end`. */
   async next(): Promise<readonly Found[] | undefined> {
     await this.copying;
     return this.all?.next();
   }
 
-  /** Copies what is left into temporary tables and ends the transaction; whoever asks for the next ones waits for that. */
+  /** Copies the rest into temporary tables and ends the transaction. `next` and `nextSamples` wait for it. */
   copy(): void {
     this.copying ??= this.copyRest();
-    // The next call raises it.
+    // `next` raises the error.
     this.copying.catch(() => undefined);
   }
 
-  /** Ends the transaction, whatever is left. */
+  /** Ends the scan and its transaction. */
   end(): void {
     this.hasEnded = true;
     this.samples?.end();
@@ -101,7 +100,7 @@ export class Scan {
       const steps = listing?.copy();
       while (steps !== undefined && steps.next().done !== true) {
         if (performance.now() < pauseAt) continue;
-        await turn();
+        await yieldToEventLoop();
         if (this.hasEnded) return;
         pauseAt = performance.now() + SLICE_MS;
       }

@@ -1,49 +1,40 @@
-import { type Results, type Search, type Cursor } from '../../../kernel/query';
-import { bodiesOf, foundOf, VERSION } from './bodies';
+import { type Cursor, type Results, type Search } from '../../../kernel/query';
+import { bodiesOf, foundOf, VERSION } from './documents';
 import { firstRows } from './first-rows';
 import { type GenerationFile } from './generation-file';
 import { countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
-import {
-  asSelected,
-  comingAfter,
-  joinsOf,
-  selected,
-  sorted,
-  type SortKey,
-  sortKeys,
-  tablesOf,
-} from './ordering';
+import { asSelected, isAfter, joinsOf, selected, sorted, type SortKey, sortKeys, tablesOf } from './ordering';
 import { isLong } from './selection';
 import { raw, type Sql, sql } from './sql';
 import { type SqlRow, type SqlValue } from './store-file';
 
-/** Where a result stands, from its sort keys and its id. */
-export function standingOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Cursor {
+/** The cursor of a result. */
+export function cursorOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Cursor {
   return { keys: keys.map((key) => (key === null ? null : Number(key))), id: String(id) };
 }
 
-/** One page in order, and the number of all that match, of one moment; bodies until they have so many characters. */
+/** One page in order, and the number of all matching documents, from one snapshot. */
 export function search(generation: GenerationFile, wanted: Search, bodyLimit?: number): Results {
-  // One more tells whether there is a next page.
+  // One more than requested, to find out whether there is a next page.
   const { after } = wanted;
   const size = after === undefined ? wanted.size : wanted.size + 1;
   const { file } = generation;
   return file.reading(() => {
     const { total, rows } = rowsOf(generation, { ...wanted, size });
-    const shown = rows.slice(0, wanted.size);
+    const onPage = rows.slice(0, wanted.size);
     const bodies = bodiesOf(
       file,
-      shown.map(([, , , row]) => row),
+      onPage.map(([, , , row]) => row),
       bodyLimit,
     );
-    const rest = shown.slice(bodies.length).map(([id]) => String(id));
-    const last = after === undefined || rows.length < size ? undefined : shown.at(-1);
+    const rest = onPage.slice(bodies.length).map(([id]) => String(id));
+    const last = after === undefined || rows.length < size ? undefined : onPage.at(-1);
     const [id, , , , ...keys] = last ?? [];
     return {
       total,
-      found: bodies.flatMap((body, at) => foundOf(shown[at], body)),
+      found: bodies.flatMap((body, at) => foundOf(onPage[at], body)),
       ...(rest.length === 0 ? {} : { rest }),
-      ...(last === undefined ? {} : { next: standingOf(id, keys) }),
+      ...(last === undefined ? {} : { next: cursorOf(id, keys) }),
     };
   });
 }
@@ -60,7 +51,7 @@ function rowsOf(generation: GenerationFile, wanted: Search): Rows {
   const keys = sortKeys(wanted.order, generation.layout, hits, 'o');
   const all = matchingRows(hits, generation.layout, joinsOf(keys));
   if (isLong(hits.match) && (wanted.after ?? null) === null) {
-    // To count on the way is faster than to go through the list twice.
+    // Counting on the way is faster than evaluating the long list twice.
     const rows = page(generation, wanted, hits, keys, all, sql`count(*) OVER ()`);
     if (rows[0] !== undefined) return { total: Number(rows[0][2]), rows };
   }
@@ -85,13 +76,13 @@ function page(
 ): readonly SqlRow[] {
   const candidates = sql`SELECT ${selected(keys, 'o')}k.row AS row, k.id AS id, k.version AS version, ${total} AS total
     ${rows}`;
-  const told =
+  const source =
     after === undefined || after === null
       ? candidates
       : sql`SELECT * FROM (${candidates})
-    WHERE ${comingAfter(after, asSelected(keys, 'o'), raw('id'))}`;
+    WHERE ${isAfter(after, asSelected(keys, 'o'), raw('id'))}`;
   const query = sql`${withRanges(hits)}${tablesOf(keys)},
-    page AS MATERIALIZED (${told} ORDER BY ${sorted(keys, 'o')}id LIMIT ${size} OFFSET ${offset})
+    page AS MATERIALIZED (${source} ORDER BY ${sorted(keys, 'o')}id LIMIT ${size} OFFSET ${offset})
     SELECT id, ${raw(VERSION)}, total, row${raw(keys.map((_, at) => `, o${at}`).join(''))}
     FROM page ORDER BY ${sorted(keys, 'o')}id`;
   return file.all(query.text, ...query.values);

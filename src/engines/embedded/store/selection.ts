@@ -1,29 +1,28 @@
 import { type Filter } from '../../../kernel/query';
 import { column, type Layout } from './layout';
-import { stoppable } from './stoppable';
-import { chain, raw, type Sql, sql } from './sql';
+import { chain, raw, type Sql, sql, stoppable } from './sql';
 import { encode } from './tokens';
 
-/** What documents must meet; without parts everything does. `match` is asked of the index of tokens, `where` of `keys k`. */
+/** A condition on documents; without parts it is always true. `match` is for the token index, `where` for `keys k`. */
 interface Condition {
   readonly match?: string;
   readonly where?: Sql;
 }
 
-/** Bounds of an indexed sort field that all documents must be within. */
+/** Bounds of an indexed sort field, which all documents must meet. */
 interface Bound {
   readonly field: string;
   readonly where: Sql;
 }
 
-/** A filter, cut into what each part of the file is asked. */
+/** A filter, split into conditions for each part of the file. */
 export interface Selection extends Condition {
-  /** Partition values that the filter is confined to; absent for all. */
+  /** The partition values that can match; absent for all. */
   readonly partitions?: ReadonlySet<number>;
   readonly bound?: Bound;
 }
 
-/** Reads a filter; undefined when nothing can match it. Raises `UndeclaredField`. */
+/** Translates a filter; undefined if nothing can match it. Raises `UndeclaredField`. */
 export function selectionOf(filter: Filter, layout: Layout): Selection | undefined {
   let partitions: ReadonlySet<number> | undefined;
   let bound: Bound | undefined;
@@ -54,7 +53,7 @@ export function selectionOf(filter: Filter, layout: Layout): Selection | undefin
   };
 }
 
-/** The token of a value, as the index is asked for it. */
+/** The search expression for the token of a value. */
 export function phrase(code: string, value: string): string {
   return `"${code}${encode(value)}"`;
 }
@@ -70,14 +69,14 @@ function conditionOf(filter: Filter, layout: Layout): Condition | undefined {
   if ('any' in filter) return either(filter.any.map((part) => conditionOf(part, layout)));
   if ('words' in filter) {
     const codes = filter.within.map((name) => layout.field(name, 'words').code);
-    return both(filter.words.map((word) => found(codes.map((code) => phrase(code, word)))));
+    return both(filter.words.map((word) => matchAny(codes.map((code) => phrase(code, word)))));
   }
   if ('in' in filter) {
     const { type, code } = layout.field(filter.field, 'number', 'keyword', 'column');
     const values = new Set(filter.in.filter((value) => (typeof value === 'number') === (type === 'number')));
     if (type === 'number' && filter.field !== layout.partition)
       return amongNumbers(filter.field, [...values]);
-    return found([...values].map((value) => phrase(code, String(value))));
+    return matchAny([...values].map((value) => phrase(code, String(value))));
   }
   const name = raw(`k.${column(layout.field(filter.field, 'number').name)}`);
   const bounds = [
@@ -96,21 +95,21 @@ function amongNumbers(field: string, numbers: readonly (string | number)[]): Con
   return { where: sql`${name} IN (SELECT value FROM json_each(${JSON.stringify(numbers)}))` };
 }
 
-function found(phrases: readonly string[]): Condition | undefined {
+function matchAny(phrases: readonly string[]): Condition | undefined {
   return phrases.length === 0 ? undefined : { match: anyOf(phrases) };
 }
 
-/** A list longer than this is cut. */
-const LONG = 16;
+/** Longer lists are nested. */
+const MAX_FLAT = 16;
 
 /**
- * One of these expressions. The index steps through all members of an OR for each document, and it flattens
- * what is nested: so a long list becomes an OR of about as many groups as each has members, each a NOT of a
- * token that never is, which is not flattened.
+ * Matches any of these expressions. The index evaluates all members of an OR for each document, so a long list is nested into
+ * about as many groups as each has members. Plain nested ORs would be flattened; an OR with a NOT of a token that never
+ * occurs is not.
  */
 function anyOf(expressions: readonly string[]): string {
   if (expressions.length === 1) return expressions[0] ?? '';
-  if (expressions.length <= LONG) return `(${expressions.join(' OR ')})`;
+  if (expressions.length <= MAX_FLAT) return `(${expressions.join(' OR ')})`;
   const size = Math.ceil(Math.sqrt(expressions.length));
   const groups: string[] = [];
   for (let at = 0; at < expressions.length; at += size)
@@ -147,14 +146,14 @@ function either(conditions: readonly (Condition | undefined)[]): Condition | und
   return { where: chain(wheres, 'OR') };
 }
 
-/** A condition with all its parts asked of `keys k`; `ranges` are the rows the query is confined to. */
+/** A condition as one on `keys k` alone; `ranges` limits the rows. */
 function asWhere({ match, where }: Condition): Sql {
   const parts = where === undefined ? [] : [where];
   if (match !== undefined) parts.push(sql`k.row IN (${matching(match)})`);
   return chain(parts, 'AND');
 }
 
-/** Whether an expression lists so many values that it takes long to evaluate: once is enough. */
+/** Whether an expression has so many values that it should be evaluated only once. */
 export function isLong(match: string | undefined): boolean {
   return (match?.length ?? 0) > 1_000;
 }

@@ -6,7 +6,7 @@ export interface Sql {
   readonly values: readonly SqlValue[];
 }
 
-/** Puts pieces together: `sql` pieces become part of the text, anything else a parameter. */
+/** Composes SQL: `Sql` parts become part of the text, other values parameters. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | SqlValue)[]): Sql {
   let text = strings[0] ?? '';
   const values: SqlValue[] = [];
@@ -23,7 +23,7 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | Sql
   return { text, values };
 }
 
-/** Text without parameters: names that are ours. */
+/** Text without parameters. Never pass user input. */
 export function raw(text: string): Sql {
   return { text, values: [] };
 }
@@ -35,12 +35,20 @@ export function join(parts: readonly Sql[], separator: string): Sql {
   };
 }
 
-/** One or more terms with an operator between them, in halves: SQLite takes expressions of limited depth only. */
+/** Terms joined by an operator, as a balanced tree: SQLite limits the depth of expressions. */
 export function chain(terms: readonly Sql[], operator: 'AND' | 'OR' | '+'): Sql {
   const [first] = terms;
   if (first === undefined || terms.length === 1) return sql`(${first ?? raw('')})`;
   const half = Math.ceil(terms.length / 2);
   return sql`(${chain(terms.slice(0, half), operator)} ${raw(operator)} ${chain(terms.slice(half), operator)})`;
+}
+
+/** Queries may stop at one row in so many: a power of two. */
+const STOP_EVERY = 256;
+
+/** A condition that is always true, and lets a `QueryClock` stop the query. `row`: a column of row numbers. */
+export function stoppable(row: string): Sql {
+  return raw(`((${row} & ${STOP_EVERY - 1}) <> 0 OR in_time())`);
 }
 
 function isSql(part: Sql | SqlValue): part is Sql {

@@ -6,16 +6,15 @@ import { QueryClock } from './query-clock';
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
 
-/** Milliseconds that a transaction waits for another process to finish its own. */
-export const PATIENCE = 5_000;
+/** How long (ms) a transaction waits for that of another process. */
+export const LOCK_TIMEOUT_MS = 5_000;
 
-/** A connection to one SQLite file of the store, for one thread: one that mends itself. */
+/** A self-healing connection to one SQLite file of the store, for one thread. */
 export class StoreFile {
   private readonly connection: Connection;
 
   /**
-   * `setUp` is run whenever the file is opened. A file that is not there is made only with `create`. `clock` stops
-   * queries.
+   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries.
    */
   constructor(
     path: string,
@@ -29,7 +28,7 @@ export class StoreFile {
     this.connection = new Connection(
       'the read store',
       () =>
-        openDatabase(url, { timeout: PATIENCE, returnArrays: true }, (database) => {
+        openDatabase(url, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
           database.function('in_time', { directOnly: true }, () => clock.check());
           database.exec(setUp);
         }),
@@ -44,7 +43,7 @@ export class StoreFile {
     });
   }
 
-  /** The first row of what may as well not work now; the file is opened again after a failure. */
+  /** Like `first`, for statements that may fail: undefined if the engine is unavailable. */
   attempt(sql: string): SqlRow | undefined {
     try {
       return this.first(sql);
@@ -54,12 +53,12 @@ export class StoreFile {
     }
   }
 
-  /** Runs a statement; the number of rows changed. */
+  /** Runs a statement and returns the number of rows changed. */
   run(sql: string, ...values: SqlRow): number {
     return this.connection.use(({ prepared }) => prepared(sql).run(...values).changes);
   }
 
-  /** The first row of a result: the values of its columns. */
+  /** The first row of a result. */
   first(sql: string, ...values: SqlRow): SqlRow | undefined {
     return this.connection.use(({ prepared }) => prepared(sql).get(...values) as SqlRow | undefined);
   }
@@ -68,7 +67,7 @@ export class StoreFile {
     return this.connection.use(({ prepared }) => prepared(sql).all(...values) as readonly SqlRow[]);
   }
 
-  /** The rows one by one; the statement is not to be used again meanwhile. */
+  /** Iterates the rows. The same statement must not be used meanwhile. */
   *each(sql: string, ...values: SqlRow): Generator<SqlRow, undefined> {
     const rows = this.connection.use(
       ({ prepared }) => prepared(sql).iterate(...values) as Iterator<SqlRow, undefined>,
@@ -84,17 +83,17 @@ export class StoreFile {
     }
   }
 
-  /** All that `work` reads is of one moment. */
+  /** Runs `work` in a read transaction: it reads from one snapshot. */
   reading<Result>(work: () => Result): Result {
     return this.transaction('BEGIN', work);
   }
 
-  /** All that `work` writes is written as a whole or not at all; other writers wait. */
+  /** Runs `work` in a write transaction. Other writers wait. */
   writing<Result>(work: () => Result): Result {
     return this.transaction('BEGIN IMMEDIATE', work);
   }
 
-  /** Ends a transaction that was begun by `BEGIN` and has written to temporary tables at most, if there is one. */
+  /** Ends the current read transaction, if there is one. It may have written to temporary tables. */
   endReading(): void {
     if (this.connection.isTransaction) this.attempt('COMMIT');
   }
@@ -103,12 +102,12 @@ export class StoreFile {
     this.connection.close();
   }
 
-  /** A rollback that fails closes the connection, which rolls back too: the error it is done for is the one to raise. */
+  /** Rolls back. A failure closes the connection, which rolls back too; callers raise their original error. */
   private rollBack(): void {
     try {
       if (this.connection.isTransaction) this.execute('ROLLBACK');
     } catch {
-      // The connection opens the file again when it is next used.
+      // The connection reopens the file on next use.
     }
   }
 
@@ -125,11 +124,11 @@ export class StoreFile {
   }
 }
 
-/** Resets a statement; of a connection that was closed meanwhile there is nothing to reset. */
+/** Resets a statement, unless its connection was closed meanwhile. */
 function endRows(rows: Iterator<SqlRow, undefined>): void {
   try {
     rows.return?.();
   } catch {
-    // What it was ended for is what counts.
+    // The connection is closed, and the statement with it.
   }
 }

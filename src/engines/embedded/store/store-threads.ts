@@ -17,15 +17,15 @@ interface StoreThread {
 }
 
 /**
- * Threads with connections of their own, each with one task at a time. Clients take turns, and where there are several
- * threads one client never has all of them. A thread that dies is replaced.
+ * A pool of threads, each with its own connections and one task at a time. Tasks are scheduled fairly by client, and one client
+ * never occupies all of several threads. A thread that dies is replaced.
  */
 export class StoreThreads {
   private readonly queue: FairQueue;
   private readonly threads = new Set<StoreThread>();
   private closed = false;
 
-  /** They are started when the first work comes. */
+  /** Threads start with the first task, or with `start`. */
   constructor(
     private readonly directory: string,
     private readonly count: number,
@@ -33,22 +33,22 @@ export class StoreThreads {
     this.queue = new FairQueue({ atOnce: count, perClient: Math.max(1, count - 1) });
   }
 
-  /** Has one of the threads do it, when it is the client's turn. */
-  async ask<Result>(
+  /** Runs a task on one of the threads. */
+  async run<Result>(
     work: (store: Remote<EmbeddedStore>) => Promise<Result>,
     { client = '', signal }: Pick<QueryOptions, 'client' | 'signal'> = {},
   ): Promise<Result> {
-    return await this.queue.run(client, () => this.run(work, signal), signal);
+    return await this.queue.run(client, () => this.runOnFree(work, signal), signal);
   }
 
-  private async run<Result>(
+  private async runOnFree<Result>(
     work: (store: Remote<EmbeddedStore>) => Promise<Result>,
     signal: AbortSignal | undefined,
   ): Promise<Result> {
     if (this.closed) throw new EngineUnavailable('the read store is closed');
     this.start();
     const thread = [...this.threads].find(({ isBusy }) => !isBusy);
-    if (thread === undefined) throw new Error('the queue has let in more tasks than there are threads');
+    if (thread === undefined) throw new Error('the queue started more tasks than there are threads');
     const { store, cancelled } = thread;
     const cancel = (): unknown => Atomics.store(cancelled, 0, 1);
     Atomics.store(cancelled, 0, 0);
@@ -65,9 +65,9 @@ export class StoreThreads {
     }
   }
 
-  /** Has every thread let go of generations that have been dropped. */
-  async forget(): Promise<void> {
-    await Promise.allSettled([...this.threads].map(({ store }) => store.forget()));
+  /** Lets every thread close generations that were dropped. */
+  async closeDropped(): Promise<void> {
+    await Promise.allSettled([...this.threads].map(({ store }) => store.closeDropped()));
   }
 
   async close(): Promise<void> {
@@ -75,7 +75,7 @@ export class StoreThreads {
     await Promise.all([...this.threads].map(({ end }) => end()));
   }
 
-  /** Starts those that are missing. */
+  /** Starts missing threads. */
   start(): void {
     while (this.threads.size < this.count) this.add();
   }
@@ -89,13 +89,13 @@ export class StoreThreads {
       transferList: [there],
     });
     thread.unref();
-    // Before those who wait for it are told: what they do next is for another thread.
+    // Registered before `callsOver`, so that the thread is gone when its callers learn of its end and retry.
     here.on('close', () => this.threads.delete(added));
     const added: StoreThread = {
       store: callsOver<EmbeddedStore>(here),
       end: async () => {
         const ended = once(thread, 'exit');
-        // The caller waits for it, so the process has to.
+        // Keeps the process alive while the caller waits.
         thread.ref();
         here.close();
         await ended;
@@ -103,9 +103,9 @@ export class StoreThreads {
       cancelled,
       isBusy: false,
     };
-    // Who waits for its answer is told by the port that closes with it; that it died is a bug to be heard of.
+    // Callers learn of it through their port, which closes too. The death itself is a bug and must be visible.
     thread.on('error', (error: unknown) => {
-      process.emitWarning(`a thread of the read store has died: ${inspect(error)}`);
+      process.emitWarning(`a thread of the read store died: ${inspect(error)}`);
     });
     this.threads.add(added);
   }

@@ -3,11 +3,11 @@ import { serveCalls } from '../../../kernel/calls';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './query-clock';
 
-/** What a thread of the store is given: its folder, and the port that calls come in by until it is closed. */
+/** The data of a store thread: the store's folder, and the port for calls. The thread ends when the port closes. */
 export interface StoreThreadData {
   readonly directory: string;
   readonly port: MessagePort;
-  /** Holds 1 while the query under way is to be stopped. */
+  /** Set to 1 to stop the current query. */
   readonly cancelled: Int32Array;
 }
 

@@ -13,8 +13,8 @@ import { EmbeddedStore } from './embedded-store';
 import { StoreThreads } from './store-threads';
 
 /**
- * The read store in a folder: queries are answered by reader threads, all else by the calling thread. It also counts
- * documents, for health checks, which must not wait for searches.
+ * The read store in a folder. Reader threads answer queries; the calling thread does everything else, including `count` for
+ * health checks, which must not wait for searches.
  */
 export class ThreadedStore extends EmbeddedStore {
   private readonly readers: StoreThreads;
@@ -30,11 +30,11 @@ export class ThreadedStore extends EmbeddedStore {
     ids: readonly string[],
     options: QueryOptions = {},
   ): Promise<readonly Found[]> {
-    return this.readers.ask((store) => store.get(target, ids, sent(options)), options);
+    return this.readers.run((store) => store.get(target, ids, withoutSignal(options)), options);
   }
 
   override search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
-    return this.readers.ask((store) => store.search(target, wanted, sent(options)), options);
+    return this.readers.run((store) => store.search(target, wanted, withoutSignal(options)), options);
   }
 
   override searchGroups(
@@ -42,16 +42,16 @@ export class ThreadedStore extends EmbeddedStore {
     wanted: GroupSearch,
     options: QueryOptions = {},
   ): Promise<GroupResults> {
-    return this.readers.ask((store) => store.searchGroups(target, wanted, sent(options)), options);
+    return this.readers.run((store) => store.searchGroups(target, wanted, withoutSignal(options)), options);
   }
 
   override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return this.readers.ask((store) => store.countGroups(target, wanted));
+    return this.readers.run((store) => store.countGroups(target, wanted));
   }
 
   override async drop(...[generation]: Parameters<EmbeddedStore['drop']>): Promise<void> {
     await super.drop(generation);
-    await this.readers.forget();
+    await this.readers.closeDropped();
   }
 
   override async close(): Promise<void> {
@@ -60,8 +60,8 @@ export class ThreadedStore extends EmbeddedStore {
   }
 }
 
-/** What of the options the thread needs; a signal cannot be sent. */
-function sent({ signal, ...options }: QueryOptions): QueryOptions {
+/** The options without the signal, which cannot be sent to a thread. */
+function withoutSignal({ signal, ...options }: QueryOptions): QueryOptions {
   signal?.throwIfAborted();
   return options;
 }

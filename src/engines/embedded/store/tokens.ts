@@ -1,27 +1,27 @@
 import { hash } from 'node:crypto';
 
 /**
- * The inverted index knows one kind of thing, tokens: a field's code followed by a word or by a whole value. So
- * words and exact values are found, combined and counted by the same merge of sorted lists.
+ * The inverted index contains tokens: a field's code followed by a word or by a whole value. So words and exact values are found,
+ * combined and counted in the same way, by merging sorted lists.
  */
 
-/** As in the index: ASCII without capitals, blanks and control characters, and everything beyond ASCII. */
+/** Token characters: ASCII without capitals, blanks and control characters, and everything beyond ASCII. */
 export const TOKENIZER = `ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_\`{|}~'`;
 
-/** Capitals (the index would fold them), quotes, blanks and control characters; `~` because it marks these. */
+/** Characters to escape: capitals (the index would fold them), quotes, blanks, control characters, and the escape `~`. */
 const ESCAPED = /["'A-Z~\u0000-\u0020\u007f]/;
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 
-/** What stands for each ASCII character that is escaped. */
+/** The escape sequence of each ASCII character, if it has one. */
 const ESCAPES = Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   if (!ESCAPED.test(character)) return undefined;
   return /[A-Z]/.test(character) ? `~${character.toLowerCase()}` : `~${code.toString(16).padStart(2, '0')}`;
 });
 
-/** A value as token characters, two different ones never the same: long ones by 160 bits of their hash. */
+/** Encodes a value in token characters. Different values have different encodings; long ones are hashed (160 bits). */
 export function encode(value: string): string {
-  if (value.length > LONGEST) return `~~${hash('sha1', value)}`;
+  if (value.length > MAX_LENGTH) return `~~${hash('sha1', value)}`;
   if (!ESCAPED.test(value)) return value;
   let encoded = '';
   let from = 0;
@@ -34,11 +34,11 @@ export function encode(value: string): string {
   return encoded + value.slice(from);
 }
 
-/** The tokens of a field's values, a blank before each. */
+/** The tokens of a field's values, each preceded by a blank. */
 export function tokensOf(code: string, values: readonly string[]): string {
   if (values.length === 0) return '';
   const before = ` ${code}`;
-  // Words have nothing to be escaped as a rule: they are looked through all at once.
-  const isPlain = values.every(({ length }) => length <= LONGEST) && !ESCAPED.test(values.join(''));
+  // Words rarely need escaping, so test all of them at once.
+  const isPlain = values.every(({ length }) => length <= MAX_LENGTH) && !ESCAPED.test(values.join(''));
   return before + (isPlain ? values : values.map(encode)).join(before);
 }

@@ -2,37 +2,37 @@ import { type Position } from '../../../kernel/event';
 import { type Target } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
 import { StoreThreads } from './store-threads';
-import { type Draft } from './writer';
+import { type PreparedWrite } from './writer';
 
-/** Fewer documents than this are written more quickly than handed to another thread. */
-const MANY = 100;
+/** Smaller batches are written faster than they can be sent to another thread. */
+const LARGE_BATCH = 100;
 
-/** The read store in a folder: a thread of its own writes large batches while the calling one makes the next. */
+/** The read store in a folder. A worker thread writes large batches while the calling thread prepares the next. */
 export class WriterThreadStore extends EmbeddedStore {
   private readonly writer: StoreThreads;
 
-  /** `many`: documents of a large batch. */
+  /** `largeBatch`: the number of documents from which the thread is used. */
   constructor(
     directory: string,
-    private readonly many = MANY,
+    private readonly largeBatch = LARGE_BATCH,
     snapshotMs?: number,
   ) {
     super(directory, { snapshotMs });
     this.writer = new StoreThreads(directory, 1);
   }
 
-  override writeDrafts(
+  override writePrepared(
     target: Target,
-    drafts: readonly Draft[],
+    prepared: readonly PreparedWrite[],
     checkpoint: Position | undefined,
   ): Promise<void> {
-    if (drafts.length < this.many) return super.writeDrafts(target, drafts, checkpoint);
-    return this.writer.ask((store) => store.writeDrafts(target, drafts, checkpoint));
+    if (prepared.length < this.largeBatch) return super.writePrepared(target, prepared, checkpoint);
+    return this.writer.run((store) => store.writePrepared(target, prepared, checkpoint));
   }
 
   override async drop(...[generation]: Parameters<EmbeddedStore['drop']>): Promise<void> {
     await super.drop(generation);
-    await this.writer.forget();
+    await this.writer.closeDropped();
   }
 
   override async close(): Promise<void> {

@@ -2,19 +2,19 @@ import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
-import { column, type Layout, type Row, SLOT } from './layout';
-import { VERSION } from './bodies';
+import { column, type DocumentRow, type Layout, SLOT } from './layout';
+import { VERSION } from './documents';
 import { type SqlValue, type StoreFile } from './store-file';
 
-/** What becomes of a document, ready to be written; without `put` it is removed. May be sent to another thread. */
-export interface Draft {
+/** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
+export interface PreparedWrite {
   readonly id: string;
   readonly version: Position;
-  readonly put?: { readonly row: Row; readonly body: string };
+  readonly put?: { readonly row: DocumentRow; readonly body: string };
 }
 
 /** Raises `UndeclaredField`. */
-export function draftsOf(layout: Layout, writes: readonly Write[]): readonly Draft[] {
+export function prepareWrites(layout: Layout, writes: readonly Write[]): readonly PreparedWrite[] {
   return writes.map((write) => {
     const { version } = write;
     if (!('put' in write)) return { id: write.remove, version };
@@ -25,17 +25,17 @@ export function draftsOf(layout: Layout, writes: readonly Write[]): readonly Dra
 /** Writes a batch with its checkpoint in one transaction. */
 export function writeBatch(
   generation: GenerationFile,
-  drafts: readonly Draft[],
+  writes: readonly PreparedWrite[],
   checkpoint: Position | undefined,
 ): void {
   generation.file.writing(() => {
-    new Batch(generation).write(drafts);
-    if (checkpoint !== undefined) generation.note('checkpoint', checkpoint);
+    new Batch(generation).write(writes);
+    if (checkpoint !== undefined) generation.recordFact('checkpoint', checkpoint);
   });
 }
 
-/** A document, or its removal, as it is before the batch; of a document the row it has and what its tokens are known by. */
-interface Known {
+/** The stored state of a document before the batch, or of its removal, which has no `at`. */
+interface StoredState {
   readonly version: Position;
   readonly at?: { readonly row: number; readonly digest: string };
 }
@@ -46,15 +46,15 @@ interface Partition {
   documents: number;
 }
 
-/** The index takes integers for row numbers, and the driver binds large numbers as floating point. */
+/** The index requires integers, and the driver binds large numbers as floating point. */
 const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
 const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
 const UNINDEX = 'DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)';
 
-/** Documents without tokens are not in the index of them. */
+/** The digest of documents without tokens, which are not in the token index. */
 const NO_TOKENS = '';
 
-/** Looks everything up at once and writes table by table: each one's pages are worked on together. */
+/** Reads all states at once, then writes table by table, for locality of pages. */
 class Batch {
   private readonly file: StoreFile;
   private readonly partitions = new Map<number, Partition>();
@@ -69,14 +69,14 @@ class Batch {
     this.update = `UPDATE keys SET ${set.join(', ')} WHERE row = ?`;
   }
 
-  write(drafts: readonly Draft[]): void {
-    const known = this.known(drafts);
+  write(writes: readonly PreparedWrite[]): void {
+    const stored = this.storedStates(writes);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
     const tokens: [sql: string, row: number, ...values: SqlValue[]][] = [];
-    for (const { id, version, put } of newest(drafts, known).values()) {
-      const before = known.get(id);
+    for (const { id, version, put } of newest(writes, stored).values()) {
+      const before = stored.get(id);
       if (put === undefined) {
-        if (before?.at !== undefined) this.take(before.at);
+        if (before?.at !== undefined) this.removeRow(before.at);
         this.file.run('INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))', id, version);
         continue;
       }
@@ -84,51 +84,51 @@ class Batch {
         body,
         row: { partition, values, tokens: text },
       } = put;
-      const place = this.partition(partition);
+      const target = this.partition(partition);
       const digest = digestOf(text);
       const { at } = before ?? {};
-      if (at !== undefined && Math.floor(at.row / SLOT) === place.slot) {
+      if (at !== undefined && Math.floor(at.row / SLOT) === target.slot) {
         this.file.run(this.update, version, digest, ...values, at.row);
         bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, body]);
         if (digest === at.digest) continue;
         tokens.push(digest === NO_TOKENS ? [UNINDEX, at.row] : [REINDEX, at.row, text]);
         continue;
       }
-      if (at !== undefined) this.take(at);
+      if (at !== undefined) this.removeRow(at);
       else if (before !== undefined) this.file.run('DELETE FROM removed WHERE id = ?', id);
-      place.last += 1;
-      place.documents += 1;
-      const row = place.slot * SLOT + place.last;
+      target.last += 1;
+      target.documents += 1;
+      const row = target.slot * SLOT + target.last;
       this.file.run(this.insert, row, id, version, digest, ...values);
       bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, body]);
       if (digest !== NO_TOKENS) tokens.push([INDEX, row, text]);
     }
     for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
-    // The index writes out what it has gathered whenever a row number is less than the one before.
+    // The index flushes whenever a row number is less than the previous one.
     tokens.sort(([, a], [, b]) => a - b);
     for (const [sql, ...values] of tokens) this.file.run(sql, ...values);
     for (const [value, { last, documents }] of this.partitions)
       this.file.run('UPDATE partitions SET last = ?, documents = ? WHERE value = ?', last, documents, value);
   }
 
-  /** What there is of the documents that a batch is about. */
-  private known(drafts: readonly Draft[]): ReadonlyMap<string, Known> {
-    const ids = JSON.stringify(drafts.map(({ id }) => id));
-    const known = new Map<string, Known>();
+  /** The stored states of the documents in a batch. */
+  private storedStates(writes: readonly PreparedWrite[]): ReadonlyMap<string, StoredState> {
+    const ids = JSON.stringify(writes.map(({ id }) => id));
+    const states = new Map<string, StoredState>();
     const removed = this.file.all(
       `SELECT r.id, ${VERSION} FROM json_each(?) CROSS JOIN removed r ON r.id = value`,
       this.file.first('SELECT 1 FROM removed LIMIT 1') === undefined ? '[]' : ids,
     ) as readonly [string, Position][];
-    for (const [id, version] of removed) known.set(id, { version });
+    for (const [id, version] of removed) states.set(id, { version });
     const rows = this.file.all(
       `SELECT k.id, ${VERSION}, row, digest FROM json_each(?) CROSS JOIN keys k ON k.id = value`,
       ids,
     ) as readonly [string, Position, number, string][];
-    for (const [id, version, row, digest] of rows) known.set(id, { version, at: { row, digest } });
-    return known;
+    for (const [id, version, row, digest] of rows) states.set(id, { version, at: { row, digest } });
+    return states;
   }
 
-  private take({ row, digest }: { readonly row: number; readonly digest: string }): void {
+  private removeRow({ row, digest }: { readonly row: number; readonly digest: string }): void {
     this.file.run('DELETE FROM keys WHERE row = ?', row);
     this.file.run('DELETE FROM bodies WHERE row = ?', row);
     if (digest !== NO_TOKENS) this.file.run(UNINDEX, row);
@@ -153,14 +153,17 @@ class Batch {
   }
 }
 
-/** The last word on each document, of those that are not older than what there is. */
-function newest(drafts: readonly Draft[], known: ReadonlyMap<string, Known>): ReadonlyMap<string, Draft> {
-  const kept = new Map<string, Draft>();
-  for (const draft of drafts) {
-    const { version } = kept.get(draft.id) ?? known.get(draft.id) ?? draft;
-    if (draft.version >= version) kept.set(draft.id, draft);
+/** The newest write of each document, unless the stored version is newer. */
+function newest(
+  writes: readonly PreparedWrite[],
+  stored: ReadonlyMap<string, StoredState>,
+): ReadonlyMap<string, PreparedWrite> {
+  const newestById = new Map<string, PreparedWrite>();
+  for (const write of writes) {
+    const { version } = newestById.get(write.id) ?? stored.get(write.id) ?? write;
+    if (write.version >= version) newestById.set(write.id, write);
   }
-  return kept;
+  return newestById;
 }
 
 function digestOf(tokens: string): string {

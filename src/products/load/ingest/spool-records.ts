@@ -1,8 +1,8 @@
-import { type PostedProduct } from '../../feed';
+import { type ProductFingerprint } from '../../feed';
 import { type Digest } from '../fingerprints/fingerprints';
 
 /** A product that was parsed and accepted; its text is its content as JSON. */
-export interface ValidProduct extends PostedProduct {
+export interface ValidProduct extends ProductFingerprint {
   readonly kind: 'valid';
   /** Its place in the body, from 1. */
   readonly sequence: number;

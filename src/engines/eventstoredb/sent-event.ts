@@ -1,21 +1,21 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
-import { Refused } from './trouble';
+import { Refused } from './failure';
 
-/** The offset that servers send where they know of none: 2⁶⁴ − 1. */
-const NOWHERE = '18446744073709551615';
+/** The offset that servers send instead of an unknown one: 2⁶⁴ − 1. */
+const UNKNOWN_OFFSET = '18446744073709551615';
 
 const BRACE = '{'.charCodeAt(0);
 
 type Recorded = NonNullable<ReturnType<NonNullable<ReturnType<ReadResp['getEvent']>>['getEvent']>>;
 
-/** An offset of EventStoreDB (a decimal number) as a position of the port; undefined where it is none. */
+/** Converts an offset of EventStoreDB (decimal) to a position; undefined if it is unknown. */
 export function toPosition(offset: string): Position | undefined {
-  return offset === NOWHERE ? undefined : offset.padStart(START.length, '0');
+  return offset === UNKNOWN_OFFSET ? undefined : offset.padStart(START.length, '0');
 }
 
 /** The later of two positions. */
-export function later(one: Position, other: Position): Position {
+export function maxPosition(one: Position, other: Position): Position {
   return one < other ? other : one;
 }
 
@@ -23,7 +23,7 @@ export function later(one: Position, other: Position): Position {
 export class SentEvent {
   private constructor(private readonly record: Recorded) {}
 
-  /** Undefined for a message that is no event. */
+  /** The event in a message; undefined if it has none. */
   static in(message: ReadResp): SentEvent | undefined {
     const record = message.getEvent()?.getEvent();
     return record && new SentEvent(record);
@@ -33,7 +33,7 @@ export class SentEvent {
     return Number(this.record.getStreamRevision());
   }
 
-  /** Raises `Refused` where the server does not say it. */
+  /** Raises `Refused` if the server did not send it. */
   get position(): Position {
     const position = toPosition(this.record.getCommitPosition());
     if (position !== undefined) return position;
@@ -44,7 +44,7 @@ export class SentEvent {
     return textOf(this.record.getStreamIdentifier()?.getStreamName_asU8());
   }
 
-  /** Whether it belongs to the log: not to EventStoreDB itself, nor to a program that writes no JSON objects. */
+  /** Whether the event belongs to the log: it is not one of EventStoreDB itself, and its data is a JSON object. */
   get isOfLog(): boolean {
     const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;
     const meta = this.record.getCustomMetadata_asU8();
@@ -53,8 +53,8 @@ export class SentEvent {
     return isOwn && isText(this.record.getData_asU8()) && (meta.length === 0 || isText(meta));
   }
 
-  /** The event as the port has it, if it belongs to the log. */
-  recorded(): RecordedEvent | undefined {
+  /** Converts the event for the port; undefined if it does not belong to the log. */
+  toRecorded(): RecordedEvent | undefined {
     if (!this.isOfLog) return undefined;
     return {
       stream: this.stream,

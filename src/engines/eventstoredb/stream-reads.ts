@@ -1,51 +1,51 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
 import { UnacceptableAppend } from '../../kernel/event-log';
-import { Gathered } from './batches';
+import { BatchBuffer } from './batch-buffer';
 import { type Messages } from './messages';
-import { SentEvent } from './records';
-import { marksOf, NoAnswer } from './trouble';
+import { SentEvent } from './sent-event';
+import { detailsOf, NoAnswer } from './failure';
 
-/** A part of a stream that was read. */
+/** A part of a stream read. */
 export interface ReadPart {
   readonly events: readonly RecordedEvent[];
-  /** How many events were looked at, those of the log and others, and the revision of the last one. */
-  readonly looked: number;
+  /** How many events were received, including those that do not belong to the log. */
+  readonly received: number;
+  /** Revision of the last event received. */
   readonly last: number;
 }
 
 /**
- * The events of a stream in the messages of a read, in batches. Raises what breaks the read off, after what has come
- * until then.
+ * The events in the messages of a stream read, in batches. When interrupted, delivers what has arrived, then raises the error.
  */
 export async function* streamParts(messages: Messages, batchSize: number): AsyncGenerator<ReadPart> {
-  const gathered = new Gathered(batchSize);
-  let looked = 0;
+  const buffer = new BatchBuffer(batchSize);
+  let received = 0;
   let last = NO_STREAM;
   const part = (): ReadPart => {
-    const taken = { events: gathered.take(), looked, last };
-    looked = 0;
-    return taken;
+    const batch = { events: buffer.take(), received, last };
+    received = 0;
+    return batch;
   };
   try {
     for await (const sent of eventsIn(messages)) {
-      looked += 1;
+      received += 1;
       last = sent.revision;
-      const event = sent.recorded();
-      if (event !== undefined) gathered.add(event);
-      if (gathered.isFull) yield part();
+      const event = sent.toRecorded();
+      if (event !== undefined) buffer.add(event);
+      if (buffer.isFull) yield part();
     }
   } catch (error) {
-    if (looked > 0) yield part();
-    // A stream that was ended for ever has no events either.
-    if (marksOf(error).type !== 'stream-deleted') throw error;
+    if (received > 0) yield part();
+    // A tombstoned stream counts as empty.
+    if (detailsOf(error).type !== 'stream-deleted') throw error;
   }
-  if (looked > 0) yield part();
+  if (received > 0) yield part();
 }
 
 /**
- * The revision of a stream's last event, one of the log or not: the messages are those of a read back from its end.
- * Raises `UnacceptableAppend` for a stream that was ended for ever.
+ * The revision of a stream's last event, whether it belongs to the log or not, from the messages of a backwards read. Raises
+ * `UnacceptableAppend` for a tombstoned stream.
  */
 export async function lastRevision(stream: string, messages: Messages): Promise<number> {
   let last = NO_STREAM;
@@ -56,13 +56,13 @@ export async function lastRevision(stream: string, messages: Messages): Promise<
       if (message.hasLastStreamPosition()) last = Number(message.getLastStreamPosition());
     }
   } catch (error) {
-    if (marksOf(error).type !== 'stream-deleted') throw error;
-    throw new UnacceptableAppend(`${stream} was deleted for ever`);
+    if (detailsOf(error).type !== 'stream-deleted') throw error;
+    throw new UnacceptableAppend(`${stream} is tombstoned`);
   }
   return last;
 }
 
-/** The events in the messages of a call that ends by itself. */
+/** The events in the messages of a read. */
 export async function* eventsIn(messages: Messages): AsyncGenerator<SentEvent> {
   for await (const message of messagesIn(messages)) {
     const sent = SentEvent.in(message);
@@ -79,7 +79,7 @@ async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
         continue;
       }
       const next = await messages.next();
-      if (next === 'silence') throw new NoAnswer('it did not answer a read');
+      if (next === 'timeout') throw new NoAnswer('it did not answer a read');
       if (next === 'end') return;
     }
   } finally {

@@ -1,16 +1,16 @@
-/** The part of a call that messages are written to. */
+/** The writable side of a call. */
 export interface Sink<Message> {
   readonly cancelled: boolean;
   write(message: Message): boolean;
   on(event: 'drain' | 'cancelled' | 'close' | 'error', listener: () => void): unknown;
 }
 
-/** Writes messages to a call no faster than the client takes them. */
-export class Outgoing<Message> {
+/** Writes messages to a call, with backpressure. */
+export class CallWriter<Message> {
   readonly #abort = new AbortController();
   #full: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 
-  /** `signal` ends it, as the client does when it goes. */
+  /** `signal` ends the call, and so does a client that disconnects. */
   constructor(
     private readonly call: Sink<Message>,
     signal: AbortSignal,
@@ -20,7 +20,7 @@ export class Outgoing<Message> {
       this.#resume();
     };
     signal.addEventListener('abort', end, { once: true });
-    // One listener for the whole call: one for each wait costs half of the speed.
+    // One listener for the whole call: adding one per wait halves the throughput.
     call.on('drain', () => this.#resume());
     for (const event of ['cancelled', 'close', 'error'] as const)
       call.on(event, () => {
@@ -30,12 +30,12 @@ export class Outgoing<Message> {
     if (signal.aborted || call.cancelled) end();
   }
 
-  /** Aborted once nobody listens any more. */
+  /** Aborted once the call has ended. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Gives a promise where the next message has to wait for it. */
+  /** Sends a message. Returns a promise if the next message must wait for it. */
   send(message: Message): Promise<void> | undefined {
     if (this.signal.aborted || this.call.write(message)) return undefined;
     this.#full ??= pending();

@@ -1,23 +1,23 @@
 import { constants } from 'node:os';
 import { EngineUnavailable } from '../../kernel/event-log';
 
-/** What SQLite's primary result codes tell an operator; any other one is a bug of ours. */
+/** Messages for SQLite's primary result codes. Any other code is a bug of ours. */
 const CODES: Readonly<Record<number, string>> = {
   3: 'access to its files is denied',
-  5: 'another process has kept it locked',
-  6: 'another process has kept it locked',
+  5: 'another process has locked it',
+  6: 'another process has locked it',
   7: 'there is not enough memory',
-  8: 'it may not be written: it is read-only',
+  8: 'it is read-only',
   10: 'reading or writing its file failed',
   11: 'its file is damaged',
   13: 'the disk is full',
   14: 'its file cannot be opened',
-  15: 'another process has kept it locked',
-  22: 'the file system does not take a file of this size',
+  15: 'another process has locked it',
+  22: 'the file system does not support a file of this size',
   26: 'its file is damaged',
 };
 
-/** The binding's errors of reading several rows have no code: they are known by the fixed messages of SQLite. */
+/** The driver's errors when reading several rows have no code; SQLite's fixed messages identify them. */
 const MESSAGES: Readonly<Record<string, number>> = {
   'access permission denied': 3,
   'database is locked': 5,
@@ -33,23 +33,24 @@ const MESSAGES: Readonly<Record<string, number>> = {
   'file is not a database': 26,
 };
 
-/** The binding's message for an integer that is never stored: the file is damaged. */
+/** The driver's message for an integer that is never stored: the file is damaged. */
 const TOO_LARGE = /^Value is too large to be represented/;
 
-/** What lies behind an input or output error, where the system says it. */
+/** Messages for the system errors behind an I/O error, where the driver reports them. */
 const SYSTEM: Readonly<Record<number, string>> = {
   [constants.errno.EACCES]: 'access to its files is denied',
   [constants.errno.EPERM]: 'access to its files is denied',
   [constants.errno.ENOSPC]: 'the disk is full',
   [constants.errno.EDQUOT]: 'the disk is full',
-  [constants.errno.EROFS]: 'it may not be written: it is read-only',
+  [constants.errno.EFBIG]: 'its file may not grow',
+  [constants.errno.EROFS]: 'it is read-only',
 };
 
 /**
- * An error of SQLite as the ports raise it: `EngineUnavailable` when it is the machine's fault, with a message
- * for an operator that names no path; a bug comes back as it is. `subject` could not answer: "the event log".
+ * Translates an error of SQLite. Failures of the machine become `EngineUnavailable`, with a message for operators that contains
+ * no path; bugs are returned as they are. `subject` is what failed: "the event log".
  */
-export function toUnavailable(subject: string, error: unknown): unknown {
+export function toFailure(subject: string, error: unknown): unknown {
   if (typeof error !== 'object' || error === null || !('message' in error)) return error;
   const system = 'systemErrno' in error ? SYSTEM[Number(error.systemErrno)] : undefined;
   const message = String(error.message);

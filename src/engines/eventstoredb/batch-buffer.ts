@@ -1,21 +1,21 @@
 import { type Position, type RecordedEvent } from '../../kernel/event';
 
-/** Bytes after which a batch is cut: it is over them by less than one event. */
+/** Target size of a batch; exceeded by less than one event. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Events gathered for a batch. */
-export class Gathered {
+/** Collects events for the next batch. */
+export class BatchBuffer {
   #events: RecordedEvent[] = [];
   #bytes = 0;
 
-  /** `most`: events in a batch. */
+  /** `most`: maximum events in a batch. */
   constructor(private readonly most: number) {}
 
   get isEmpty(): boolean {
     return this.#events.length === 0;
   }
 
-  /** Position of the last one; undefined where there is none. */
+  /** Position of the last event; undefined if there is none. */
   get last(): Position | undefined {
     return this.#events.at(-1)?.position;
   }
@@ -29,7 +29,7 @@ export class Gathered {
     this.#bytes += event.data.length + event.meta.length;
   }
 
-  /** All that have been gathered; what is gathered next makes another batch. */
+  /** Removes and returns all events. */
   take(): readonly RecordedEvent[] {
     const events = this.#events;
     this.#events = [];

@@ -1,0 +1,51 @@
+import { NO_STREAM, type NewEvent } from '../kernel/event';
+import { APPEND_LIMITS, UnacceptableAppend } from '../kernel/event-log';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Validates an append, in every engine. Raises `UnacceptableAppend` if it exceeds `APPEND_LIMITS`, if a name is empty or starts
+ * with `$` (reserved by EventStoreDB), if an id is not a lower-case UUID, or if a text cannot be stored unchanged. Of JSON
+ * it checks only the braces, as callers have just serialized it.
+ *
+ * Returns the size as counted by the limits: bytes of `type`, `data` and `meta` in UTF-8.
+ */
+export function checkAppend(stream: string, expected: number, events: readonly NewEvent[]): number {
+  if (!isName(stream)) throw new UnacceptableAppend(`"${stream}" is not a valid name of a stream`);
+  if (!Number.isSafeInteger(expected) || expected < NO_STREAM)
+    throw new UnacceptableAppend(
+      `invalid revision ${expected}: expected an integer of at least ${NO_STREAM}`,
+    );
+  if (events.length > APPEND_LIMITS.events)
+    throw new UnacceptableAppend(
+      `${events.length} events in one append: expected at most ${APPEND_LIMITS.events}`,
+    );
+  let bytes = 0;
+  for (const [index, { id, type, data, meta }] of events.entries()) {
+    if (!UUID.test(id)) throw refused(index, `id "${id}" is not a lower-case UUID`);
+    if (!isName(type)) throw refused(index, `"${type}" is not a valid type of an event`);
+    if (!isObjectText(data)) throw refused(index, 'data is not a JSON object');
+    if (!isObjectText(meta)) throw refused(index, 'meta is not a JSON object');
+    bytes += Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta);
+  }
+  if (bytes > APPEND_LIMITS.bytes)
+    throw new UnacceptableAppend(`${bytes} bytes in one append: expected at most ${APPEND_LIMITS.bytes}`);
+  return bytes;
+}
+
+function refused(index: number, why: string): UnacceptableAppend {
+  return new UnacceptableAppend(`event ${index + 1} of the append: ${why}`);
+}
+
+function isName(text: string): boolean {
+  return text !== '' && !text.startsWith('$') && isStorable(text);
+}
+
+function isObjectText(text: string): boolean {
+  return text.startsWith('{') && text.endsWith('}') && isStorable(text);
+}
+
+/** UTF-8 cannot encode lone surrogates, and U+0000 ends a text in some stores. Valid JSON contains neither. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
