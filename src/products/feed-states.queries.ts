@@ -45,14 +45,15 @@ export class FeedStates {
 
   constructor(
     private readonly store: ReadStore,
-    private readonly follower: Pick<FollowedDirectory, 'directory'>,
+    private readonly follower: Pick<FollowedDirectory, 'directory' | 'reachedInTime'>,
   ) {}
 
-  /** Raises `EngineUnavailable` when the states are far behind the products. */
+  /** Raises `EngineUnavailable` when the states, or the directory, are far behind the products. */
   async of(feedIds: readonly number[]): Promise<readonly FeedState[]> {
     const checkpoint = await productsPosition(this.store);
     if (checkpoint === undefined) return feedIds.map((feedId) => ({ feedId, checkpoint: START, key: '' }));
     await requireUpTo(this.store, checkpoint, [feeds]);
+    await this.follower.reachedInTime(checkpoint);
     const stored = await storedFeeds(this.store, feedIds);
     return await Promise.all(feedIds.map((feedId) => this.stateOf(feedId, checkpoint, stored.get(feedId))));
   }

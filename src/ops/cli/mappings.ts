@@ -132,7 +132,9 @@ async function withTools(
   const { FeedStates } = await import('../../products/feed-states.queries.js');
   await withEngines(command, context, async ({ log, store }) => {
     const directory = await directoryAt(log);
-    const states = new FeedStates(store, { directory });
+    // Products that are newer than the directory are counted by it all the same.
+    const reachedInTime = (): Promise<void> => Promise.resolve();
+    const states = new FeedStates(store, { directory, reachedInTime });
     await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
   });
 }

@@ -58,7 +58,6 @@ export class DownloadPlans {
     const [state] = await this.states.of([feedId]);
     if (state === undefined) throw new Error(`feed ${feedId} has no state`);
     const { checkpoint, version } = state;
-    await follower.reachedInTime(checkpoint);
     const joined = joinedFacts(follower.directory, caller, feedId);
     const facts = digestOf(joined, caller, trackerUrl);
     const plan = {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
+import { NO_STREAM, numberOf, positionOf, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type EventBatch } from '../../../src/kernel/event-log';
 import { anyCharacter } from '../../support/any-characters';
 import { fill, gather, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
@@ -138,6 +138,16 @@ export function reading({ log, reopen }: Subject): void {
     expect(positionsOf(events).filter((_, index) => index % 4 === 3)).toEqual(ends);
     expect(batches.map(({ caughtUp }) => caughtUp)).toEqual(batches.map((_, n) => n === batches.length - 1));
     expect(Math.max(...batches.map((batch) => batch.events.length))).toBeLessThanOrEqual(7);
+  });
+
+  test('positions that convert to numbers in the same order, and back', async () => {
+    await fill(log(), `${category}-1`, 50);
+
+    const positions = (await streamOf(log(), `${category}-1`)).map(({ position }) => position);
+    const numbers = positions.map(numberOf);
+    expect(numbers.every(Number.isSafeInteger)).toBe(true);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    expect(numbers.map(positionOf)).toEqual(positions);
   });
 
   test('exactly what follows each position', async () => {
