@@ -220,7 +220,10 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
     for (const [fault, why] of [
       [{ status: 429 }, 'it is overloaded'],
       ['silence', 'it does not answer in time'],
-      [{ status: 403, error: 'cluster_block_exception' }, 'the disk is nearly full, or they are read-only'],
+      [
+        { status: 403, error: 'cluster_block_exception' },
+        'its indices are read-only, possibly because the disk is nearly full',
+      ],
       [{ busy: () => true }, 'it is overloaded'],
       ['cut', 'it cannot be reached'],
     ] as const) {
