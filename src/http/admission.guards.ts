@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
 import { TOKEN, tokenHash } from '../directory/organisations';
-import { openApiFaults } from '../wire/open-api';
+import { openApiFaults } from '../wire/http-faults';
 import { formatsOf, rolesOf } from './decorators';
 import { HttpOptions } from './service';
 import { representationOf } from './representation';

@@ -4,7 +4,7 @@ import { type Fault } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 import { CORS, CORS_HEADERS } from './cors';
 import { isAnswering } from './pipeline';
 

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
-import { notResponding } from '../wire/open-api';
+import { notResponding } from '../wire/http-faults';
 
 /**
  * Milliseconds for which the rest of a body is discarded, so that a client that sends all of it before it reads gets

@@ -4,7 +4,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
-import { httpFaults, notResponding } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/http-faults';
 import { ClientGone } from './read-queue';
 import { renderFailure } from './render';
 import { HttpOptions } from './service';

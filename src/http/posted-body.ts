@@ -1,6 +1,6 @@
 import { type FastifyRequest } from 'fastify';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
-import { httpFaults, notResponding } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/http-faults';
 import { askForBody } from './request-headers';
 
 /** Longest wait for the next bytes, in milliseconds. */

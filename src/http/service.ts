@@ -4,7 +4,7 @@ import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Description } from '../wire/description';
 import { type BodyFaults, type Format } from '../wire/format';
 import { type KeyFaults } from '../wire/keys';
-import { httpFaults, openApiFaults } from '../wire/open-api';
+import { httpFaults, openApiFaults } from '../wire/http-faults';
 import { API_VERSION } from '../wire/routes';
 
 /** A service as the shared HTTP code knows it: data only. */

@@ -17,7 +17,7 @@ import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
-import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
+import { ownFeed, PRESENT_PRICES, ProductSettings } from './product.queries';
 
 /** Document 1: bulk download of a feed, and when it was last updated. */
 @Controller('/1.0/productsUnlimited')

@@ -92,8 +92,7 @@ export interface FeedImport {
 
 // State
 
-/** Per product: whether it is listed, the digest of its content, its price. */
-export type FeedState = Fingerprints;
+// `Fingerprints`: per product, whether it is listed, the digest of its content, its price.
 
 /** A product's event without its content, of which the digest is enough. */
 export type ProductChange =
@@ -107,7 +106,7 @@ export type ProductChange =
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
 /** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
-export function evolve(state: FeedState, change: ProductChange): number {
+export function evolve(state: Fingerprints, change: ProductChange): number {
   switch (change.type) {
     case 'ProductListed':
     case 'ProductRevised':
@@ -134,12 +133,12 @@ export interface ProductFingerprint {
 }
 
 /** Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. */
-export function decide(state: FeedState, command: ProductCommand): ProductChange | undefined {
+export function decide(state: Fingerprints, command: ProductCommand): ProductChange | undefined {
   return command.kind === 'post' ? decidePost(state, command.product) : decideDelist(state, command.product);
 }
 
 /** A product without changes writes nothing, a new price alone is an event of its own. */
-function decidePost(state: FeedState, posted: ProductFingerprint): ProductChange | undefined {
+function decidePost(state: Fingerprints, posted: ProductFingerprint): ProductChange | undefined {
   const { sourceProductId, content, price } = posted;
   const product = state.find(sourceProductId);
   if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
@@ -149,7 +148,7 @@ function decidePost(state: FeedState, posted: ProductFingerprint): ProductChange
 }
 
 function decideDelist(
-  state: FeedState,
+  state: Fingerprints,
   { sourceProductId }: Pick<ProductFingerprint, 'sourceProductId'>,
 ): ProductChange | undefined {
   const isListed = state.isListed(state.find(sourceProductId));

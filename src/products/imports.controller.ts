@@ -11,7 +11,7 @@ import { type Keys } from '../wire/keys';
 import { importKeys } from './feed-keys';
 import { toXmlImports } from './import-report';
 import { productOperations as operations } from './operations';
-import { ownFeed } from './queries';
+import { ownFeed } from './product.queries';
 
 /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
 @Controller('/1.0/products/imports')

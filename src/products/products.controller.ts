@@ -13,7 +13,7 @@ import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
-import { ProductQueries, ProductSettings } from './queries';
+import { ProductQueries, ProductSettings } from './product.queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 

@@ -1,12 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
-import { type VoucherTypeId } from './voucher-types';
 
 /**
  * A voucher, in the stream `voucher-<id>`.
  *
  * The names and shapes of these events are the storage format: add, never rename.
  */
+
+/** Document 2, Voucher types: `needs` is the field that a voucher of the type requires beyond those that all do. */
+export const VOUCHER_TYPES = {
+  1: { name: 'Voucher', needs: 'code' },
+  2: { name: 'Discount', needs: 'discountAmount' },
+  3: { name: 'Free article' },
+  4: { name: 'Free shipping' },
+  5: { name: 'Raffle' },
+  6: { name: 'Promotion' },
+} as const satisfies Readonly<
+  Record<number, { readonly name: string; readonly needs?: 'code' | 'discountAmount' }>
+>;
+
+type VoucherTypeId = keyof typeof VOUCHER_TYPES;
 
 /** What an edit replaces (Document 2, Voucher posted by an advertiser), in one fixed order; dates are ISO 8601 instants. */
 export interface VoucherContent {

@@ -1,5 +1,5 @@
 import { type Fault } from '../kernel/fault';
-import { httpFaults } from './open-api';
+import { httpFaults } from './http-faults';
 import { type Extension } from './request-target';
 
 /** What an answer can be written as. */

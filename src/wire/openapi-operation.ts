@@ -3,7 +3,7 @@ import { type Description, type OperationText, type PostedShape, type Shape } fr
 import { CONTENT_TYPES, type Format } from './format';
 import { BOOLEAN } from './key-types';
 import { type KeySpec, type KeyTable } from './keys';
-import { httpFaultTable, openApiFaultTable } from './open-api';
+import { httpFaultTable, openApiFaultTable } from './http-faults';
 import { exampleOf, xmlExampleOf } from './record-document';
 
 /** An operation: what its handler says of itself, and what is told of it. */

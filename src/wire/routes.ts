@@ -1,5 +1,5 @@
 import { type Fault } from '../kernel/fault';
-import { httpFaults, openApiFaults } from './open-api';
+import { httpFaults, openApiFaults } from './http-faults';
 
 /** The version of the interface: the first segment of paths. */
 export const API_VERSION = '1.0';

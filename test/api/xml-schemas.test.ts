@@ -165,7 +165,7 @@ describe('schemas are served (decisions A8, P24)', () => {
     const { statusCode, body } = await app.get('/1.0/schemas/None.xsd');
     expect([statusCode, body]).toEqual([
       404,
-      expect.stringContaining('there is ProductsFeedCommon_v3_0.xsd') as string,
+      expect.stringContaining('expected one of ProductsFeedCommon_v3_0.xsd') as string,
     ]);
   });
 

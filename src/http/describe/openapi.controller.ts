@@ -2,7 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { CONTENT_TYPES } from '../../wire/format';
-import { httpFaults } from '../../wire/open-api';
+import { httpFaults } from '../../wire/http-faults';
 import { openApiDocument } from '../../wire/openapi';
 import { HttpOptions, serviceOf } from '../service';
 import { operationsOf } from './operations';

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { errorSchema } from '../../wire/errors';
 import { CONTENT_TYPES } from '../../wire/format';
-import { httpFaults } from '../../wire/open-api';
+import { httpFaults } from '../../wire/http-faults';
 import { writeXml } from '../../wire/xml-write';
 import { type Schema, toXsd } from '../../wire/xsd';
 import { HttpOptions } from '../service';

@@ -31,7 +31,7 @@ export interface Written {
  *
  * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`; repeating them is harmless.
  */
-export class Vouchers {
+export class VoucherWriter {
   private readonly keyed: KeyedAggregates<VoucherCommand, VoucherState, VoucherEvent>;
 
   constructor(private readonly log: EventLog) {
