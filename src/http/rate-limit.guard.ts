@@ -37,7 +37,7 @@ export class RateLimitGuard implements CanActivate {
         'X-RateLimit-Reset': retryAfter,
       });
     if (count <= limit) return true;
-    const message = `more than ${limit} requests a minute; the next may come in ${retryAfter} s`;
+    const message = `more than ${limit} requests a minute: try again in ${retryAfter} s`;
     throw httpFaults.quotaExceeded(message, { retryAfter });
   }
 }

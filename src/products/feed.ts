@@ -16,7 +16,7 @@ export const FEED = 'feed';
 
 type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
 
-/** A product's content, as events hold it: posted fields by the document's names, in one fixed order of keys. */
+/** A product's content, as events contain it: posted fields by the document's names, in a fixed order of keys. */
 export interface Product extends Texts<(typeof TEXTS)[number]> {
   readonly name: string;
   readonly description: string;
@@ -62,7 +62,7 @@ interface ProductContent {
 
 /** The `meta` of a product's event; events of early versions may lack it. */
 export interface ProductMeta {
-  /** Digest of the content, in events that hold it: state is rebuilt without reading the content. */
+  /** Digest of the content, in events that contain it: state is rebuilt without reading the content. */
   readonly content?: string;
   /** The same load or deletion wrote all events from this revision of the stream up to this one. */
   readonly first: number;
@@ -86,7 +86,7 @@ export interface FeedImport {
     readonly sourceProductId?: string;
     readonly message: string;
   }[];
-  /** How many more there are, if any. */
+  /** Number of further faults, if any. */
   readonly moreFaults?: number;
 }
 

@@ -74,7 +74,7 @@ export class ProductsController {
   }
 }
 
-/** The refused products, each by itself; those beyond what is listed as a number. */
+/** The faults of refused products; those beyond the limit as a count. */
 function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
   const listed = faults.map(
     ({ code, status, message, sourceProductId }) =>

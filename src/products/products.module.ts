@@ -44,7 +44,7 @@ export const productService = defineService({
   },
 });
 
-/** What does the work of the service: in other threads, where there are any. */
+/** The loader and the downloads, in this thread or others. */
 export interface ProductParts {
   readonly loader: ProductLoader;
   readonly feeds: RenderedFeeds;

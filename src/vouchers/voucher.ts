@@ -21,7 +21,7 @@ export const VOUCHER_TYPES = {
 
 type VoucherTypeId = keyof typeof VOUCHER_TYPES;
 
-/** What an edit replaces (Document 2, Voucher posted by an advertiser), in one fixed order; dates are ISO 8601 instants. */
+/** What an edit replaces (Document 2, Voucher posted by an advertiser), in a fixed order; dates are ISO 8601 instants. */
 export interface VoucherContent {
   readonly title: string;
   readonly voucherTypeId: VoucherTypeId;
@@ -41,7 +41,7 @@ export interface VoucherContent {
   readonly languageId?: string;
 }
 
-/** What no edit changes. A voucher without a `sourceId` is known by its id (`docs/decisions.md#v15`). */
+/** Never changed by an edit. A voucher without a `sourceId` is identified by its id (`docs/decisions.md#v15`). */
 interface VoucherOrigin {
   readonly programId: number;
   readonly sourceId?: string;
@@ -73,7 +73,7 @@ export const VOUCHER = 'voucher';
 
 /**
  * A post publishes a new voucher and revises an existing one, unless it changes nothing. A withdrawn voucher stays
- * withdrawn: a post does nothing, and neither does withdrawing what is not published. The state returned shows which.
+ * withdrawn: a post does nothing, and neither does withdrawing what is not published. The returned state shows which.
  */
 export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
   category: VOUCHER,

@@ -18,7 +18,7 @@ export class SchemasController {
     const schema = schemas.get(file);
     if (schema === undefined)
       throw httpFaults.notFound(
-        `there is no schema ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
+        `no schema is called ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
       );
     reply.type(CONTENT_TYPES.xml).header('X-Content-Type-Options', 'nosniff');
     return writeXml(toXsd(schema), { pretty: true });
