@@ -107,7 +107,7 @@ export async function readinessOf(
  * Calls an engine; concurrent callers share one call. On a timeout raises the last failure, or `EngineUnavailable`: an
  * engine may retry for long before it reports why it fails.
  */
-function inTurn<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
+function shared<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   let failure: unknown;
   const answer = async (): Promise<Answer> => {

@@ -67,7 +67,7 @@ export class FailureFilter implements ExceptionFilter {
 
 /** `docs/decisions.md#x71`. */
 function tooLong({ timeLimit }: QueryTooLong): string {
-  return `the search was stopped after ${timeLimit / 1000} s: expected fewer words or values, or more keys that narrow it`;
+  return `the search was stopped after ${timeLimit / 1000} s: use fewer words or values, or add keys that narrow it`;
 }
 
 function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
