@@ -1,6 +1,6 @@
 /** Who may import whom (docs/architecture.md): folders, one reason per rule. A download reads its read models itself. */
 const plain = (service) =>
-  `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(commands|queries)\\.ts$)(?!download/)`;
+  `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!commands\\.ts$)(?!download/)`;
 const services = 'products|vouchers|transactions|notifications|claims';
 
 /** @type {import('dependency-cruiser').IConfiguration} */

@@ -5,14 +5,14 @@ import { type StoredOffer } from '../src/products/offer';
 import { type CategorySet } from '../src/categories/category-counts';
 import { type ProductField, products } from './products';
 
-/** Sets read at once: each comes with a whole product. */
+/** Sets per query: each comes with a whole product. */
 const AT_ONCE = 2_000;
 
 const TARGET = { collection: products.collection.name };
 
 /**
- * The sets of categories that the products of a feed have, some at a time; together every product once. `categoryIds`:
- * only of products that are mapped to one of these.
+ * The distinct sets of categories of a feed's products, in batches; each product is counted once. `categoryIds`: only
+ * products that are mapped to one of these.
  */
 export async function* categorySets(
   store: ReadStore,
@@ -40,7 +40,7 @@ export async function* categorySets(
   }
 }
 
-/** How far the log is in what queries of products show; undefined while there is nothing to be read. */
+/** The position that queries of products have reached; undefined while no generation is live. */
 export async function productsPosition(store: ReadStore): Promise<Position | undefined> {
   try {
     return await store.checkpoint(TARGET);

@@ -20,8 +20,8 @@ const FIELDS = { feedId: 'number', position: 'number' } as const satisfies Reado
 >;
 
 /**
- * Every product that was ever removed, with its last removal: what copies of a feed have to remove
- * (`docs/decisions.md#p28`). At most one document for each offer there has ever been.
+ * Every product that was ever removed, with its last removal: what copies of a feed must remove
+ * (`docs/decisions.md#p28`). At most one document per offer ever listed.
  */
 export const delistings: Projection<Delisting, Delisted> = {
   collection: { name: 'delistings', version: 1, fields: FIELDS, partition: 'feedId', sorts: ['position'] },

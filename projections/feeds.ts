@@ -4,9 +4,9 @@ import { type FeedEvent } from '../src/products/feed';
 import { type Projection } from '../src/projector/projection';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS } from './offer-events';
 
-/** What a feed was as of a position of the log: each load, deletion or mapping that changes something makes another. */
+/** A version of a feed: each load, deletion or mapping that changes something publishes one. */
 export interface FeedVersion {
-  /** Position of the event that published it: no two versions of a feed have the same. */
+  /** Position of the event that published it, unique within the feed. */
   readonly position: Position;
   /** When: an ISO 8601 instant. */
   readonly at: string;
@@ -22,10 +22,10 @@ export interface StoredFeed {
   readonly published: readonly FeedVersion[];
 }
 
-/** So many versions are retained, for read models that are behind. */
+/** Versions that are retained, for read models that are behind. */
 export const MOST_VERSIONS = 20;
 
-/** One document per feed that products were ever loaded into. */
+/** One document per feed with at least one load. */
 export const feeds: Projection<StoredFeed, FeedEvent> = {
   collection: { name: 'feeds', version: 1, fields: {} },
   streams: FEED_STREAMS,
@@ -43,7 +43,7 @@ export const feeds: Projection<StoredFeed, FeedEvent> = {
 
 const TARGET = { collection: feeds.collection.name };
 
-/** The states of these feeds; a feed that no product was ever loaded into has none. */
+/** The states of these feeds; a feed without any load is absent. */
 export async function storedFeeds(
   store: ReadStore,
   feedIds: readonly number[],

@@ -65,14 +65,14 @@ const LAST = 50;
 export async function lastImports(store: ReadStore, feedId: number): Promise<readonly ReportedImport[]> {
   const filter = { field: 'feedId', in: [feedId] };
   const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: LAST });
-  // Of those that ended in one millisecond, the log knows the order.
+  // Loads that ended in the same millisecond are in the order of the log.
   return found
     .map(({ body }) => JSON.parse(body) as StoredImport)
     .sort((a, b) => b.position - a.position)
     .map(({ reported }) => reported);
 }
 
-/** Position of the last load of a feed that ended before a time (epoch ms), `START` if there is none. */
+/** Position of the last load of a feed that ended before a time (epoch ms), `START` if none did. */
 export async function lastImportBefore(store: ReadStore, feedId: number, time: number): Promise<Position> {
   const filter = {
     all: [

@@ -6,7 +6,7 @@ import { priceHistory } from './price-history';
 import { products } from './products';
 import { vouchers } from './vouchers';
 
-/** Every read model there is; those with one document per offer stand together, so that its id is computed once. */
+/** All read models. Those with one document per offer are adjacent, so that its id is computed once. */
 export const PROJECTIONS: readonly Projection[] = [
   products,
   priceHistory,

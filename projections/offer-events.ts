@@ -2,7 +2,7 @@ import { FEED, type FeedClosing, type FeedEvent } from '../src/products/feed';
 import { offerId } from '../src/products/offer';
 import { type ParsedEvent } from '../src/projector/projection';
 
-/** What happens to one product of a feed. */
+/** Events of one product of a feed. */
 export type OfferEvent = Exclude<FeedEvent, FeedClosing>;
 
 export const OFFER_EVENTS = [

@@ -5,7 +5,7 @@ import { mapInSlices } from '../src/kernel/slices';
 import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
 
-/** A price in minor units, since when (epoch ms) it held, and the event that says so. */
+/** A price in minor units, when it became valid (epoch ms), and the position of its event. */
 export type PriceEntry = readonly [price: number, since: number, position: Position];
 
 /** One document per offer: all its prices, oldest first. */

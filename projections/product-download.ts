@@ -14,7 +14,7 @@ export interface Changes {
   readonly categoryIds: readonly string[];
 }
 
-/** The products of a feed that are meant. */
+/** Selects products of a feed. */
 export interface WantedOffers {
   readonly feedId: number;
   /** Only those that are mapped to a platform category, or that are not (`docs/decisions.md#p13`). */
@@ -25,17 +25,17 @@ export interface WantedOffers {
 /** Some offers of a feed, in the order of their ids. */
 export interface FeedBatch {
   readonly offers: readonly Offer[];
-  /** How many offers there are in all. */
+  /** Number of all selected offers. */
   readonly total: number;
   /** The snapshot is as of this position, or later. */
   readonly checkpoint: Position;
-  /** The names of all custom fields; none unless these were asked for. */
+  /** The names of all custom fields, if requested. */
   readonly customFields: ReadonlySet<string>;
 }
 
 const TARGET = { collection: products.collection.name };
 
-/** Milliseconds that other read models may be behind the products. */
+/** How long other read models may be behind the products (ms). */
 const PATIENCE = 2_000;
 
 /** Waits a while until other read models have reached a position of the products; raises `EngineUnavailable`. */
@@ -49,7 +49,7 @@ export async function requireUpTo(
   throw new EngineUnavailable(`${names}: behind the products`);
 }
 
-/** Offers from one snapshot; the first batch is empty and comes at once. `isFlat` asks for custom fields. */
+/** Offers from one snapshot; the first batch is empty and is returned at once. `isFlat` requests custom fields. */
 export async function* offersFromSnapshot(
   store: ReadStore,
   wanted: WantedOffers,
@@ -63,7 +63,7 @@ export async function* offersFromSnapshot(
   }
 }
 
-/** The same offers, not of one moment. */
+/** The same offers, without a snapshot. */
 export async function* scanOffers(store: ReadStore, wanted: WantedOffers): AsyncGenerator<readonly Offer[]> {
   await store.refresh(TARGET);
   for await (const found of store.scan(TARGET, filterOf(wanted))) yield found.map(toOffer);
@@ -74,7 +74,7 @@ export async function countOffers(store: ReadStore, wanted: WantedOffers): Promi
   return await store.count(TARGET, filterOf(wanted));
 }
 
-/** Which of these offers there are at present. */
+/** Which of these offers exist now. */
 export async function presentOffers(store: ReadStore, ids: readonly string[]): Promise<ReadonlySet<string>> {
   return new Set((await store.get(TARGET, ids)).map(({ id }) => id));
 }

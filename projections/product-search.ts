@@ -27,9 +27,9 @@ const EXACT_KEYS = [...IDENTIFIERS, 'spId'] as const;
 /** Search keys that compare whole values: several values of one are alternatives (`docs/decisions.md#p5`). */
 type MatchKey = (typeof FOLDED_KEYS)[number] | (typeof EXACT_KEYS)[number];
 
-/** A search, its keys checked and made of what the caller may see; all bounds are inclusive. */
+/** A search: checked keys, limited to what the caller may see; all bounds are inclusive. */
 export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, readonly string[]>>> {
-  /** The feeds to look into, already narrowed to those of the caller, the currency and the language asked for. */
+  /** The feeds to search, already limited to those of the caller and to the requested currency and language. */
   readonly feedIds: readonly number[];
   /** Publishers: only products that are mapped (`docs/decisions.md#p13`). */
   readonly visibleOnly: boolean;
@@ -43,7 +43,7 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
   readonly maxUpdateDate?: number;
   readonly minInStock?: number;
   readonly maxInStock?: number;
-  /** With all that is below them (`docs/decisions.md#p5`). */
+  /** Including their descendants (`docs/decisions.md#p5`). */
   readonly tdCategoryId?: readonly string[];
   /** Offer ids. */
   readonly tdId?: readonly string[];
@@ -54,7 +54,7 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
 
 export type ProductOrder = 'priceAsc' | 'priceDesc' | 'modificationDateAsc' | 'modificationDateDesc';
 
-/** Which of the results: `offset + size` is at most `SEARCH_CAP`; with `after` all of them can be gone through. */
+/** The page: `offset + size` is at most `SEARCH_CAP`; `after` pages through all results. */
 type SearchWindow = Page;
 
 /** The part of the results that a page is, within the cap and below `limit` (`docs/decisions.md#p3`). */
@@ -70,7 +70,7 @@ export function windowAfter(after: Cursor | null, pageSize = 100): SearchWindow 
   return { offset: 0, size: Math.min(pageSize, SEARCH_CAP), after };
 }
 
-/** All that pages of a search can have. */
+/** All results that pages by number can reach. */
 export function wholeWindow(limit?: number): SearchWindow {
   return searchWindow(1, SEARCH_CAP, limit);
 }
@@ -133,7 +133,7 @@ async function filterOf(store: ReadStore, criteria: ProductCriteria, query: Quer
   );
 }
 
-/** Offers by their ids: a feed knows them by `sourceProductId`, which is what there is an index for. */
+/** Offers by their ids, found by feed and `sourceProductId`, which are indexed. */
 async function offersFilter(store: ReadStore, ids: readonly string[], query: QueryOptions): Promise<Filter> {
   const found = await store.get(TARGET, [...new Set(ids)], query);
   const offers = await mapInSlices(found, toOffer, query.signal);
@@ -160,7 +160,7 @@ function orderOf({ orderBy, q = [] }: ProductCriteria): readonly Order[] {
   return words.length === 0 ? [NEWEST] : [{ matches: words, within: 'title', descending: true }, NEWEST];
 }
 
-/** By price a group stands where its cheapest offer does, else where its newest, its best one does. */
+/** Ordered by price, a group has the place of its cheapest offer; otherwise that of its newest or best one. */
 function groupOrderOf(criteria: ProductCriteria): readonly GroupOrder[] {
   return orderOf(criteria).map((order) =>
     'field' in order && order.field === 'price' ? { by: 'least', ...order } : { by: 'greatest', ...order },

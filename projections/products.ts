@@ -21,16 +21,16 @@ const FIELDS = {
   price: 'number',
   modified: 'number',
   inStock: 'number',
-  /** Position of its last change, by an event or by what it is mapped by. */
+  /** Position of its last change, by an event or by its mapping. */
   changed: 'number',
-  /** Position of the last change of what it is mapped by. */
+  /** Position of the last change of its mapping. */
   remapped: 'number',
   /** 1 when it is mapped to a platform category: publishers see no other (`docs/decisions.md#p13`). */
   visible: 'number',
   groupId: 'column',
-  /** One for all products with the same categories, each mapped to the same. */
+  /** Equal for products with the same categories and mappings. */
   categorySet: 'column',
-  /** One for all products with custom fields of the same names; absent where there are none. */
+  /** Equal for products whose custom fields have the same names; absent without custom fields. */
   fieldNames: 'column',
   spId: 'keyword',
   tdCategoryId: 'keyword',
@@ -45,7 +45,7 @@ const FIELDS = {
 
 export type ProductField = keyof typeof FIELDS;
 
-/** The offers of all feeds, to be searched (Document 1, Search products). */
+/** The offers of all feeds, for searches (Document 1, Search products). */
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
@@ -84,7 +84,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     return { document, fields: fieldsOf(document, id, keys) };
   },
   fanOut: {
-    // A category that was changed often is asked for once.
+    // A category that changed several times is queried once.
     affectedBy: (changes) => ({
       any: [...new Map(changes.map(conditionOf)).values()],
     }),
@@ -92,7 +92,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
 };
 
-/** A condition for the products that a change concerns, and a key of it among others. */
+/** A filter for the products that a change affects, and a key that identifies the filter. */
 function conditionOf(change: CategoryChange): readonly [key: string, condition: Filter] {
   const key = changeKey(change);
   const dependent = { field: 'mapping', in: [key] };
@@ -101,12 +101,12 @@ function conditionOf(change: CategoryChange): readonly [key: string, condition: 
     : [key, dependent];
 }
 
-/** An offer as a query finds it. */
+/** The offer of a query's result. */
 export function toOffer({ id, version, body }: Found): Offer {
   return { id, position: version, ...(JSON.parse(body) as StoredOffer) };
 }
 
-/** Short, since every product has it, and long enough for no two of a feed ever to be the same. */
+/** Short, since every product has it, and long enough to avoid collisions within a feed. */
 function digest(value: unknown): string {
   return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
 }

@@ -6,11 +6,11 @@ import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-v
 import { wordsOf } from '../src/wire/words';
 import { type VoucherField, vouchers } from './vouchers';
 
-/** A listing: its keys, checked, and what the caller may see. Bounds are inclusive, times in epoch ms. */
+/** A listing: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface VoucherCriteria {
   /** Only of these programs. */
   readonly programIds?: readonly number[] | undefined;
-  /** In each list, only for those who belong to one of these audiences (`audienceOf`). */
+  /** Of each list, the voucher's audience must be one (`audienceOf`). */
   readonly audiences: readonly (readonly string[])[];
   /** Only those whose publication window includes this time. */
   readonly publishedAt?: number | undefined;
@@ -30,8 +30,8 @@ export interface VoucherCriteria {
 }
 
 /**
- * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`), in batches that are read when they are
- * asked for.
+ * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`), in batches that are read on
+ * demand.
  */
 export async function listVouchers(
   store: ReadStore,
@@ -58,7 +58,7 @@ function toVoucher({ id, body }: Found): ListedVoucher {
 
 const { among, between, text } = filtersOn<VoucherField>();
 
-/** Keywords are compared as `docs/decisions.md#v11` says. */
+/** For keywords see `docs/decisions.md#v11`. */
 function filterOf(criteria: VoucherCriteria): Filter {
   const { publishedAt, minEndDate, maxStartDate, siteSpecific, languageId } = criteria;
   return allOf(

@@ -14,7 +14,7 @@ const FIELDS = {
   /** Title, descriptions and code together (Document 2, List keys, `keywords`). */
   text: 'words',
   updated: 'number',
-  /** The id, to be ordered by. */
+  /** The id, for ordering. */
   number: 'number',
   startDate: 'number',
   endDate: 'number',
@@ -24,10 +24,10 @@ const FIELDS = {
 
 export type VoucherField = keyof typeof FIELDS;
 
-/** A side of the publication window that was not posted is open: the first and the last instant there is (ms). */
+/** A side of the publication window that was not posted is open: the first and the last possible instant (ms). */
 const OPEN = { start: -8.64e15, end: 8.64e15 } as const;
 
-/** The vouchers that have not been withdrawn, to be listed (Document 2, List keys). */
+/** The vouchers that have not been withdrawn, for listings (Document 2, List keys). */
 export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
   collection: { name: 'vouchers', version: 1, fields: FIELDS, sorts: ['updated'] },
   streams: [`${VOUCHER}-`],

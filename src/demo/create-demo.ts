@@ -11,7 +11,7 @@ import { importNetwork, type NewToken } from '../ops/import-network';
 import { LoadProducts, LoadProductsHandler } from '../products/commands';
 import { FeedRefusals } from '../products/refusals';
 import { PostVoucher, PostVoucherHandler, VisibleWrites } from '../vouchers/commands';
-import { Vouchers } from '../vouchers/vouchers';
+import { VoucherWriter } from '../vouchers/voucher-writer';
 import { type DemoLines, runDemo } from './run';
 
 /** The demo is incomplete and its tokens were never printed, so it is useless. */
@@ -51,7 +51,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
   const readModels = new WaitForReadModels(async () => true);
   const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, readModels);
   const visible = new VisibleWrites(log, readModels);
-  const postVoucher = new PostVoucherHandler(new Vouchers(log), visible, follower, { now });
+  const postVoucher = new PostVoucherHandler(new VoucherWriter(log), visible, follower, { now });
   try {
     return await runDemo(
       {

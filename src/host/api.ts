@@ -29,7 +29,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
 export interface Api {
   /** Ready to listen. */
   readonly app: NestFastifyApplication;
-  /** What it is made of. */
+  /** Its parts. */
   readonly parts: AppParts;
   /** Renders its downloads. */
   readonly exporter: ProductExporter;
@@ -37,7 +37,7 @@ export interface Api {
   close(): Promise<void>;
 }
 
-/** Opens what loads and downloads, and creates the HTTP application: the same for servers and tests. */
+/** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
   const { config, engines, follower, threads, report, log, now, projectorTrouble } = options;
   const { log: eventLog, store } = engines;

@@ -11,7 +11,7 @@ export function startExporter(engines: Engines, report: (failure: string) => voi
     methods: ['render'],
     data: () => ({ ticket: engines.ticket() }),
     report,
-    // What is rendered lives until it is written: a larger young generation keeps it from being promoted.
+    // Rendered text lives until it is written: a larger young generation avoids promoting it.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   return { ...calls, end };

@@ -7,11 +7,11 @@ import { validatorThreads } from './validators';
 /** Loads feeds away from the thread that serves HTTP. */
 serveThread(async ({ ticket, dataDir }: LoaderThreadData, report) => {
   const base = await joinBase(ticket);
-  // A log in a file is rarely shared between processes: after a crash nobody should wait until a lease expires.
-  const turns = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.store);
+  // A log in a file is rarely shared between processes: after a crash no load should wait for a lease to expire.
+  const feedLock = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.store);
   const validators = validatorThreads(report);
   const loader = makeLoader(base.engines.log, base.follower, dataDir, {
-    turns,
+    feedLock,
     validate: validators.validate,
   });
   return {

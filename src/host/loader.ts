@@ -15,8 +15,8 @@ export interface LoaderThreadData {
 
 interface LoaderParts {
   readonly now?: () => Date;
-  /** Without it, other processes are not considered. */
-  readonly turns?: FeedLock | undefined;
+  /** Without it, no other process loads feeds. */
+  readonly feedLock?: FeedLock | undefined;
   /** Without it, products are validated in this thread. */
   readonly validate?: Validate;
 }
@@ -26,11 +26,11 @@ export function makeLoader(
   log: EventLog,
   follower: FollowedDirectory,
   dataDir: string,
-  { now = () => new Date(), turns, validate }: LoaderParts = {},
+  { now = () => new Date(), feedLock, validate }: LoaderParts = {},
 ): Loader {
   return new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), turns),
+    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), feedLock),
     spoolFolder: join(dataDir, 'spool'),
     directory: follower.directory,
     reached: (position) => follower.reachedInTime(position),

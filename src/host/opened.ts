@@ -1,13 +1,13 @@
-/** What has been opened, to be closed in the opposite order. */
+/** Open resources, closed in reverse order. */
 export class Opened {
   private readonly closings: (() => Promise<void>)[] = [];
 
-  /** Adds what is closed before everything that was opened earlier. */
+  /** Adds a resource; it is closed before those added earlier. */
   push(close: () => Promise<void>): void {
     this.closings.push(close);
   }
 
-  /** Closes everything, whatever fails. Then raises the failure, several as an `AggregateError`. Does nothing the second time. */
+  /** Closes everything, then raises what failed, several failures as an `AggregateError`. A second call does nothing. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const close of this.closings.splice(0).reverse())
@@ -23,7 +23,7 @@ export function raise(failures: readonly unknown[]): void {
   throw new AggregateError(failures, failures.map(String).join('; '));
 }
 
-/** Opens several things. When that fails, closes those opened before, reports what fails meanwhile, and raises the first failure. */
+/** Opens several resources. On failure closes those already open, reports failures to close, and raises the original one. */
 export async function openAll<Result>(
   open: (opened: Opened) => Promise<Result>,
   report: (failure: unknown) => void,

@@ -15,7 +15,7 @@ export function startProjector(engines: Engines, report: (failure: string) => vo
     data: () => ({ ticket: engines.ticket() }),
     report,
     onRestart: ({ start }) => start(),
-    // The documents of a batch live until it is written: a larger young generation keeps them from being promoted.
+    // The documents of a batch live until it is written: a larger young generation avoids promoting them.
     resourceLimits: { maxYoungGenerationSizeMb: 96 },
   });
   return { ...calls, stop: end };

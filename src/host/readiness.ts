@@ -9,28 +9,28 @@ import { reasonOf } from '../kernel/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
 import { parkedCount } from '../ops/parked';
 
-/** How long whoever asks is kept by an engine that does not answer (ms). */
+/** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;
-/** How long read models may be behind, and without a projector, before they count as stale (s): one may take over. */
+/** How long read models may be behind without a projector before they count as stale (s): another may take over. */
 const STALE_S = 60;
-/** Looks at the log that are remembered while the read models are behind. */
+/** Observed heads of the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;
 
 /** The log was restored from an older backup under running servers (`docs/decisions.md#x31`). */
 const AHEAD =
-  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` makes them anew';
+  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
 
 interface ReadinessParts {
-  /** Why the projector of this process does not get on; undefined while it does. */
+  /** Why the projector of this process makes no progress; undefined while it does. */
   readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
-  /** Ms from any moment on. */
+  /** A monotonic clock (ms). */
   readonly now?: () => number;
 }
 
 /**
- * Ready once the directory and the read models have seen everything that the log held at the start, as long as the
- * engines answer. Later loads do not make it unready: searches go on meanwhile. Read models that nobody has projected for
- * a minute do, once they have been behind the log for as long.
+ * Ready once the directory and the read models have reached the head that the log had at the start, and while the
+ * engines are available. Later loads do not make it unready, since searches continue. Read models that have been behind
+ * for a minute without a projector do.
  */
 export async function readinessOf(
   { log, store }: Engines,
@@ -39,14 +39,14 @@ export async function readinessOf(
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
-  /** What the log was seen to hold, and when, that the read models have not been seen to show: the oldest first. */
+  /** Observed heads of the log that the read models have not reached, and when they were observed: oldest first. */
   let unseen: readonly { readonly position: Position; readonly at: number }[] = [];
 
-  /** When no projector was seen first, since one was seen last. */
+  /** Since when no projector has been seen. */
   let vacantAt: number | undefined;
 
-  const findHead = inTurn('the event log', () => log.head());
-  const findModels = inTurn('the read store', async () => {
+  const findHead = shared('the event log', () => log.head());
+  const findModels = shared('the read store', async () => {
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
     const { name, ms } = PROJECTOR_LEASE;
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
@@ -56,13 +56,13 @@ export async function readinessOf(
       isProjected,
     };
   });
-  /** A look at the log that begins after the read models were read, and is not shared, finds all that they have. */
+  /** Reads the head again, after the read models: it includes everything that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>
     await withEngineTimeout('the event log', log.head(), LOOK_MS).then(
       (head) => shown > head,
       () => false,
     );
-  const findTrouble = inTurn('the projector', projectorTrouble);
+  const findTrouble = shared('the projector', projectorTrouble);
 
   /** For how long the read models have been behind the log, in seconds. */
   function behind(shown: Position, head: Position): number {
@@ -104,10 +104,10 @@ export async function readinessOf(
 }
 
 /**
- * Asks an engine, if it is not being asked already. When that takes too long, raises what the last answer raised, or
- * `EngineUnavailable`: an engine may try for long before it says why it cannot answer.
+ * Calls an engine; concurrent callers share one call. On a timeout raises the last failure, or `EngineUnavailable`: an
+ * engine may retry for long before it reports why it fails.
  */
-function inTurn<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
+function shared<Answer>(engine: string, ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   let failure: unknown;
   const answer = async (): Promise<Answer> => {

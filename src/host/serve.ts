@@ -28,7 +28,7 @@ const STOP_MS = 9_000;
 
 /**
  * Serves until `signal`. Prints where it listens with `say`. Does not wait for a stop that takes longer than `patience`
- * (ms): whatever was answered is durable.
+ * (ms): everything acknowledged is durable.
  */
 export async function serve(
   start: Start,

@@ -4,7 +4,7 @@ import { type ProductExporter } from '../products/download/rendered-feed';
 import { type RenderedFeeds } from '../products/download/rendered-feeds';
 import { raise } from './opened';
 
-/** What answers requests. */
+/** The parts that serve requests. */
 export interface Serving {
   readonly app: NestFastifyApplication;
   readonly loader: ProductLoader;
@@ -12,7 +12,7 @@ export interface Serving {
   readonly exporter: ProductExporter & { end(): Promise<void> };
 }
 
-/** Milliseconds that downloads under way have left when the server stops. */
+/** Time that downloads in progress have to finish when the server stops (ms). */
 const DOWNLOADS_END_MS = 5_000;
 
 /**

@@ -8,7 +8,7 @@ import {
 import { Backoff } from '../kernel/backoff';
 import { callsOver, type Remote, serveCalls } from '../kernel/calls';
 
-/** A thread of its own that answers the calls of an object. */
+/** A worker thread that serves an object's methods. */
 export interface Thread<T> {
   readonly calls: Remote<T>;
   /** Ends the thread in an orderly way; a thread that has died counts as ended. */
@@ -36,9 +36,9 @@ interface ThreadOptions<T, Data> {
 
 interface WorkerData<Data> {
   readonly data: Data;
-  /** Where the calls come in. */
+  /** Receives the calls. */
   readonly port: MessagePort;
-  /** Where the host asks for the end, and failures are reported. */
+  /** Receives the request to end, and reports failures. */
   readonly control: MessagePort;
 }
 

@@ -4,7 +4,7 @@ import { type Validate } from '../products/load/ingest/product-intake';
 import { startThread, type Thread } from './thread';
 import { type Validator } from './validator.thread';
 
-/** More threads than these would wait for the one that cuts bodies. */
+/** More threads would wait for the one that cuts bodies. */
 const MAX_THREADS = 4;
 
 interface Validating extends Thread<Validator> {

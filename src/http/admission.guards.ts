@@ -2,12 +2,12 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
 import { TOKEN, tokenHash } from '../directory/organisations';
-import { openApiFaults } from '../wire/open-api';
+import { openApiFaults } from '../wire/http-faults';
 import { formatsOf, rolesOf } from './decorators';
 import { HttpOptions } from './service';
 import { representationOf } from './representation';
 
-/** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none, if they are meant to be open. */
+/** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them. */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
   constructor(private readonly options: HttpOptions) {}
@@ -27,7 +27,7 @@ export class AuthenticationGuard implements CanActivate {
   }
 }
 
-/** Lets in the kinds of callers that `@Roles` names (`docs/decisions.md#a4`). */
+/** Admits the kinds of callers that `@Roles` names (`docs/decisions.md#a4`). */
 @Injectable()
 export class RolesGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
@@ -37,7 +37,7 @@ export class RolesGuard implements CanActivate {
     const roles = rolesOf(this.reflector, context.getHandler());
     if (service === undefined || caller === undefined || roles === undefined || roles.includes(caller.kind))
       return true;
-    throw service.faults.notAdmitted(`the token is one of a ${caller.kind}, needed is ${roles.join(' or ')}`);
+    throw service.faults.notAdmitted(`the token is one of a ${caller.kind}: expected ${roles.join(' or ')}`);
   }
 }
 

@@ -32,7 +32,7 @@ export class AnswerWriter {
     private readonly reads: ReadQueue,
   ) {}
 
-  /** Sets status and headers too. Leaves everything but answers to Nest. Raises faults of the service. */
+  /** Sets status and headers too. Other values are left to Nest. Raises faults of the service. */
   async payloadOf(returned: unknown, reply: FastifyReply): Promise<unknown> {
     if (returned instanceof Answer) return await this.write(returned, reply);
     if (returned instanceof ListAnswer) return await this.list(returned, reply);
@@ -113,7 +113,7 @@ export class AnswerWriter {
   }
 }
 
-/** How the request wants the answer, in the format that a key asked for if any did. */
+/** The negotiated representation, in `format` if a key requested one. */
 function representationFor({ request }: FastifyReply, format: Format | undefined): Representation {
   const { view, service } = admissionOf(request);
   const wanted = format === undefined ? view : { ...view, format };

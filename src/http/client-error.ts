@@ -4,7 +4,7 @@ import { type Fault } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 import { CORS, CORS_HEADERS } from './cors';
 import { isAnswering } from './pipeline';
 
@@ -31,12 +31,14 @@ const METHODS = [...CORS.methods, 'OPTIONS'];
 /** By the codes of Node.js; any other code means invalid HTTP. */
 const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
   HPE_HEADER_OVERFLOW: () =>
-    httpFaults.headersTooLarge(`the request line and its headers may have ${MAX_HEADERS} bytes at most`),
+    httpFaults.headersTooLarge(
+      `expected a request line and headers of at most ${MAX_HEADERS} bytes together`,
+    ),
   ERR_HTTP_REQUEST_TIMEOUT: () =>
     httpFaults.timeout(`the request line and its headers must arrive within ${HEADERS_TIMEOUT / 1000} s`),
   HPE_INVALID_URL: () =>
     httpFaults.badRequest(
-      'the request target has a byte that must be percent-encoded: é in UTF-8 is %C3%A9, a blank %20',
+      'the request target has a byte that must be percent-encoded: é in UTF-8 is %C3%A9, a space %20',
     ),
 };
 
@@ -63,11 +65,11 @@ export function answerConnect({ method }: IncomingMessage, socket: Duplex): void
   socket.resume();
   const late = setTimeout(() => socket.destroy(), LINGER);
   socket.once('close', () => clearTimeout(late));
-  answer(unknownMethod(`${method}: this is no proxy`), socket);
+  answer(unknownMethod(`${method}: this server is not a proxy`), socket);
 }
 
 function unknownMethod(problem: string): Fault {
-  return httpFaults.methodNotAllowed(`${problem}; there is ${METHODS.join(', ')}`, { allow: METHODS });
+  return httpFaults.methodNotAllowed(`${problem}: expected ${METHODS.join(', ')}`, { allow: METHODS });
 }
 
 function answer(fault: Fault, socket: Duplex): void {

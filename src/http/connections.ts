@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
-import { notResponding } from '../wire/open-api';
+import { notResponding } from '../wire/http-faults';
 
 /**
  * Milliseconds for which the rest of a body is discarded, so that a client that sends all of it before it reads gets
@@ -11,7 +11,7 @@ import { notResponding } from '../wire/open-api';
 const LINGER = { serving: 30_000, stopping: 1_000 } as const;
 
 /**
- * Closes connections that nobody needs any more (`docs/decisions.md#x11`). When the server stops, aborts `stop`: from
+ * Closes idle connections (`docs/decisions.md#x11`). When the server stops, aborts `stop`: from
  * then on requests are refused, incomplete bodies are given up, and connections are closed once everything is answered.
  */
 export function watchConnections(fastify: FastifyInstance, stop: AbortController): void {

@@ -7,16 +7,16 @@ import { type Format } from '../wire/format';
 import { type KeyTable, readKeys } from '../wire/keys';
 import { admissionOf } from './request-state';
 
-/** Describes an operation to those who use the interface. */
+/** Describes an operation in OpenAPI. */
 export const ApiOperation = Reflector.createDecorator<OperationText>();
 
-/** The kinds of callers that an operation is for; without it, all that have a token of the service. */
+/** The kinds of callers that may call an operation; without it, all that have a token of the service. */
 export const Roles = Reflector.createDecorator<readonly Caller['kind'][]>();
 
 /** The formats that an operation answers in; without it JSON and XML. */
 export const Produces = Reflector.createDecorator<readonly Format[]>();
 
-/** What reads the decorators above: a container's, or one's own. */
+/** Reads the decorators above: the container's `Reflector`, or another. */
 type Metadata = Pick<Reflector, 'get'>;
 type Handler = ReturnType<ExecutionContext['getHandler']>;
 
@@ -35,7 +35,7 @@ function requestOf(context: ExecutionContext): FastifyRequest {
   return context.switchToHttp().getRequest<FastifyRequest>();
 }
 
-/** Parameter: who calls. */
+/** Parameter: the owner of the token. */
 export const CurrentCaller = createParamDecorator(
   (_: unknown, context): Caller => admissionOf(requestOf(context)).caller,
 );

@@ -4,19 +4,19 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
-import { httpFaults, notResponding } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/http-faults';
 import { ClientGone } from './read-queue';
 import { renderFailure } from './render';
 import { HttpOptions } from './service';
 import { failureRepresentation } from './representation';
 
-/** What has gone wrong in this process since it started. */
+/** Failures of this process since it started. */
 export class FailureCounts {
   /** Requests that failed because of a bug (`docs/decisions.md#a12`). */
   unexpectedFailures = 0;
 }
 
-/** Renders everything that is thrown, in one shape (`docs/decisions.md#a1`, `#a12`). */
+/** Renders everything that is thrown as an error list (`docs/decisions.md#a1`, `#a12`). */
 @Injectable()
 @Catch()
 export class FailureFilter implements ExceptionFilter {
@@ -53,7 +53,7 @@ export class FailureFilter implements ExceptionFilter {
     const { service, target } = request;
     const { path } = target;
     if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
-      request.log.warn({ err: error, path }, 'an engine did not answer');
+      request.log.warn({ err: error, path }, 'an engine is unavailable');
       return notResponding();
     }
     if (error instanceof QueryTooLong && service !== undefined)
@@ -67,7 +67,7 @@ export class FailureFilter implements ExceptionFilter {
 
 /** `docs/decisions.md#x71`. */
 function tooLong({ timeLimit }: QueryTooLong): string {
-  return `the search was stopped after ${timeLimit / 1000} s: give fewer words or values, or narrow it by other keys`;
+  return `the search was stopped after ${timeLimit / 1000} s: use fewer words or values, or add keys that narrow it`;
 }
 
 function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {

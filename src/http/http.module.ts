@@ -10,7 +10,7 @@ import { ReadQueue } from './read-queue';
 import { HttpOptions } from './service';
 import { WaitForReadModels } from './wait-for-read-models';
 
-/** In the order of their checks (`docs/decisions.md#a8`). The last two are no interceptors: ADR 17. */
+/** In the order of their checks (`docs/decisions.md#a8`). ADR 17 says why the last two are not interceptors. */
 const GUARDS: readonly Type[] = [
   AuthenticationGuard,
   RateLimitGuard,

@@ -13,7 +13,7 @@ import { HttpOptions, serviceOf } from './service';
 
 /**
  * Sets up the HTTP server of an application on `httpAdapter` with `HttpModule`: what happens before guards and after
- * handlers. To be called before the application is initialised.
+ * handlers. Call it before the application is initialised.
  */
 export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
@@ -23,7 +23,7 @@ export function installHttp(app: NestFastifyApplication): void {
   fastify.addHook('onRoute', ({ method, url }) => {
     routes.add([method].flat(), url);
     const isGuarded = openRoutes.includes(url) || serviceOf(services, url) !== undefined;
-    // Preflight requests are answered for any path.
+    // Preflight requests are answered on any path.
     if (method !== 'OPTIONS' && !isGuarded)
       throw new Error(`${url} belongs to no service and is not among the routes that need no token`);
   });

@@ -23,7 +23,7 @@ export class ListAnswer {
   constructor(
     readonly begin: (request: ListRequest) => Promise<Listed>,
     readonly details: {
-      /** The format that a key asked for; it wins over all else. */
+      /** The format that a key asked for; it overrides negotiation. */
       readonly format?: Format | undefined;
     } = {},
   ) {}

@@ -36,7 +36,7 @@ export function whenFirst({ socket }: IncomingMessage, response: ServerResponse,
   });
 }
 
-/** Part of a response has been sent over this connection, but not all of it. */
+/** True while a response is partly sent over this connection. */
 export function isAnswering(socket: Duplex): boolean {
   const response = responses.get(socket);
   return response?.socket === socket && response.headersSent;

@@ -1,6 +1,6 @@
 import { type FastifyRequest } from 'fastify';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
-import { httpFaults, notResponding } from '../wire/open-api';
+import { httpFaults, notResponding } from '../wire/http-faults';
 import { askForBody } from './request-headers';
 
 /** Longest wait for the next bytes, in milliseconds. */
@@ -10,7 +10,7 @@ const GRACE = 60_000;
 /** Bytes a millisecond. */
 const MIN_RATE = 1;
 
-/** The body of a request, as `@Body()` passes it to handlers. Nothing of it is read or checked before a handler does. */
+/** The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it. */
 export class PostedBody {
   constructor(
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
@@ -35,12 +35,12 @@ export class PostedBody {
   /**
    * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 408 when they arrive too
    * slowly, 400 when the client aborts, Open API 5 when the server stops (`docs/decisions.md#a12`). Time that
-   * the reader takes does not count.
+   * the reader spends between chunks does not count.
    */
   async *chunks(): AsyncGenerator<Buffer, void> {
     const { maxBody, stopping } = this;
     const { raw } = this.request;
-    const tooLarge = () => httpFaults.bodyTooLarge(`the body may have ${maxBody} bytes at most`);
+    const tooLarge = () => httpFaults.bodyTooLarge(`expected a body of at most ${maxBody} bytes`);
     if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
     askForBody(raw);
     // Ending early must not destroy the connection: the answer is sent over it.

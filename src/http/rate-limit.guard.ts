@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 import { Clock } from './clock';
 import { HttpOptions } from './service';
 
@@ -37,7 +37,7 @@ export class RateLimitGuard implements CanActivate {
         'X-RateLimit-Reset': retryAfter,
       });
     if (count <= limit) return true;
-    const message = `more than ${limit} requests a minute; the next may come in ${retryAfter} s`;
+    const message = `more than ${limit} requests a minute: try again in ${retryAfter} s`;
     throw httpFaults.quotaExceeded(message, { retryAfter });
   }
 }

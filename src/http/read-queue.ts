@@ -4,7 +4,7 @@ import { type FastifyReply } from 'fastify';
 import { FairQueue, QueueFull } from '../kernel/fair-queue';
 import { type Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 import { admissionOf } from './request-state';
 import { HttpOptions } from './service';
 
@@ -15,8 +15,8 @@ export class ClientGone extends Error {
 
 /**
  * Lists that are read, written or sent concurrently, and requests that wait (`docs/decisions.md#x70`). The limits
- * bound memory: an answer takes some megabytes, a waiting request some kilobytes. Clients that take their answers
- * slowly leave the reserved places to others.
+ * bound memory: an answer takes some megabytes, a waiting request some kilobytes. Slow clients
+ * leave the reserved places to others.
  */
 const LIMITS = {
   atOnce: 48,
@@ -26,10 +26,10 @@ const LIMITS = {
   waitingPerClient: 1_000,
 } as const;
 
-/** Milliseconds that a request waits at most. */
+/** Longest wait of a request (ms). */
 const MAX_WAIT = 30_000;
 
-/** Seconds after which the queue may be shorter. */
+/** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 1;
 
 const overloaded = (): Fault => httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER });
@@ -42,7 +42,7 @@ export class ReadQueue {
   constructor(private readonly options: HttpOptions) {}
 
   /**
-   * Produces an answer once the queue admits the request, whose place is free again when the answer has been sent.
+   * Produces an answer once the queue admits the request, and frees its place when the answer has been sent.
    * Raises `ClientGone`, and 503 when too many requests wait, or this one for too long.
    */
   async run<Result>(reply: FastifyReply, work: (query: QueryOptions) => Promise<Result>): Promise<Result> {

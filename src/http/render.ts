@@ -8,7 +8,7 @@ import { writeXml } from '../wire/xml-write';
 import { type Renderings } from './answer';
 import { type Representation } from './representation';
 
-/** What is sent; the pieces of the body are produced on demand. */
+/** A rendered answer; the pieces of its body are produced on demand. */
 export interface Rendered {
   readonly status: number;
   readonly contentType: string;

@@ -13,7 +13,7 @@ export interface Representation {
   readonly jsonp: string | undefined;
 }
 
-/** How a request wants its answer. Raises faults of HTTP and of the service. */
+/** The representation that a request asks for. Raises faults of HTTP and of the service. */
 export function representationOf(
   request: FastifyRequest,
   service: Service,
@@ -34,7 +34,8 @@ export function checkJsonp({ format, jsonp }: Representation, { keyFaults }: Ser
   if (jsonp === undefined) return;
   const name = 'a dotted JavaScript identifier of at most 128 characters';
   if (!isJsonpName(jsonp)) throw keyFaults.unusable(`jsonp=${jsonp}: expected ${name}`);
-  if (format !== 'json') throw keyFaults.unusable(`jsonp=${jsonp}: allowed for JSON only, this is ${format}`);
+  if (format !== 'json')
+    throw keyFaults.unusable(`jsonp=${jsonp}: allowed for JSON only, the format is ${format}`);
 }
 
 /** Values of the key `format`, and the format of a failure: for CSV it is JSON. */
@@ -44,7 +45,7 @@ const NAMED_FORMATS: ReadonlyMap<string | undefined, Format> = new Map([
   ['csv', 'json'],
 ]);
 
-/** How a failure is written, whatever else is wrong with the request (`docs/decisions.md#a1`). */
+/** How a failure is written. Never raises, however malformed the request is (`docs/decisions.md#a1`). */
 export function failureRepresentation(request: FastifyRequest): Representation {
   const { target } = request;
   const format = failureFormat(request);

@@ -6,24 +6,24 @@ import { PostedBody } from './posted-body';
 import { type Service, serviceOf } from './service';
 import { type Representation } from './representation';
 
-/** What hooks and guards find out about a request, for its handler and its answer. */
+/** Properties that hooks and guards set, for the handler and the answer. */
 declare module 'fastify' {
   interface FastifyRequest {
     target: RequestTarget;
     /** Content-Type as sent. */
     contentType: string | undefined;
-    /** The service that the route belongs to, or the path where there is no route. */
+    /** The service of the route; without a route, that of the path. */
     service: Service | undefined;
     /** Whose token it is, once `AuthenticationGuard` has run. */
     caller: Caller | undefined;
-    /** How the answer is wanted, once `NegotiationGuard` has run. */
+    /** The negotiated representation, once `NegotiationGuard` has run. */
     view: Representation | undefined;
   }
 }
 
 interface RequestOptions {
   readonly services: readonly Service[];
-  /** Bytes that a posted body may have. */
+  /** Size limit of a posted body. */
   readonly maxBody: number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -36,13 +36,13 @@ export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string 
     decodeURI(path);
     return path;
   } catch {
-    // It cannot be decoded. Encoded once more it can be, and matches no route.
+    // Malformed: encoded once more, it can be decoded and matches no route.
     return encodeURI(path);
   }
 }
 
 /**
- * Takes each request apart before anything else looks at it. Its Content-Type is hidden from Fastify, which would
+ * Parses the target of each request before anything else runs. Its Content-Type is hidden from Fastify, which would
  * check it before the token (`docs/decisions.md#a8`, order of checks).
  */
 export function decorateRequests(
@@ -70,7 +70,7 @@ export interface Admission {
   readonly view: Representation;
 }
 
-/** What is known of a request on a route of a service. */
+/** The admission of a request on a route of a service. */
 export function admissionOf({ service, caller, view, target }: FastifyRequest): Admission {
   if (service === undefined || caller === undefined || view === undefined)
     throw new Error(`${target.path} belongs to no service`);

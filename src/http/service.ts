@@ -4,7 +4,7 @@ import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Description } from '../wire/description';
 import { type BodyFaults, type Format } from '../wire/format';
 import { type KeyFaults } from '../wire/keys';
-import { httpFaults, openApiFaults } from '../wire/open-api';
+import { httpFaults, openApiFaults } from '../wire/http-faults';
 import { API_VERSION } from '../wire/routes';
 
 /** A service as the shared HTTP code knows it: data only. */
@@ -21,12 +21,12 @@ export interface Service {
   readonly byAccept: readonly Format[];
   readonly keyFaults: KeyFaults;
   readonly bodyFaults: BodyFaults;
-  /** Its part of the interface's description; without it, it is not described. */
+  /** Its part of OpenAPI and `/docs`; absent for a service that is not described. */
   readonly description?: Description;
   readonly faults: {
     /** A bug of ours (`docs/decisions.md#a12`). */
     readonly unexpected: MakeFault;
-    /** The token is valid, the operation is for others (`docs/decisions.md#a4`). */
+    /** The token is valid, but not for this operation (`docs/decisions.md#a4`). */
     readonly notAdmitted: MakeFault;
     readonly tokenTwice: MakeFault;
   };
@@ -86,7 +86,7 @@ export function pathsOf({ legacyPrefixes }: Pick<Service, 'legacyPrefixes'>, mod
   return prefixes.map((prefix) => `/${API_VERSION}/${prefix}${module}`);
 }
 
-/** The service that a path belongs to, whether the path exists or not; some paths belong to none. */
+/** The service that a path belongs to, even if no route has the path; undefined for paths of no service. */
 export function serviceOf(services: readonly Service[], path: string): Service | undefined {
   const [first = '', second = ''] = path.split('/').slice(1);
   const names = first === API_VERSION ? [second] : [first, second];
@@ -102,13 +102,13 @@ export abstract class HttpOptions {
   abstract readonly openRoutes: readonly string[];
   /** The name within XML namespaces (`docs/decisions.md#a9`). */
   abstract readonly vendor: string;
-  /** What clients reach us by, without a slash at the end. */
+  /** The URL that clients use, without a trailing slash. */
   abstract readonly baseUrl: () => string;
-  /** Bytes that a posted body may have. */
+  /** Size limit of a posted body. */
   abstract readonly maxBody: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
   abstract readonly rateLimits: Readonly<Partial<Record<System, number>>>;
-  /** Whose token has this hash. */
+  /** The caller whose token has this hash. */
   abstract readonly callerOf: (tokenHash: string) => Caller | undefined;
   /** Milliseconds that a search may run (`docs/decisions.md#x71`). */
   abstract readonly searchTime: number;

@@ -22,7 +22,7 @@ export interface Streamed {
 }
 
 export interface StreamDetails {
-  /** The format that a key asked for; it wins over all else. */
+  /** The format that a key asked for; it overrides negotiation. */
   readonly format?: Format | undefined;
   /** Compress it even if the client does not accept that. */
   readonly gzip?: boolean;

@@ -2,12 +2,12 @@ import { type Position } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
 import { withEngineTimeout } from '../kernel/unavailable';
 
-/** A write waits until queries see it: for so many changes at most, and for so long (`docs/decisions.md#x8`). */
+/** Writes up to this size wait until queries see them, for at most this long (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
 const GRACE_MS = 500;
 
-/** Waits until queries see what was written. */
+/** Waits until queries see a write. */
 export class WaitForReadModels {
   /** `reach` resolves with true once the read models have reached a position, with false when that takes too long. */
   constructor(private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>) {}

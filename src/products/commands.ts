@@ -12,7 +12,7 @@ import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { Loader, type LoadRequest, type LoadResult } from './load/loader';
-import { ownFeed } from './queries';
+import { ownFeed } from './product.queries';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';

@@ -27,7 +27,7 @@ const ONE = new RegExp(`^${USABLE}$`);
 
 /** Document 1, CSV export: the keys beside those of what is exported. */
 export const csvKeys = {
-  format: { type: oneOf('csv', 'json', 'xml'), description: 'Format of the answer, whatever the extension' },
+  format: { type: oneOf('csv', 'json', 'xml'), description: 'Format of the answer; overrides the extension' },
   csvSeparators: {
     type: SEPARATORS,
     description: 'Between columns, values of a cell, parts of a value; by default ,;:',
@@ -39,7 +39,7 @@ export const csvKeys = {
   csvFlattenFields: { type: BOOLEAN, description: 'Gives each custom field a column of its own' },
 } as const satisfies KeyTable;
 
-/** How the keys want CSV to be written, if it is; raises PF_430 when the embrace is a separator too. */
+/** The CSV style that the keys ask for. Raises PF_430 if the embrace is also a separator. */
 export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof csvKeys>): CsvStyle {
   const separators = csvSeparators ?? [',', ';', ':'];
   const embrace = csvEmbrace ?? '"';

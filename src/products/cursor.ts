@@ -7,10 +7,10 @@ import { type SearchKeys } from './search-keys';
 /** What begins a search that is gone through by cursor. */
 const FIRST = '*';
 
-/** Characters: far more than any that is given out. */
+/** In characters: far more than any cursor that is issued. */
 const LONGEST = 1_000;
 
-/** What a cursor is no part of: how many results a page has, and how they are shown. */
+/** Keys that a cursor does not depend on: page size and presentation. */
 const SHOWING: ReadonlySet<string> = new Set([
   ...Object.keys(csvKeys),
   'cursor',
@@ -24,8 +24,8 @@ const SHOWING: ReadonlySet<string> = new Set([
 const EXCLUDED = ['page', 'limit', 'csvFlattenFields'] as const satisfies readonly (keyof SearchKeys)[];
 
 /**
- * After which result the page asked for begins, null for the first one; undefined where none is asked for by cursor.
- * Raises `PF_430` for a cursor that is none, or was made for another search.
+ * The result after which the requested page begins, null for the first page; undefined without a cursor key.
+ * Raises `PF_430` for a malformed cursor, and for one of another search.
  */
 export function cursorOf(keys: SearchKeys): Cursor | null | undefined {
   const { cursor } = keys;
@@ -72,7 +72,7 @@ function isKey(value: unknown): value is number | null {
   return value === null || Number.isSafeInteger(value);
 }
 
-/** What tells searches apart: all keys that say what is found and in which order. */
+/** Identifies a search: all keys that determine its results and their order. */
 function searchOf(keys: SearchKeys): string {
   const chosen = Object.entries(keys).filter(([name, value]) => !SHOWING.has(name) && value !== undefined);
   return hash('sha256', JSON.stringify(chosen.sort(([a], [b]) => (a < b ? -1 : 1)))).slice(0, 22);

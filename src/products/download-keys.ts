@@ -15,9 +15,9 @@ export const downloadKeys = {
   },
   page: { type: INTEGER, description: 'Page of the feed, from 1' },
   pageSize: { type: INTEGER, description: 'Products on a page, 100 if not given' },
-  priceHistory: { type: BOOLEAN, description: 'Adds all prices there have been' },
-  dateOutputFormat: { type: DATE_FORMAT, description: 'Dates as ISO 8601 in place of milliseconds' },
-  compress: { type: oneOf('gz'), description: 'Compresses the answer, whatever the client accepts' },
+  priceHistory: { type: BOOLEAN, description: 'Adds all earlier prices' },
+  dateOutputFormat: { type: DATE_FORMAT, description: 'Dates as ISO 8601 instead of milliseconds' },
+  compress: { type: oneOf('gz'), description: 'Compresses the answer even without Accept-Encoding' },
   since: {
     type: SINCE,
     description: 'Only what has changed since: a date, or the X-Next-Since of the last answer',
@@ -29,15 +29,15 @@ export type DownloadKeys = Keys<typeof downloadKeys>;
 
 /** Document 1, Feed last-updated time. */
 export const lastUpdatedKeys = {
-  fid: { type: INTEGER, required: true, description: 'Feed to tell of' },
+  fid: { type: INTEGER, required: true, description: 'Id of the feed' },
 } as const satisfies KeyTable;
 
 /** Products on a page whose size is not given. */
 const PAGE_SIZE = 100;
 
 /**
- * The page asked for, from 1, and how many products it has (`docs/decisions.md#p17`, `#x50`); undefined for all of the
- * feed. Raises PF_430.
+ * The page asked for, from 1, and how many products it has (`docs/decisions.md#p17`, `#x50`); undefined for the
+ * whole feed. Raises PF_430.
  */
 export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number; size: number } | undefined {
   for (const [name, value] of Object.entries({ page, pageSize })) {

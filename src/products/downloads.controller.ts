@@ -17,7 +17,7 @@ import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
-import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
+import { ownFeed, PRESENT_PRICES, ProductSettings } from './product.queries';
 
 /** Document 1: bulk download of a feed, and when it was last updated. */
 @Controller('/1.0/productsUnlimited')
@@ -43,7 +43,7 @@ export class DownloadsController {
     const details = { format, gzip: compress === 'gz', leastRate: this.settings.downloadRate };
     return new StreamedAnswer(async (wanted) => {
       if (since !== undefined && wanted.view.format === 'csv')
-        throw fault.illegalValue('since: allowed for JSON and XML only, this is csv');
+        throw fault.illegalValue('since: allowed for JSON and XML only, the format is csv');
       const request: DownloadRequest = {
         feedId,
         caller,
@@ -80,7 +80,7 @@ export class DownloadsController {
     });
   }
 
-  /** Counts the download unless it is none (`docs/decisions.md#p18`), and begins to send. */
+  /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */
   private async begin(
     request: DownloadRequest,
     page: { readonly page: number; readonly size: number } | undefined,
@@ -104,7 +104,7 @@ export class DownloadsController {
   }
 }
 
-/** The script of JSONP around a body that may stand in one. */
+/** A JSONP script around a JSON body that is safe in scripts. */
 async function* called(name: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const [before = '', ...after] = jsonpPieces(name, { result: [] });
   yield Buffer.from(before);

@@ -1,6 +1,6 @@
 import { faultsOf } from '../kernel/fault';
 
-/** Document 1, Errors: the rows of module Products that are answered, and for what: `docs/decisions.md#p2`. */
+/** Document 1, Errors: the rows of module Products that are used; `docs/decisions.md#p2` lists when. */
 export const productFaultTable = {
   parametersMissing: ['PF_200', 400, 'Parameters missing'],
   noParsableContent: ['PF_210', 400, 'No parsable content received'],

@@ -31,7 +31,7 @@ export function encodeContent(
   return { json, digest: digestOf(json) };
 }
 
-/** The event of a change; `contentJson` is needed for those that hold the content. */
+/** The event of a change; `contentJson` is needed for events with content. */
 export function encodeChange(change: ProductChange, stamp: LoadStamp, contentJson: string): NewEvent {
   const { type } = change;
   const price = 'price' in change ? `,"price":${change.price}` : '';

@@ -5,7 +5,7 @@ import { type FollowedDirectory } from '../directory/follower';
 import { type ReadStore } from '../kernel/read-store';
 import { type FeedState, type FeedStates } from './feed-states.queries';
 
-/** A feed as it can be read at present. */
+/** The counts and the version of a feed, as of its products. */
 export interface CountedFeed {
   readonly feedId: number;
   readonly counts: FeedCounts;
@@ -15,7 +15,7 @@ export interface CountedFeed {
 
 const NOTHING: FeedCounts = { products: 0, posted: [], within: new Map() };
 
-/** Counts the products of feeds, a feed again only when it, or the category tree, has changed since. */
+/** Counts the products of feeds. Counts are cached until the feed or the category tree changes. */
 export class CountedFeeds {
   private readonly known = new Map<number, { readonly key: string; readonly counts: Promise<FeedCounts> }>();
 

@@ -9,14 +9,14 @@ export const categoryKeys = {
 
 /** Document 1, Category mapping status. */
 export const mappingKeys = {
-  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to tell of' },
+  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to list' },
   state: { type: oneOf('unmapped', 'mapped'), description: 'Only categories of this state' },
-  format: { type: oneOf('json', 'xml'), description: 'Format of the answer, whatever the extension' },
+  format: { type: oneOf('json', 'xml'), description: 'Format of the answer; overrides the extension' },
 } as const satisfies KeyTable;
 
 /** The load report (`docs/decisions.md#p30`). */
 export const importKeys = {
-  fid: { type: INTEGER, required: true, description: 'Feed to tell of' },
+  fid: { type: INTEGER, required: true, description: 'Feed of the report' },
 } as const satisfies KeyTable;
 
 /** Document 1, Feed list. */

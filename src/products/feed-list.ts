@@ -13,12 +13,12 @@ const feed = record({
   feedId: { kind: integer(), description: 'Id of the feed' },
   name: { kind: text(), description: 'Name' },
   active: { kind: boolean(), description: 'Whether it is active' },
-  sendToNewPF: { kind: boolean(), description: 'As the network file has it' },
+  sendToNewPF: { kind: boolean(), description: 'Value of the network file' },
   visible: { kind: boolean(), description: 'Whether it is visible' },
   currencyISOCode: { kind: text(), description: 'Currency of its program, ISO 4217' },
   languageISOCode: { kind: text(), description: 'Language, ISO 639-1' },
   secret: { kind: boolean(), description: 'Whether it is secret' },
-  numberOfUnmappedCategories: { kind: integer(), description: 'Posted categories that are not mapped' },
+  numberOfUnmappedCategories: { kind: integer(), description: 'Unmapped posted categories' },
   numberOfProducts: { kind: integer(), description: 'Products in it' },
   lastModifiedTime: {
     kind: textOrNone(`${TIME}\\+0000`),
@@ -58,7 +58,7 @@ export const LAST_UPDATED = {
   xml: { file: 'LastUpdated_v1_0.xsd', root: 'result' },
 } as const satisfies Shape;
 
-/** A feed of the list, with what it holds at present. */
+/** A feed of the list, with its current counts. */
 export function toListedFeed(
   definition: FeedDefinition,
   { counts, version }: CountedFeed,

@@ -7,7 +7,7 @@ import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree
 import { CountedFeeds } from './feed-counts.queries';
 import { type FeedList, toListedFeed } from './feed-list';
 
-/** What callers ask of feeds as a whole: what is in them, counted, joined with the directory. */
+/** Queries of whole feeds: counts of their products, joined with the directory. */
 @Injectable()
 export class FeedQueries {
   constructor(
@@ -26,7 +26,7 @@ export class FeedQueries {
     );
   }
 
-  /** Document 1, Category mapping status; absent `state`: both. */
+  /** Document 1, Category mapping status; without `state`, both. */
   async mappings(
     feedIds: readonly number[],
     state?: CategoryMapping['state'],

@@ -16,7 +16,7 @@ export const FEED = 'feed';
 
 type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
 
-/** A product's content, as events hold it: posted fields by the document's names, in one fixed order of keys. */
+/** A product's content, as events contain it: posted fields by the document's names, in a fixed order of keys. */
 export interface Product extends Texts<(typeof TEXTS)[number]> {
   readonly name: string;
   readonly description: string;
@@ -62,7 +62,7 @@ interface ProductContent {
 
 /** The `meta` of a product's event; events of early versions may lack it. */
 export interface ProductMeta {
-  /** Digest of the content, in events that hold it: state is rebuilt without reading the content. */
+  /** Digest of the content, in events that contain it: state is rebuilt without reading the content. */
   readonly content?: string;
   /** The same load or deletion wrote all events from this revision of the stream up to this one. */
   readonly first: number;
@@ -86,14 +86,13 @@ export interface FeedImport {
     readonly sourceProductId?: string;
     readonly message: string;
   }[];
-  /** How many more there are, if any. */
+  /** Number of further faults, if any. */
   readonly moreFaults?: number;
 }
 
 // State
 
-/** Per product: whether it is listed, the digest of its content, its price. */
-export type FeedState = Fingerprints;
+// `Fingerprints`: per product, whether it is listed, the digest of its content, its price.
 
 /** A product's event without its content, of which the digest is enough. */
 export type ProductChange =
@@ -107,7 +106,7 @@ export type ProductChange =
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
 /** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
-export function evolve(state: FeedState, change: ProductChange): number {
+export function evolve(state: Fingerprints, change: ProductChange): number {
   switch (change.type) {
     case 'ProductListed':
     case 'ProductRevised':
@@ -134,12 +133,12 @@ export interface ProductFingerprint {
 }
 
 /** Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. */
-export function decide(state: FeedState, command: ProductCommand): ProductChange | undefined {
+export function decide(state: Fingerprints, command: ProductCommand): ProductChange | undefined {
   return command.kind === 'post' ? decidePost(state, command.product) : decideDelist(state, command.product);
 }
 
 /** A product without changes writes nothing, a new price alone is an event of its own. */
-function decidePost(state: FeedState, posted: ProductFingerprint): ProductChange | undefined {
+function decidePost(state: Fingerprints, posted: ProductFingerprint): ProductChange | undefined {
   const { sourceProductId, content, price } = posted;
   const product = state.find(sourceProductId);
   if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
@@ -149,7 +148,7 @@ function decidePost(state: FeedState, posted: ProductFingerprint): ProductChange
 }
 
 function decideDelist(
-  state: FeedState,
+  state: Fingerprints,
   { sourceProductId }: Pick<ProductFingerprint, 'sourceProductId'>,
 ): ProductChange | undefined {
   const isListed = state.isListed(state.find(sourceProductId));

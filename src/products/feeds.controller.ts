@@ -13,7 +13,7 @@ import { productFaults as fault } from './faults';
 import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
 import { productOperations as operations } from './operations';
-import { ownFeed } from './queries';
+import { ownFeed } from './product.queries';
 
 /** Document 1: category tree, category mapping status, feed list. */
 @Controller('/1.0')

@@ -20,7 +20,7 @@ const URL = url({ isSearched });
 const PIXELS = only(integer(), (pixels) => pixels >= 0, 'a number of pixels');
 const EAN = only(CODE, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
-/** An id is named in every fault of its product, and in keys: it has at most so many bytes in UTF-8 (`docs/decisions.md#x22`). */
+/** An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8 (`docs/decisions.md#x22`). */
 export const MAX_ID = 1000;
 const SOURCE_ID = text({ isSearched, orInteger: true, maxBytes: MAX_ID });
 
@@ -58,7 +58,7 @@ interface TextField extends Field<typeof TEXT> {
 
 /** Texts that may be posted, and where an answer has them. */
 const TEXT_FIELDS = {
-  availability: textOn('offer', 'Whether it can be had', 'availability'),
+  availability: textOn('offer', 'Availability', 'availability'),
   brand: textOn('product', 'Brand', 'brand'),
   condition: textOn('offer', 'Condition, such as used or new', 'condition'),
   deliveryTime: textOn('offer', 'How long delivery takes', 'deliveryTime'),

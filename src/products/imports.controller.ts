@@ -11,9 +11,9 @@ import { type Keys } from '../wire/keys';
 import { importKeys } from './feed-keys';
 import { toXmlImports } from './import-report';
 import { productOperations as operations } from './operations';
-import { ownFeed } from './queries';
+import { ownFeed } from './product.queries';
 
-/** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
+/** The load report: outcomes of the last posts to a feed (`docs/decisions.md#p30`). */
 @Controller('/1.0/products/imports')
 export class ImportsController {
   constructor(
@@ -30,7 +30,7 @@ export class ImportsController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(importKeys) { fid }: Keys<typeof importKeys>,
   ): Promise<Answer> {
-    // Posts are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`).
+    // The report waits for pending posts, so that posts need not wait for it (`docs/decisions.md#x35`).
     await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
     const imports = await lastImports(this.store, ownFeed(this.follower.directory, caller, fid).id);
     return new Answer({ json: () => ({ imports }), xml: () => toXmlImports(imports) });

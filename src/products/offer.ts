@@ -14,7 +14,7 @@ export interface StoredOffer {
   readonly changed: number;
   /** The platform category of each of the product's categories, null if it is unmapped. */
   readonly mapped: readonly (string | null)[];
-  /** The last change of what it is mapped by: position as a number and time (epoch ms); null if there was none. */
+  /** The last change of what it is mapped by: position as a number and time (epoch ms); null if none. */
   readonly remapped: readonly [position: number, at: number] | null;
   readonly product: Product;
 }

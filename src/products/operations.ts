@@ -30,8 +30,8 @@ const loadProducts = {
   id: 'loadProducts',
   summary: 'Create, update or replace products',
   description:
-    'A product that is known by its sourceProductId is updated, others are created; with mode=replace those that are ' +
-    'not posted are removed. Products that are refused are listed, the others are stored.',
+    'Products with a known sourceProductId are updated, others are created; with mode=replace, products that are ' +
+    'not posted are removed. Refused products are listed, the others are stored.',
   example: FEED,
   body: {
     name: 'PostedProducts',
@@ -52,20 +52,20 @@ const loadProducts = {
 
 const listFeeds = {
   id: 'listFeeds',
-  summary: 'Feeds that the caller is connected to',
+  summary: 'List the feeds that the caller is connected to',
   example: {},
   answer: FEED_LIST,
 } satisfies OperationText;
 
-/** What is told of the operations of Document 1, Endpoints. */
+/** The operations of Document 1, Endpoints, as OpenAPI describes them. */
 export const productOperations = {
   searchProducts: {
     id: 'searchProducts',
     summary: 'Search and export products',
-    description: 'At most 1,000 products of one search can be had, on whatever pages.',
+    description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
     example: { ...FEEDS, pageSize: 3, pretty: true },
     answer: FOUND,
-    sends: { 'X-Next-Cursor': 'What to send as cursor next time' },
+    sends: { 'X-Next-Cursor': 'Value of cursor for the next page' },
   },
   loadProducts,
   downloadFeed: {
@@ -73,40 +73,40 @@ export const productOperations = {
     summary: 'Download a feed',
     description:
       'All of the feed from one snapshot, or a page of it. A version of a feed can be downloaded three times a day; ' +
-      'answers of 304 and those that tell of no change do not count.',
+      'answers of 304 and those without changes do not count.',
     example: { ...FEED, page: 1, pageSize: 3 },
     answer: FOUND,
-    sends: { ETag: 'Version of the answer', 'X-Next-Since': 'What to send as since next time' },
+    sends: { ETag: 'Version of the answer', 'X-Next-Since': 'Value of since for the next download' },
     also: { 304: 'Nothing has changed since the answer that If-None-Match names.' },
   },
   getLastUpdated: {
     id: 'getLastUpdated',
-    summary: 'When a feed was last updated',
+    summary: 'Get the time of a feed’s last update',
     example: FEED,
     answer: LAST_UPDATED,
   },
   listImports: {
     id: 'listImports',
-    summary: 'What has become of the last posts to a feed',
+    summary: 'List the outcomes of the last posts to a feed',
     example: FEED,
     answer: IMPORT_REPORT,
   },
   deleteProducts: {
     id: 'deleteProducts',
     summary: 'Delete products',
-    description: 'Ids that are not there are passed over.',
+    description: 'Ignores unknown ids.',
     example: { ...FEED, spId: 'lamp-1' },
     answer: REFUSALS,
   },
   getCategoryTree: {
     id: 'getCategoryTree',
-    summary: 'Category tree with the numbers of the caller’s products',
+    summary: 'Get the category tree with counts of the caller’s products',
     example: { language: 'en' },
     answer: CATEGORY_TREES,
   },
   listCategoryMappings: {
     id: 'listCategoryMappings',
-    summary: 'What the categories of feeds are mapped to',
+    summary: 'List what the categories of feeds are mapped to',
     example: FEEDS,
     answer: CATEGORY_MAPPINGS,
   },
@@ -114,7 +114,7 @@ export const productOperations = {
   getFeed: {
     ...listFeeds,
     id: 'getFeed',
-    summary: 'One feed that the caller is connected to',
+    summary: 'Get one feed that the caller is connected to',
     path: { feedId: { type: INTEGER, description: 'Id of the feed' } },
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -4,7 +4,7 @@ import { IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView } from './output';
 import { formatPrice } from './price';
 
-/** Which columns, and what stands between them: Document 1, CSV export; `docs/decisions.md#p16`. */
+/** Columns and separators: Document 1, CSV export; `docs/decisions.md#p16`. */
 export interface CsvStyle {
   /** Those of `;format=csv` (`docs/decisions.md#p15`), or of `.csv` and `text/csv` (`docs/decisions.md#p14`). */
   readonly columns: 'of the key' | 'of the type';
@@ -40,7 +40,7 @@ interface Row {
 
 type Cell = (row: Row) => CsvCell;
 
-/** Every column there is, of either layout. */
+/** All columns of both layouts. */
 const CELLS = {
   ...each(
     PRODUCT_TEXTS,

@@ -11,8 +11,8 @@ import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
 
 /**
- * Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. That is not told by a read
- * model of an earlier version, which is searched until the one that tells it has been built.
+ * Prices of an offer, newest first: minor units, since when (epoch ms), and the position of the event. A read model of an
+ * earlier version, which is searched until this version is built, lacks the position.
  */
 type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
 
@@ -26,9 +26,9 @@ export interface OutputView {
   /** A publisher asked for the advertiser's own URL too. */
   readonly sourceProductUrl: boolean;
   readonly dates: DateFormat;
-  /** Which prices of an offer are told (`docs/decisions.md#p10`). */
+  /** Which prices of an offer are included (`docs/decisions.md#p10`). */
   readonly pastPrices: 'none' | 'current' | 'all';
-  /** By offer id, where any are told. They may be newer than the offers. */
+  /** By offer id; absent if none are included. They may be newer than the offers. */
   readonly prices?: ReadonlyMap<string, Prices>;
 }
 
@@ -80,7 +80,7 @@ function toCategory(
   const { name } = posted;
   const id = mapped ?? posted.id;
   const platform = mapped === null ? undefined : directory.category(mapped);
-  // A category that was removed after the product was posted has no name any more but its id.
+  // A category that was removed after the product was posted has no name but its id.
   const tdCategoryName = platform?.names.en ?? posted.tdCategoryName ?? (name === undefined ? id : undefined);
   const category: Draft<PostedCategory> = {};
   if (id !== undefined) category.id = id;
@@ -125,8 +125,8 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
 }
 
 /**
- * The prices of an offer as of what it is: those that came after it are left out, and the first one is its own, though
- * the history may not have it yet.
+ * The prices of an offer as of its own version: later ones are left out, and the first one is its own price even if
+ * the history does not have it yet.
  */
 function pricesOf(
   { id, position, price, modified }: Offer,
@@ -140,7 +140,7 @@ function pricesOf(
   return pastPrices === 'all' ? all : all.slice(0, 1);
 }
 
-/** Adds those of the fields that are there. */
+/** Copies the fields that are set. */
 function pick<Name extends keyof Product>(
   names: readonly Name[],
   product: Product,

@@ -1,5 +1,5 @@
 /**
- * A posted price in minor units, or undefined if it is none (Document 1, Limits; `docs/decisions.md#p25`): text with
+ * A posted price in minor units, or undefined if malformed (Document 1, Limits; `docs/decisions.md#p25`): text with
  * no decimals or two and a dot, no sign, no exponent; or a JSON number with at most two decimals.
  */
 export function parsePrice(value: unknown): number | undefined {

@@ -13,18 +13,18 @@ export interface CheckedProduct {
   readonly product: Product;
 }
 
-/** A posted product that is refused by itself (`docs/decisions.md#p1`): everything that is wrong with it. */
+/** A refused product (`docs/decisions.md#p1`) and its faults; others of the same post may be accepted. */
 export interface RefusedProduct {
   readonly sourceProductId: string | undefined;
-  /** The first of them, as many as were wanted. */
+  /** The first ones, up to the limit. */
   readonly faults: readonly Fault[];
-  /** How many there are beyond these. */
+  /** Number of further faults. */
   readonly moreFaults: number;
 }
 
 type Found = FoundIn<typeof postedProduct>;
 
-/** Read beside the content: identifiers may be on the product, under `identifiers`, or both (`docs/decisions.md#p9`). */
+/** Read separately from the content: identifiers may be on the product, under `identifiers`, or both (`docs/decisions.md#p9`). */
 const APART = ['sourceProductId', 'price', ...IDENTIFIERS] as const;
 type Apart = Pick<Found, (typeof APART)[number]>;
 
@@ -42,9 +42,9 @@ const NO_DETAILS: FaultDetails = {};
 
 /**
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as
- * text. Strings are kept to the letter (`docs/decisions.md#a11`); fields that the document does not name are left out.
+ * text. Strings are stored unchanged (`docs/decisions.md#a11`); fields that the document does not name are left out.
  *
- * `knowsCategory` tells whether a platform category id exists (`docs/decisions.md#p13`); of what is wrong, `mostFaults` are
+ * `knowsCategory` returns whether a platform category id exists (`docs/decisions.md#p13`); at most `mostFaults` faults are
  * returned.
  */
 export function checkProduct(
@@ -85,7 +85,7 @@ function withIdentifiers(content: Product, identifiers: Identifiers | undefined)
   };
 }
 
-/** A category has an id or a name; a name may stand for an unknown id. */
+/** A category has an id or a name; a name makes up for an unknown id. */
 function checkCategories(
   { categories }: Found,
   posted: Posted,
@@ -101,13 +101,13 @@ function checkCategories(
   });
 }
 
-/** Neither was posted: one that is unusable has been refused already. */
+/** Neither was posted; an unusable one has already been refused. */
 function isNameless({ categories }: Posted, at: number): boolean {
   const category: unknown = Array.isArray(categories) ? categories[at] : undefined;
   return isPosted(category) && isUnset(category['id']) && isUnset(category['name']);
 }
 
-/** The identifiers of both places, which must not contradict one another. */
+/** The identifiers of both places, which must not contradict each other. */
 function identifiersOf(
   direct: Apart,
   grouped: Identifiers | undefined,

@@ -13,7 +13,7 @@ import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
-import { ProductQueries, ProductSettings } from './queries';
+import { ProductQueries, ProductSettings } from './product.queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
@@ -74,7 +74,7 @@ export class ProductsController {
   }
 }
 
-/** The refused products, each by itself; those beyond what is listed as a number. */
+/** The faults of refused products; those beyond the limit as a count. */
 function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
   const listed = faults.map(
     ({ code, status, message, sourceProductId }) =>

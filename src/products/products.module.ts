@@ -8,26 +8,32 @@ import {
   LoadProductsHandler,
   type ProductLoader,
 } from './commands';
-import { productDescription } from './description';
 import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { DownloadsController } from './downloads.controller';
-import { productFaults as fault } from './faults';
+import { productFaults as fault, productFaultTable } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
 import { ImportsController } from './imports.controller';
 import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
-import { ProductQueries, ProductSettings } from './queries';
+import { ProductQueries, ProductSettings } from './product.queries';
 import { FeedRefusals } from './refusals';
 import { keyFaults } from './search-keys';
+import { productSchemas } from './xml-schemas';
 
 /** The product service (Document 1). */
 export const productService = defineService({
   system: 'PRODUCTS',
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
   byAccept: ['csv'],
-  description: productDescription,
+  description: {
+    title: 'Products',
+    description: 'Product feeds: loading, searching, downloading; categories, mappings, feeds.',
+    faults: productFaultTable,
+    schemas: productSchemas,
+    errorSchema: 'ProductErrors_v1_0.xsd',
+  },
   faults: {
     unusable: fault.illegalValue,
     unexpected: fault.unexpected,
@@ -38,7 +44,7 @@ export const productService = defineService({
   },
 });
 
-/** What does the work of the service: in other threads, where there are any. */
+/** The loader and the downloads, in this thread or others. */
 export interface ProductParts {
   readonly loader: ProductLoader;
   readonly feeds: RenderedFeeds;

@@ -1,12 +1,12 @@
 import { type Decider } from '../kernel/decider';
 import { type Position } from '../kernel/event';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 
 /**
  * How often an organisation has downloaded a feed: one stream each, `download-22-7`.
  *
- * The names and shapes of these events are the storage format: add, never rename. Each says what has come together so
- * far, so that the first and the last one of a stream say all, however many lie between.
+ * The names and shapes of these events are the storage format: add, never rename. Each includes the totals so
+ * far, so the first and the last event of a stream are enough.
  */
 export interface FeedDownloaded {
   readonly type: 'FeedDownloaded';
@@ -16,9 +16,9 @@ export interface FeedDownloaded {
     /** The version of the feed (`FeedVersion`). */
     readonly version: Position;
     readonly at: string;
-    /** When the last downloads of this version began, this one too: oldest first, as many as are allowed at most. */
+    /** Start times of the last downloads of this version, including this one, oldest first: at most as many as are allowed. */
     readonly begun: readonly string[];
-    /** Pages sent of the present download, as runs: first and last page; none if it was sent as a whole. */
+    /** Pages sent of the current download, as runs: first and last page; empty if the whole feed was sent. */
     readonly pages: readonly Run[];
   };
 }
@@ -31,24 +31,24 @@ interface Downloads {
   readonly last?: FeedDownloaded['data'];
 }
 
-/** A version of a feed, or a page of it, is going to be sent to an organisation. */
+/** A version of a feed, or a page of it, that is about to be sent to an organisation. */
 export interface CountedDownload {
   readonly feedId: number;
   readonly organisationId: number;
   readonly version: Position;
   readonly page?: number;
   readonly at: string;
-  /** Where the log ends. */
+  /** The head of the log. */
   readonly head: Position;
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Document 1, Limits: downloads of a version within so long; how long after the first one there is no limit. */
+/** Document 1, Limits: downloads of a version per period; the grace period after the first download. */
 const LIMIT = { downloads: 3, within: 24 * HOUR_MS } as const;
 const GRACE_MS = 5 * 24 * HOUR_MS;
 
-/** Runs of pages that are remembered; pages in no order at all become downloads of their own (`docs/decisions.md#x50`). */
+/** Runs of pages that are remembered; beyond that, pages count as separate downloads (`docs/decisions.md#x50`). */
 const MOST_RUNS = 1000;
 
 /** Document 1, Limits; `docs/decisions.md#p18`. Raises 429. */
@@ -57,7 +57,7 @@ export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
   readsEndsOnly: true,
   initial: {},
   decide({ page, head, ...download }, { first, last }) {
-    // A process that is behind counts for the version that another has sent already; a moved log has other positions.
+    // A process that lags behind counts towards the version that another has already sent; a moved log has other positions.
     const isBehind = last !== undefined && last.version > download.version && last.version <= head;
     const version = isBehind ? last.version : download.version;
     const present = last?.version === version ? last : undefined;
@@ -81,7 +81,7 @@ export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
   evolve: ({ first }, { data }) => ({ first: first ?? data.at, last: data }),
 };
 
-/** What the downloads of a feed by an organisation are known by. */
+/** The id of the aggregate. */
 export function quotaId({
   feedId,
   organisationId,
@@ -93,7 +93,7 @@ function downloaded(data: FeedDownloaded['data']): FeedDownloaded {
   return { type: 'FeedDownloaded', data };
 }
 
-/** The pages of a download with one more; undefined if that is none of it. */
+/** The pages of a download with one more; undefined if the page belongs to a new download. */
 function withPage(pages: readonly Run[], page: number): readonly Run[] | undefined {
   if (pages.length === 0 || pages.some(([first, last]) => first <= page && page <= last)) return undefined;
   const before = pages.find(([, last]) => last === page - 1);

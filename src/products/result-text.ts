@@ -13,7 +13,7 @@ interface ResultOptions {
   readonly customFields?: readonly string[];
 }
 
-/** How the result of a search is written (Document 1, Product (search and bulk output); CSV export). */
+/** Writes the result of a search (Document 1, Product (search and bulk output); CSV export). */
 export function resultText(
   view: { readonly format: Format; readonly pretty: boolean },
   { vendor, productHeader, dates, style, customFields }: ResultOptions,

@@ -8,7 +8,7 @@ import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { checkVoucher } from './voucher-check';
-import { type VoucherPost, Vouchers, type Written } from './vouchers';
+import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */
 export interface PostedVoucher {
@@ -81,7 +81,7 @@ export class VisibleWrites {
 @CommandHandler(PostVoucher)
 export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
   constructor(
-    private readonly vouchers: Vouchers,
+    private readonly vouchers: VoucherWriter,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,
@@ -102,7 +102,7 @@ const AT_ONCE = 32;
 @CommandHandler(PostVouchers)
 export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
   constructor(
-    private readonly vouchers: Vouchers,
+    private readonly vouchers: VoucherWriter,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,
@@ -129,7 +129,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
 @CommandHandler(WithdrawVoucher)
 export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> {
   constructor(
-    private readonly vouchers: Vouchers,
+    private readonly vouchers: VoucherWriter,
     private readonly visible: VisibleWrites,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,

@@ -1,10 +1,10 @@
 import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
 import { amount, boolean, date, idOf, integer, jsonOf, language, text, url } from '../wire/record-kinds';
-import { VOUCHER_TYPES } from './voucher-types';
+import { VOUCHER_TYPES } from './voucher';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
 
-/** Document 2, Voucher posted by an advertiser; Limits; of the other limits `docs/decisions.md#x40`. */
+/** Document 2, Voucher posted by an advertiser; Limits; other limits `docs/decisions.md#x40`. */
 const POSTED = {
   title: {
     kind: text({ maxBytes: 70 }),
@@ -36,7 +36,7 @@ const POSTED = {
   },
   sourceId: {
     kind: text({ maxBytes: 1000, orInteger: true }),
-    description: 'The advertiser’s id: one that is known edits that voucher',
+    description: 'The advertiser’s id; a known one edits that voucher',
     example: 'lamps-10',
   },
   siteIds: {
@@ -52,7 +52,10 @@ const POSTED = {
     description: 'For the publisher, not for customers',
   },
   discountAmount: { kind: amount(), description: 'Amount of discount; required of type 2' },
-  isPercentage: { kind: boolean(), description: 'The amount is a percentage; required with an amount' },
+  isPercentage: {
+    kind: boolean(),
+    description: 'Whether the amount is a percentage; required with an amount',
+  },
   languageId: { kind: language(), description: 'ISO 639-1 code of its language' },
 } as const satisfies Fields;
 
@@ -61,7 +64,7 @@ export const postedVoucher = record(POSTED, { name: 'PostedVoucher' });
 /** `docs/decisions.md#v17`. */
 export const postedVouchers = listOf(postedVoucher, { each: 'voucher', most: 1000 });
 
-/** Document 2, Voucher returned by the list operation, in its order; all are always there (`docs/decisions.md#v9`). */
+/** Document 2, Voucher returned by the list operation, in its order; all fields are always present (`docs/decisions.md#v9`). */
 const LISTED = {
   id: { kind: integer(), description: 'Id of the voucher' },
   programId: POSTED.programId,
@@ -76,14 +79,14 @@ const LISTED = {
   shortDescription: POSTED.shortDescription,
   description: POSTED.description,
   voucherTypeId: VOUCHER_TYPE,
-  defaultTrackUri: { kind: text(), description: 'Tracker link, the landing page behind it' },
-  siteSpecific: { kind: boolean(), description: 'It is for some sites only' },
+  defaultTrackUri: { kind: text(), description: 'Tracker link to the landing page' },
+  siteSpecific: { kind: boolean(), description: 'Whether it is for some sites only' },
   landingUrl: POSTED.landingUrl,
   discountAmount: { kind: amount(), description: 'Amount of discount' },
-  isPercentage: { kind: boolean(), description: 'The amount is a percentage' },
+  isPercentage: { kind: boolean(), description: 'Whether the amount is a percentage' },
   publisherInformation: POSTED.publisherInformation,
   languageId: POSTED.languageId,
-  exclusive: { kind: boolean(), description: 'It is for a single site' },
+  exclusive: { kind: boolean(), description: 'Whether it is for a single site' },
   currencyId: { kind: text(), description: 'ISO 4217 code of the program’s currency' },
   logoPath: { kind: text(), description: 'Logo of the program' },
   /** `docs/decisions.md#v1`. */
@@ -120,12 +123,12 @@ export const voucherVersions = record({
         changed: {
           kind: listOf(text(), { each: 'changed' }),
           in: 'content',
-          description: 'Names of the posted fields that it changed',
+          description: 'Names of the posted fields that changed',
         },
       }),
       { each: 'version' },
     ),
-    description: 'The first one first',
+    description: 'Oldest first',
   },
 });
 

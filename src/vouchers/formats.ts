@@ -9,7 +9,7 @@ import { VOUCHER_VERSIONS, VOUCHERS } from './operations';
 
 const vouchersText = listWriter(VOUCHERS);
 
-/** How a listing is written (Document 2, Voucher returned by the list operation; `docs/decisions.md#v17`). */
+/** Writes a listing (Document 2, Voucher returned by the list operation; `docs/decisions.md#v17`). */
 export function listText(
   view: { readonly format: Format; readonly pretty: boolean },
   vendor: string,

@@ -4,34 +4,34 @@ import { LANGUAGE } from '../wire/iso-keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
-/** How the dates of an answer are written (Document 2, List keys). */
+/** Format of dates in an answer (Document 2, List keys). */
 export const dateKeys = {
   dateOutputFormat: {
     type: oneOf('iso8601', 'epoch'),
-    description: 'How dates are written; milliseconds without it',
+    description: 'Format of dates; milliseconds by default',
   },
 } as const satisfies KeyTable;
 
 /** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
 export const listKeys = {
   id: { ...ids, description: 'Ids of vouchers' },
-  maxStartDate: { type: DATE, description: 'Valid from this time or earlier, ended ones too' },
-  minEndDate: { type: DATE, description: 'Valid until this time or later, ended ones too' },
+  maxStartDate: { type: DATE, description: 'Valid from this time or earlier; includes ended ones' },
+  minEndDate: { type: DATE, description: 'Valid until this time or later; includes ended ones' },
   ...dateKeys,
   programId: { ...ids, description: 'Programs' },
   keywords: { type: TEXT, multiple: true, description: 'Words to find in title, descriptions and code' },
   voucherTypeId: { ...ids, description: 'Types' },
   siteSpecific: {
     type: BOOLEAN,
-    description: 'Only vouchers that are for some sites, or only those for any',
+    description: 'Only vouchers for some sites, or only those for any site',
   },
   siteId: { ...ids, description: 'Sites that can use the voucher' },
-  pageSize: { type: INTEGER, description: 'Vouchers on a page, 1000 at most and if not given' },
+  pageSize: { type: INTEGER, description: 'Vouchers on a page, at most 1000; 1000 by default' },
   page: { type: INTEGER, description: 'Page, from 0' },
-  random: { type: INTEGER, description: 'Seed of a random order, the same for the same seed' },
+  random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
-  activeAt: { type: DATE, description: 'As the default listing is at this time' },
-  format: { type: oneOf('csv'), description: 'CSV, whatever the extension' },
+  activeAt: { type: DATE, description: 'The default listing as of this time' },
+  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 export type ListKeys = Keys<typeof listKeys>;

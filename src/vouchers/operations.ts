@@ -29,8 +29,8 @@ export const voucherOperations = {
     id: 'listVouchers',
     summary: 'List and export vouchers',
     description:
-      'Publishers see what is published now and has not ended, advertisers all of their own; the newest come first. ' +
-      'CSV has the fields of a voucher as columns, iCalendar an event for each.',
+      'Publishers see vouchers that are published and have not ended, advertisers all of their own; newest first. ' +
+      'CSV has a column for each field, iCalendar an event for each voucher.',
     example: { pageSize: 3, pretty: true },
     answer: VOUCHERS,
   },
@@ -47,8 +47,7 @@ export const voucherOperations = {
   postVouchers: {
     id: 'postVouchers',
     summary: 'Create or edit several vouchers',
-    description:
-      'Each is validated by itself: the answer has an id or an error list for each, in their order.',
+    description: 'Each is validated separately: the answer has an id or an error list for each, in order.',
     example: {},
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
@@ -62,7 +61,7 @@ export const voucherOperations = {
   listVersions: {
     id: 'listVersions',
     summary: 'List what each edit of a voucher changed',
-    description: 'For its owner, after a deletion too; the last 1,000.',
+    description: 'For its owner, even after a deletion; the last 1,000.',
     example: {},
     path: VOUCHER_ID,
     answer: VOUCHER_VERSIONS,

@@ -5,7 +5,7 @@ import { type DateFormat, writeDate } from '../wire/date';
 import { type OutputVoucher } from './fields';
 import { type ListedVoucher } from './stored-voucher';
 
-/** What an answer depends on besides its vouchers. */
+/** The context of an answer. */
 export interface OutputView {
   readonly directory: Directory;
   readonly caller: Caller;

@@ -1,6 +1,6 @@
 import { type VoucherContent } from './voucher';
 
-/** A document of the read model; what belongs to the directory is joined when answering. Times in epoch ms. */
+/** A document of the read model; directory data is joined when answering. Times in epoch ms. */
 export interface StoredVoucher {
   readonly programId: number;
   readonly sourceId: string;
@@ -16,7 +16,7 @@ export interface ListedVoucher extends StoredVoucher {
 
 /**
  * Who may use a voucher, as texts to compare (`docs/decisions.md#v5`, `#v10`): a voucher has one for each audience, a
- * publisher one for each audience that it belongs to. So connections change without any voucher being written.
+ * publisher one for each audience that it belongs to. So a change of connections writes no voucher.
  */
 export function audienceOf(programId: number, siteIds: readonly number[] = []): readonly string[] {
   if (siteIds.length === 0) return [anySiteOf(programId)];

@@ -18,7 +18,7 @@ export function readVoucher(bytes: Buffer, format: BodyFormat): unknown {
 export function readVouchers(bytes: Buffer): readonly unknown[] {
   const vouchers = parsed(() => parseJson(bytes));
   const { most = Infinity } = postedVouchers;
-  if (!Array.isArray(vouchers)) throw fault.invalidVoucher('the body must be a list of vouchers');
+  if (!Array.isArray(vouchers)) throw fault.invalidVoucher('expected a list of vouchers');
   if (vouchers.length <= most) return vouchers;
   throw fault.invalidVoucher(`${vouchers.length} vouchers: expected at most ${most}`);
 }
@@ -32,6 +32,6 @@ function parsed<T>(read: () => T): T {
 }
 
 function fromXml(root: XmlNode): object {
-  if (root.name !== 'voucher') throw new NotParsable(`the root element must be voucher, not ${root.name}`);
+  if (root.name !== 'voucher') throw new NotParsable(`expected the root element voucher, found ${root.name}`);
   return postedFromXml(postedVoucher, root);
 }

@@ -5,8 +5,8 @@ import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { voucherFaults as fault } from './faults';
 import { postedVoucher } from './fields';
-import { VOUCHER_TYPES } from './voucher-types';
-import { type VoucherPost } from './vouchers';
+import { VOUCHER_TYPES } from './voucher';
+import { type VoucherPost } from './voucher-writer';
 
 /** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
 const MAX_DAYS = 366;

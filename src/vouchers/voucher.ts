@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
-import { type VoucherTypeId } from './voucher-types';
 
 /**
  * A voucher, in the stream `voucher-<id>`.
@@ -8,7 +7,21 @@ import { type VoucherTypeId } from './voucher-types';
  * The names and shapes of these events are the storage format: add, never rename.
  */
 
-/** What an edit replaces (Document 2, Voucher posted by an advertiser), in one fixed order; dates are ISO 8601 instants. */
+/** Document 2, Voucher types: `needs` is the field that a voucher of the type requires beyond those that all do. */
+export const VOUCHER_TYPES = {
+  1: { name: 'Voucher', needs: 'code' },
+  2: { name: 'Discount', needs: 'discountAmount' },
+  3: { name: 'Free article' },
+  4: { name: 'Free shipping' },
+  5: { name: 'Raffle' },
+  6: { name: 'Promotion' },
+} as const satisfies Readonly<
+  Record<number, { readonly name: string; readonly needs?: 'code' | 'discountAmount' }>
+>;
+
+type VoucherTypeId = keyof typeof VOUCHER_TYPES;
+
+/** What an edit replaces (Document 2, Voucher posted by an advertiser), in a fixed order; dates are ISO 8601 instants. */
 export interface VoucherContent {
   readonly title: string;
   readonly voucherTypeId: VoucherTypeId;
@@ -28,7 +41,7 @@ export interface VoucherContent {
   readonly languageId?: string;
 }
 
-/** What no edit changes. A voucher without a `sourceId` is known by its id (`docs/decisions.md#v15`). */
+/** Never changed by an edit. A voucher without a `sourceId` is identified by its id (`docs/decisions.md#v15`). */
 interface VoucherOrigin {
   readonly programId: number;
   readonly sourceId?: string;
@@ -60,7 +73,7 @@ export const VOUCHER = 'voucher';
 
 /**
  * A post publishes a new voucher and revises an existing one, unless it changes nothing. A withdrawn voucher stays
- * withdrawn: a post does nothing, and neither does withdrawing what is not published. The state returned shows which.
+ * withdrawn: a post does nothing, and neither does withdrawing what is not published. The returned state shows which.
  */
 export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
   category: VOUCHER,

@@ -15,7 +15,7 @@ import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
-import { VoucherQueries, VoucherSettings } from './queries';
+import { VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */

@@ -1,18 +1,25 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../http/service';
 import { EventLog } from '../kernel/event-log';
+import { schemaFiles } from '../wire/record-document';
 import { PostVoucherHandler, PostVouchersHandler, VisibleWrites, WithdrawVoucherHandler } from './commands';
-import { voucherDescription } from './description';
-import { voucherFaults as fault } from './faults';
-import { VoucherQueries, VoucherSettings } from './queries';
-import { Vouchers } from './vouchers';
+import { voucherFaults as fault, voucherFaultTable } from './faults';
+import { voucherOperations } from './operations';
+import { VoucherQueries, VoucherSettings } from './voucher.queries';
+import { VoucherWriter } from './voucher-writer';
 import { VouchersController } from './vouchers.controller';
 
-/** The voucher service (Document 2); whatever is wrong with a key is 101 (`docs/decisions.md#v14`). */
+/** The voucher service (Document 2; in XML `docs/decisions.md#x61`). Any problem with a key is 101 (`docs/decisions.md#v14`). */
 export const voucherService = defineService({
   system: 'VOUCHERS',
   modules: ['vouchers'],
-  description: voucherDescription,
+  description: {
+    title: 'Vouchers',
+    description: 'Voucher offers of programs: posting, editing, listing, deleting; what each edit changed.',
+    faults: voucherFaultTable,
+    schemas: () => schemaFiles(voucherOperations),
+    errorSchema: 'VoucherErrors_v1_0.xsd',
+  },
   faults: { unusable: fault.invalidVoucher, notAdmitted: fault.noAccess },
 });
 
@@ -28,7 +35,7 @@ export class VouchersModule {
         WithdrawVoucherHandler,
         VisibleWrites,
         VoucherQueries,
-        { provide: Vouchers, useFactory: (log: EventLog) => new Vouchers(log), inject: [EventLog] },
+        { provide: VoucherWriter, useFactory: (log: EventLog) => new VoucherWriter(log), inject: [EventLog] },
         { provide: VoucherSettings, useValue: settings },
       ],
     };

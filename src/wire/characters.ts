@@ -1,7 +1,7 @@
 const NOT_IN_XML =
   /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** Where a text has its first character that XML 1.0 does not admit. */
+/** The first character of a text that XML 1.0 does not allow. */
 export interface ForbiddenCharacter {
   /** In UTF-16 units. */
   readonly index: number;
@@ -9,7 +9,7 @@ export interface ForbiddenCharacter {
 }
 
 /**
- * The first character that an XML processor need not accept (Document 1, Conventions 9), lone surrogates
+ * The first character that XML does not allow (Document 1, Conventions 9), lone surrogates
  * included.
  */
 export function forbiddenCharacter(text: string): ForbiddenCharacter | undefined {

@@ -1,4 +1,4 @@
-/** Whether a client takes gzip (RFC 9110, Accept-Encoding). */
+/** Whether a client accepts gzip (RFC 9110, Accept-Encoding). */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   const codings = new Map(
     (acceptEncoding ?? '').split(',').map((part) => {
@@ -10,7 +10,7 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   return codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? false;
 }
 
-/** Whether a client has this version already, by what it sent as If-None-Match (RFC 9110: compared weakly). */
+/** Whether the client already has this version, by its If-None-Match (RFC 9110: weak comparison). */
 export function hasVersion(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch

@@ -1,12 +1,12 @@
-/** A row of a CSV text, and the line that it begins in, from 1. */
+/** A row of a CSV text, and its first line, from 1. */
 export interface CsvRow {
   readonly line: number;
   readonly cells: readonly string[];
 }
 
 /**
- * The rows of a CSV text (RFC 4180): cells in double quotes may hold the separator, line ends, and quotes, doubled.
- * Empty lines are left out. The separator is the one of comma, semicolon and tab that the first line has most of.
+ * The rows of a CSV text (RFC 4180): cells in double quotes may contain the separator, line ends, and doubled quotes.
+ * Empty lines are skipped. The separator is the most frequent of comma, semicolon and tab in the first line.
  */
 export function* csvRows(text: string): Generator<CsvRow> {
   const separator = separatorOf(text.slice(0, text.search(/[\r\n]|$/)));
@@ -37,8 +37,8 @@ function separatorOf(line: string): string {
 }
 
 /**
- * A cell and what stands behind its end up to the next separator is one: `"a"b` is `ab`. One that does not end goes on to the
- * end of the text.
+ * Text between the closing quote and the next separator belongs to the cell: `"a"b` is `ab`. An unclosed cell extends to
+ * the end of the text.
  */
 function quoted(
   text: string,

@@ -4,7 +4,7 @@ export type CsvSeparators = readonly [column: string, value: string, part: strin
 export type CsvCell = string | number | undefined;
 
 /**
- * Gives the line of a row, its end included: every cell embraced, the embrace doubled inside (`docs/decisions.md#x26`).
+ * Returns a function that writes a row as a line with its line end: every cell is embraced, embraces inside are doubled (`docs/decisions.md#x26`).
  * The bytes are those of csv-stringify (`docs/adr/0012-csv-by-ourselves.md`).
  */
 export function csvLines(
@@ -13,7 +13,7 @@ export function csvLines(
 ): (cells: readonly CsvCell[]) => string {
   const doubled = embrace + embrace;
   const between = embrace + delimiter + embrace;
-  // Given as text, an embrace of `$` would be a pattern.
+  // As a replacement text, `$` would be special.
   const inside = (cell: CsvCell = ''): string => {
     const text = String(cell);
     return text.includes(embrace) ? text.replaceAll(embrace, () => doubled) : text;

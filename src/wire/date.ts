@@ -2,13 +2,12 @@ const MILLISECONDS = /^-?\d{1,16}$/;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)$/;
-/** The most that a date can be away from 1970. */
+/** The largest distance of a date from 1970 (ms). */
 const MAX_MILLISECONDS = 8.64e15;
 
 /**
  * A point in time, in milliseconds since 1970 (`docs/decisions.md#p6`): such a number, an ISO 8601 date (its
- * first instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as a day that no
- * calendar has.
+ * first instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as 30 February.
  */
 export function readDate(text: string): number | undefined {
   if (MILLISECONDS.test(text)) {
@@ -26,13 +25,13 @@ export function readDate(text: string): number | undefined {
   return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
 }
 
-/** How an answer tells points in time. */
+/** How an answer writes points in time. */
 export type DateFormat = 'epoch' | 'iso8601';
 
 /** Milliseconds since 1970, or ISO 8601 in UTC. */
 export type WrittenDate = number | string;
 
-/** A point in time, in milliseconds since 1970, as an answer tells it (Document 1, Search products; Document 2, List keys). */
+/** A point in time, in milliseconds since 1970, as an answer writes it (Document 1, Search products; Document 2, List keys). */
 export function writeDate(time: number, format: DateFormat): WrittenDate {
   return format === 'iso8601' ? new Date(time).toISOString() : time;
 }

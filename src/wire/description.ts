@@ -13,11 +13,11 @@ export interface Description {
   readonly errorSchema: string;
 }
 
-/** What is sent or posted, by the name it has in the description. */
+/** The shape of an answer or a body, by its name in OpenAPI. */
 export interface Shape<K extends Kind = Kind> {
   readonly name: string;
   readonly kind: K;
-  /** Absent for what is never sent or posted as XML. */
+  /** Absent for shapes without XML. */
   readonly xml?: XmlDocument;
 }
 
@@ -28,32 +28,32 @@ export interface XmlDocument {
   readonly root?: string;
   /** Attributes of the root that have one value, and its namespaces. */
   readonly attributes?: Readonly<Record<string, string>>;
-  /** What it holds, where XML has another structure than JSON. */
+  /** Its content in XML, if the structure differs from JSON. */
   readonly kind?: Kind;
 }
 
-/** A body. Its examples are made of those of its fields, where they are not given here. */
+/** A body. By default its examples are composed of those of its fields. */
 export interface PostedShape extends Shape {
   readonly examples?: { readonly json?: object; readonly csv?: string };
 }
 
-/** How an operation is described beside its path, keys, formats and callers, which are read from its handler. */
+/** Describes an operation; its path, keys, formats and callers are read from its handler. */
 export interface OperationText {
   /** A verb and a noun, unique. */
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** Keys to try it with. */
+  /** Example keys. */
   readonly example: Readonly<Record<string, unknown>>;
   /** Parameters of the path. */
   readonly path?: Readonly<Record<string, { readonly type: KeyType<unknown>; readonly description: string }>>;
   readonly body?: PostedShape;
-  /** Absent: nothing, with status 204. */
+  /** Absent: status 204 without a body. */
   readonly answer?: Shape;
-  /** Why it may be answered 400 and still in this shape. */
+  /** Why a 400 may also have this shape. */
   readonly partly?: string;
-  /** Headers of its answer, beside those that all have. */
+  /** Headers of its answer, in addition to those of all operations. */
   readonly sends?: Readonly<Record<string, string>>;
-  /** Answers beside the usual ones, by status. */
+  /** Additional answers, by status. */
   readonly also?: Readonly<Record<number, string>>;
 }

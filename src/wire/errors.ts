@@ -13,12 +13,12 @@ export const errorList = record(
       kind: listOf(
         record({
           code: { kind: text(), description: 'Code of the error' },
-          message: { kind: text(), description: 'What is wrong' },
-          sourceProductId: { kind: text(), optional: true, description: 'The product that it belongs to' },
+          message: { kind: text(), description: 'Description of the error' },
+          sourceProductId: { kind: text(), optional: true, description: 'The product concerned' },
         }),
         { each: 'e' },
       ),
-      description: 'All that is wrong',
+      description: 'All errors',
     },
   },
   { name: 'ErrorList' },

@@ -1,11 +1,11 @@
 import { type Fault } from '../kernel/fault';
-import { httpFaults } from './open-api';
+import { httpFaults } from './http-faults';
 import { type Extension } from './request-target';
 
-/** What an answer can be written as. */
+/** Formats of answers. */
 export type Format = Extension;
 
-/** What a posted body can be written as. */
+/** Formats of posted bodies. */
 export type BodyFormat = 'json' | 'xml';
 
 export const CONTENT_TYPES = {
@@ -37,7 +37,7 @@ export interface FormatRequest {
 
 /**
  * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that
- * of the posted body, else JSON. Raises 404 for an extension that the operation does not offer, 406 when
+ * of the posted body, else JSON. Raises 404 for an extension that the operation does not offer, 406 if
  * `Accept` admits none of its formats.
  */
 export function chooseFormat({ extension, accept, contentType, offered, byAccept }: FormatRequest): Format {
@@ -54,7 +54,7 @@ export function chooseFormat({ extension, accept, contentType, offered, byAccept
     if (chosen !== undefined) return chosen;
     if (!offered.some((format) => ranges.some((range) => range.quality > 0 && admits(range.type, format)))) {
       const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
-      throw httpFaults.notAcceptable(`Accept: ${accept}: offered are ${types}`);
+      throw httpFaults.notAcceptable(`Accept: ${accept}: expected ${types}`);
     }
   }
   return formatOfType(mediaTypeOf(contentType)) ?? 'json';
@@ -74,7 +74,7 @@ function mediaRanges(accept: string): MediaRange[] {
   });
 }
 
-/** Of the formats named as such, the one wanted most, the first named of equals. */
+/** Of the formats that are named, the one with the highest weight; the first of equals. */
 function bestOf(ranges: readonly MediaRange[], formats: readonly Format[]): Format | undefined {
   const named = ranges
     .map(({ type, quality }) => ({

@@ -1,8 +1,8 @@
 import { type ListText } from './list-text';
 
-/** An event of a calendar; times in epoch ms, told to the second. */
+/** An event of a calendar; times in epoch ms, written to the second. */
 export interface CalendarEvent {
-  /** The same for the same thing for ever, different from all others' in the world. */
+  /** Permanent and globally unique. */
   readonly uid: string;
   readonly changed: number;
   readonly start: number;
@@ -12,7 +12,7 @@ export interface CalendarEvent {
   readonly url: string;
 }
 
-/** What a calendar without events has: RFC 5545 asks for one component at least, and this one stands for nothing. */
+/** The only component of a calendar without events: RFC 5545 requires at least one. */
 const TIME_ZONE = [
   ['BEGIN', 'VTIMEZONE'],
   ['TZID', 'Etc/UTC'],
@@ -65,10 +65,10 @@ function text(value: string): string {
   return value.replaceAll(/[\\;,]/g, '\\$&').replaceAll(/\r\n|\r|\n/g, '\\n');
 }
 
-/** Bytes that a line may have, its end not counted. */
+/** Bytes of a line, without its end. */
 const LINE = 75;
 
-/** A long line goes on in the next one behind a blank; no character is cut. */
+/** Long lines continue in the next line after a space; no character is split. */
 function folded(line: string): string {
   if (line.length * 3 <= LINE) return line;
   const parts: string[] = [];
@@ -79,7 +79,7 @@ function folded(line: string): string {
     if (size + bytes > LINE) {
       parts.push(part);
       part = '';
-      // The blank counts.
+      // The space counts.
       size = 1;
     }
     part += character;

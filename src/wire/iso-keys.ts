@@ -1,7 +1,7 @@
 import { isCurrency, isLanguage } from './iso-codes';
 import { type KeyType } from './key-types';
 
-/** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
+/** ISO 4217 in capital letters, in whatever case it was sent (`docs/decisions.md#a2`). */
 export const CURRENCY: KeyType<string> = {
   expected: 'an ISO 4217 code such as EUR',
   problem: 'notCurrency',
@@ -11,7 +11,7 @@ export const CURRENCY: KeyType<string> = {
   },
 };
 
-/** ISO 639-1 in small letters, however it was spelt. */
+/** ISO 639-1 in small letters, in whatever case it was sent. */
 export const LANGUAGE: KeyType<string> = {
   expected: 'an ISO 639-1 code such as de',
   problem: 'unusable',

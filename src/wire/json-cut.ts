@@ -4,20 +4,20 @@ import { NotParsable } from './not-parsable';
 export interface JsonCutterOptions {
   /** The one key of the object: its value is the list to be cut. */
   readonly key: string;
-  /** Bytes that an element may have; a larger one is passed over. */
+  /** Bytes that an element may have; a larger one is skipped. */
   readonly maxElement: number;
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0: the bytes from `{` to its `}`, not yet proved well-formed. They
-   * are a view of the chunk where they can be, so that they hold as long as the chunk does.
+   * Called for each element, numbered from 0: the bytes from `{` to its `}`, which may be malformed. They are a view of
+   * the chunk if possible, and valid as long as the chunk is.
    */
   readonly onElement: (slice: Buffer, index: number) => void;
-  /** Called at the end of a larger one, with its first `maxElement` bytes. */
+  /** Called at the end of an oversized element, with its first `maxElement` bytes. */
   readonly onOversized: (index: number, head: Buffer) => void;
 }
 
-/** Where the frame around the elements may stand, and what comes next there. */
+/** The states of the frame around the elements, and what each expects next. */
 const EXPECTED = {
   start: '{',
   mark: 'a byte order mark',
@@ -37,7 +37,7 @@ const EXPECTED = {
 
 type Place = keyof typeof EXPECTED;
 
-/** The bytes that the frame consists of, besides its key and white space, and where they lead. */
+/** The bytes of the frame, apart from its key and white space, and the states they lead to. */
 const STEPS: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
   start: { '{': 'key', '\xef': 'mark' },
   mark: { '\xbb': 'restOfMark' },
@@ -56,15 +56,15 @@ const STEPS: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
 };
 
 const WHITE_SPACE = ' \n\r\t';
-/** Longest spelling of the key, escapes included, that is looked at. */
+/** Length limit of the key in the body, escapes included. */
 const MAX_KEY = 256;
 
 /**
  * Cuts the elements out of `{"<key>":[{…},{…}]}`, a body that arrives in chunks, without parsing them.
- * Together with `JSON.parse` of each slice it takes exactly what `JSON.parse` takes of this shape (and a byte
- * order mark before it); of what it passes over as oversized only the nesting is checked. Memory stays flat.
+ * Together with `JSON.parse` of each slice it accepts exactly what `JSON.parse` accepts of this shape (and a byte
+ * order mark before it); of oversized elements only the nesting is checked. Memory use is constant.
  *
- * `write` and `end` raise `NotParsable`; after that the cutter is of no more use.
+ * `write` and `end` raise `NotParsable`; after that the cutter cannot be used.
  */
 export class JsonCutter {
   private place: Place = 'start';
@@ -89,7 +89,7 @@ export class JsonCutter {
     if (this.place !== 'end') throw this.unexpected(0, 'the end of the body');
   }
 
-  /** Goes on in an element until it or the chunk ends. */
+  /** Continues within an element until it or the chunk ends. */
   private element(chunk: Buffer, from: number): number {
     const to = this.present.endIn(chunk, from);
     if (to === undefined) return chunk.length;
@@ -102,7 +102,7 @@ export class JsonCutter {
     return to;
   }
 
-  /** Takes a byte of the frame, or white space, and gives the place of the next; an element's bracket is left to it. */
+  /** Consumes a byte of the frame, or white space, and returns the index of the next; leaves an element's bracket. */
   private frame(chunk: Buffer, at: number): number {
     const byte = chunk[at] ?? 0;
     if (this.place === 'inKey') {
@@ -121,7 +121,7 @@ export class JsonCutter {
     return endOfBlanks(chunk, at + 1);
   }
 
-  /** The key may be spelt with escapes, as anywhere in JSON. */
+  /** The key may contain escapes, as anywhere in JSON. */
   private key(byte: number, at: number): void {
     const spelt = Buffer.from(this.keyBytes).toString();
     if (byte !== QUOTE || /(?<!\\)(\\\\)*\\$/.test(spelt)) {
@@ -142,7 +142,7 @@ export class JsonCutter {
 
 const QUOTE = 0x22;
 
-/** Where a run of white space ends, however long it is. */
+/** The end of a run of white space of any length. */
 function endOfBlanks(chunk: Buffer, from: number): number {
   let at = from;
   while (chunk[at] === 0x20 || chunk[at] === 0x0a || chunk[at] === 0x0d || chunk[at] === 0x09) at += 1;

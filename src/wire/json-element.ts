@@ -3,22 +3,22 @@ import { NotParsable } from './not-parsable';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a byte outside of strings does to the nesting: 1 opens, 2 closes, 3 begins a string. */
+/** Effect of a byte outside of strings: 1 opens, 2 closes, 3 begins a string. */
 const STRUCTURE = new Uint8Array(256);
 for (const opening of '[{') STRUCTURE[opening.charCodeAt(0)] = 1;
 for (const closing of ']}') STRUCTURE[closing.charCodeAt(0)] = 2;
 STRUCTURE[QUOTE] = 3;
 
 /**
- * Finds where a JSON object in a stream of chunks ends, by its brackets and strings alone, and collects its
- * bytes: a view of the chunk where they lie in one, else a copy. Used for one object after the other.
+ * Finds the end of a JSON object in a stream of chunks, by its brackets and strings alone, and collects its
+ * bytes: a view of the chunk if they are in one, otherwise a copy. Reused for one object after the other.
  */
 export class JsonElement {
   private depth = 0;
   private inString = false;
   /** The last byte of the chunk before was a backslash that escapes the next one. */
   private escaped = false;
-  /** Its bytes in earlier chunks: how many, and the first `held` of them. */
+  /** Its bytes in earlier chunks: their number, and the first ones as buffered. */
   private before = 0;
   private held = 0;
   private hold = Buffer.alloc(0);
@@ -29,7 +29,7 @@ export class JsonElement {
   ) {}
 
   /**
-   * Goes on at `from`, the first time at the opening bracket: gives the place after the closing one, or
+   * Continues at `from`, the first time at the opening bracket. Returns the index after the closing bracket, or
    * undefined if it is in a later chunk. Raises `NotParsable` if it is nested too deep.
    */
   endIn(chunk: Buffer, from: number): number | undefined {
@@ -59,7 +59,7 @@ export class JsonElement {
     return undefined;
   }
 
-  /** After its end: whether it has more bytes than it may, and its bytes, as many as it may have at most. */
+  /** After its end: whether it exceeds the size limit, and its bytes up to that limit. */
   take(chunk: Buffer, from: number, to: number): { readonly bytes: Buffer; readonly oversized: boolean } {
     const oversized = this.before + to - from > this.maxBytes;
     if (this.before === 0) {
@@ -72,7 +72,7 @@ export class JsonElement {
     return { bytes, oversized };
   }
 
-  /** Goes on in a string until it or the chunk ends: jumps from quote to quote. */
+  /** Continues within a string until it or the chunk ends: jumps from quote to quote. */
   private endOfString(chunk: Buffer, from: number): number {
     const start = this.escaped ? from + 1 : from;
     this.escaped = false;

@@ -4,7 +4,7 @@ export function writeJson(value: unknown, options: { readonly pretty?: boolean }
 }
 
 /**
- * The same text of an object or a list, in pieces: each item of the list, or of a list that stands directly in the object,
+ * The same text of an object or a list, in pieces: each item of the list, or of a list directly in the object,
  * is one.
  */
 export function* jsonPieces(value: object, options: { readonly pretty?: boolean } = {}): Generator<string> {

@@ -1,11 +1,11 @@
-/** What a JSONP function is called with: the JSON text of the result in pieces, or why there is none. */
+/** The arguments of a JSONP call: the JSON text of the result in pieces, or the failure. */
 export type JsonpCall =
   { readonly result: Iterable<string> } | { readonly statusCode: number; readonly message: string };
 
 const MAX_NAME = 128;
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 
-/** Words that a script cannot use as the name of a function. */
+/** Reserved words, which cannot name a function. */
 const RESERVED = new Set(
   `await break case catch class const continue debugger default delete do else enum export extends false finally
   for function if implements import in instanceof interface let new null package private protected public return
@@ -22,7 +22,7 @@ export function isJsonpName(name: string): boolean {
   );
 }
 
-/** The comment keeps the name from being the first bytes of something that is no script. */
+/** The comment prevents the name from being the first bytes of the answer, which could make it another file type. */
 const BEFORE_NAME = '/**/';
 const AFTER_RESULT = ', undefined, undefined);';
 
@@ -51,7 +51,7 @@ function* scriptPieces(pieces: Iterable<string>): Generator<string> {
   for (const piece of pieces) yield inScript(piece);
 }
 
-/** JSON as a script may have it: JSON may have line separators in its strings, older scripts may not. */
+/** JSON that is safe in scripts: older scripts do not allow line separators in strings. */
 export function inScript(json: string): string {
   return json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }

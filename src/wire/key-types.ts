@@ -1,28 +1,28 @@
 import { readDate } from './date';
 
-/** Why a key cannot be used: the service says which of its faults that is. */
+/** Why a key is unusable; each service maps problems to its faults. */
 export type KeyProblem =
-  /** It is required and not there. */
+  /** It is required and absent. */
   | 'missing'
   | 'notNumeric'
   | 'notDate'
   /** A list with another separator than the comma. */
   | 'notCommaSeparated'
   | 'notCurrency'
-  /** Anything else that is not accepted. */
+  /** Any other problem. */
   | 'unusable';
 
-/** How a key's text is read. */
+/** Reads the text of a key. */
 export interface KeyType<T> {
-  /** What would be accepted, as a message says it. */
+  /** What is expected, for messages. */
   readonly expected: string;
-  /** What is wrong with a text that `read` has no value for. */
+  /** The problem of a text for which `read` returns undefined. */
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
   /** The value, undefined for an unusable text. */
   readonly read: (text: string) => T | undefined;
-  /** Its values in JSON Schema; without it, texts. */
+  /** JSON schema of its values; by default a string. */
   readonly schema?: Readonly<Record<string, unknown>>;
-  /** No text is unusable, not even one that cannot be decoded. */
+  /** Every text is usable, even one that cannot be decoded. */
   readonly takesAll?: true;
 }
 

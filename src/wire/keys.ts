@@ -2,17 +2,17 @@ import { type Fault } from '../kernel/fault';
 import { type KeyProblem, type KeyType } from './key-types';
 import { type RequestTarget, type SentKey } from './request-target';
 
-/** One key of a service, as its document's table describes it. */
+/** One key of a service, as in its document's table. */
 export interface KeySpec<T = unknown> {
-  /** What it does, for readers of the interface's description. */
+  /** For OpenAPI. */
   readonly description?: string;
   readonly type: KeyType<T>;
   /** Takes several values: repeated, or separated by commas. */
   readonly multiple?: true;
   readonly required?: true;
-  /** Further spellings; case makes no difference anyway. */
+  /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
-  /** Also taken from after `?` (`docs/decisions.md#a3`). */
+  /** Also accepted in the query string (`docs/decisions.md#a3`). */
   readonly inQuery?: true;
 }
 
@@ -27,20 +27,20 @@ type ValueOf<Spec> = Spec extends { readonly type: KeyType<infer T> }
   : never;
 
 /**
- * What `readKeys` gives for a table: lists for Multiple keys (empty when absent), else a value or undefined.
+ * The result of `readKeys`: lists for Multiple keys (empty when absent), otherwise a value or undefined.
  */
 export type Keys<Table extends KeyTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
 
-/** Which of a service's faults tells of which problem. */
+/** The faults of a service, by problem. */
 export type KeyFaults = Readonly<Record<KeyProblem, (message: string) => Fault>>;
 
-/** Values that one key may have. */
+/** Limit of the values of one key. */
 const MAX_VALUES = 1000;
 
 /**
  * The keys of a request by a service's table (`docs/decisions.md#a2`): unknown ones are ignored, empty ones
  * absent. Raises the fault of the first one that is missing or unusable; it names the key, the value and what
- * is accepted.
+ * is expected.
  */
 export function readKeys<const Table extends KeyTable>(
   table: Table,
@@ -78,13 +78,13 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
   if (spec.multiple) return values;
   const [first] = values;
   const other = texts.find((_, at) => values[at] !== first);
-  if (other !== undefined) throw refuse('unusable', other, `one value, and ${String(texts[0])} is given too`);
+  if (other !== undefined) throw refuse('unusable', other, `one value, also found ${String(texts[0])}`);
   return first;
 }
 
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;
 
-/** The values of a list; `%2C` that is left after decoding is a comma inside a value. */
+/** The values of a list; a `%2C` that remains after decoding is a comma inside a value. */
 function listed(text: string): string[] {
   return text
     .split(',')

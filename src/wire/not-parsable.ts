@@ -1,4 +1,4 @@
-/** A body that is not what its format demands: the message says what was expected, and where. */
+/** A malformed body: the message describes what was expected, and where. */
 export class NotParsable extends Error {
   override readonly name = 'NotParsable';
 }

@@ -3,10 +3,10 @@ import { type Description, type OperationText, type PostedShape, type Shape } fr
 import { CONTENT_TYPES, type Format } from './format';
 import { BOOLEAN } from './key-types';
 import { type KeySpec, type KeyTable } from './keys';
-import { httpFaultTable, openApiFaultTable } from './open-api';
+import { httpFaultTable, openApiFaultTable } from './http-faults';
 import { exampleOf, xmlExampleOf } from './record-document';
 
-/** An operation: what its handler says of itself, and what is told of it. */
+/** An operation: the metadata of its handler, and its description. */
 export interface Operation {
   /** `GET`. */
   readonly method: string;
@@ -21,18 +21,18 @@ export interface Operation {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Its path in the description: extension and matrix keys are parameters of it. */
+/** Its path in OpenAPI: extension and matrix keys are path parameters. */
 export function describedPath({ path }: Operation): string {
   return `${path.replace(/:(\w+)/g, '{$1}')}.{format}{keys}`;
 }
 
-/** What an operation needs to know of its service. */
+/** The context of an operation: its service. */
 export interface Describing {
   readonly system: string;
   readonly description: Pick<Description, 'title' | 'faults' | 'errorSchema'>;
 }
 
-/** The operation as OpenAPI has it. */
+/** The operation in OpenAPI. */
 export function describeOperation(operation: Operation, service: Describing): Json {
   const { callers, text } = operation;
   const { id, summary, description, body, also = {} } = text;
@@ -57,7 +57,7 @@ export function describeOperation(operation: Operation, service: Describing): Js
 function successOf({ method, formats, text: { answer, sends = {} } }: Operation): Json {
   const isRead = method === 'GET';
   const described = {
-    description: isRead ? 'What was asked for.' : 'It is done.',
+    description: isRead ? 'The result.' : 'Success.',
     headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
   };
   if (answer === undefined) return { 204: described };
@@ -158,7 +158,7 @@ function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Js
   return { type: 'string', description: `A document as described by /1.0/schemas/${xml.file}` };
 }
 
-/** What can only fail when there is a body. */
+/** Statuses that only operations with a body have. */
 const OF_BODIES = ['408', '413', '415'];
 
 function failures(
@@ -188,7 +188,7 @@ function failures(
           description: isPartly ? `${partly}\n\nOr: ${description}` : description,
           headers: headers({
             ...FAILED[status],
-            // What is refused in part is written in part.
+            // A partial refusal has the shape of the answer.
             ...(status === 400 && method !== 'GET' ? WRITTEN : {}),
           }),
           content: {
@@ -205,7 +205,7 @@ function failures(
 
 const RETRY = { 'Retry-After': 'Seconds after which it is worth while to ask again' };
 const FAILED: Readonly<Record<number, Readonly<Record<string, string>>>> = {
-  405: { Allow: 'Methods that there are' },
+  405: { Allow: 'Allowed methods' },
   429: RETRY,
   500: RETRY,
   503: RETRY,

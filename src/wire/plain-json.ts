@@ -1,6 +1,6 @@
 /**
- * What `JSON.stringify` makes of what `JSON.parse` has read from a text without a backslash, some of it left out or
- * put elsewhere: nothing in it needs to be escaped, so that strings are taken as they are, in half the time.
+ * The same text as `JSON.stringify`, for values that `JSON.parse` has read from a text without a backslash, or parts of
+ * them: no string needs escaping, which halves the time.
  */
 export function plainJson(value: unknown): string {
   if (typeof value === 'string') return `"${value}"`;

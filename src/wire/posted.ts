@@ -1,12 +1,12 @@
 import { type Fault, type FaultDetails, Faults } from '../kernel/fault';
 
-/** A posted object, whatever it holds. */
+/** A posted object with any members. */
 export type Posted = Readonly<Record<string, unknown>>;
 
-/** Where a value stands; made only when there is something to say about it. */
+/** The path of a value; computed only for messages. */
 export type Place = string | (() => string);
 
-/** Why a posted value cannot be used: the service says which of its faults that is. */
+/** Why a posted value is unusable; each service maps problems to its faults. */
 export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
 export type ProblemFaults = Readonly<Record<Problem, (message: string, details?: FaultDetails) => Fault>>;
@@ -71,7 +71,7 @@ export class Refusals {
   }
 }
 
-/** Names the field, what was expected, and the value, cut where it is long. */
+/** Names the field, what was expected, and the value, truncated. */
 export function wrong(place: Place, value: unknown, expected: string): string {
   const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
   return `${nameOf(place)} must be ${expected}, not '${(shown ?? '').slice(0, 100)}'`;

@@ -1,5 +1,5 @@
 import { type Fault } from '../kernel/fault';
-import { httpFaults, openApiFaults } from './open-api';
+import { httpFaults, openApiFaults } from './http-faults';
 
 /** The version of the interface: the first segment of paths. */
 export const API_VERSION = '1.0';
@@ -10,7 +10,7 @@ const MODULE_VERSION = /^v?\d+\.\d+$/i;
 export interface Routes {
   /** The names after `/1.0/`. */
   readonly modules: ReadonlySet<string>;
-  /** Segments that may stand between the version and a module: `uts`. */
+  /** Segments that may be between the version and a module: `uts`. */
   readonly legacyPrefixes: ReadonlySet<string>;
   /** The methods of a path; none for an unknown path. */
   methodsOf(path: string): readonly string[];
@@ -27,17 +27,17 @@ export function missingRoute(method: string, path: string, routes: Routes): Faul
   }
   const allow = routes.methodsOf(path);
   if (allow.length > 0) {
-    return httpFaults.methodNotAllowed(`${method} ${path}: there is ${allow.join(', ')}`, { allow });
+    return httpFaults.methodNotAllowed(`${method} ${path}: expected ${allow.join(', ')}`, { allow });
   }
   if (routes.modules.has(first) || routes.legacyPrefixes.has(first)) {
     return openApiFaults.missingVersion(`the version is missing: /${API_VERSION}${path}`);
   }
   if (!ANY_VERSION.test(first)) return httpFaults.notFound(`${path}: URL does not exist`);
   if (first !== API_VERSION) {
-    return openApiFaults.invalidApiVersion(`there is no version ${first}, there is ${API_VERSION}`);
+    return openApiFaults.invalidApiVersion(`version ${first}: expected ${API_VERSION}`);
   }
   if (!routes.modules.has(module)) {
-    return openApiFaults.missingModule(`there is no module "${module}" under /${API_VERSION}/`);
+    return openApiFaults.missingModule(`no module is called "${module}" under /${API_VERSION}/`);
   }
   return httpFaults.notFound(`${path}: URL does not exist`);
 }

@@ -2,11 +2,11 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { NotParsable } from './not-parsable';
 
 /**
- * Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` where it is none. A byte order
- * mark at the beginning is left out.
+ * Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` for malformed UTF-8. Drops a byte order
+ * mark at the beginning.
  */
 export class Utf8Decoder {
-  /** The bytes of a character that goes on in the next chunk. */
+  /** The bytes of a character that continues in the next chunk. */
   private rest = Buffer.alloc(0);
   private begun = false;
 
@@ -33,13 +33,13 @@ export class Utf8Decoder {
   }
 }
 
-/** The text of bytes that are there as a whole; raises `NotParsable` where they are no UTF-8. */
+/** Decodes complete UTF-8; raises `NotParsable` if it is malformed. */
 export function utf8Text(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new NotParsable('the body is not UTF-8');
   return bytes.toString();
 }
 
-/** How many bytes at the end begin a character that is not complete. */
+/** Number of bytes at the end that begin an incomplete character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

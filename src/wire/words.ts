@@ -1,10 +1,10 @@
-/** For ASCII, lower case: 1 is part of a word, 0 ends one. */
+/** For ASCII in lower case: 1 if the character is part of a word, 0 if it ends one. */
 const IN_WORD = new Uint8Array(128);
 for (const character of 'abcdefghijklmnopqrstuvwxyz0123456789_') IN_WORD[character.charCodeAt(0)] = 1;
 
 /**
  * The words of a text as searches compare them (`docs/decisions.md#p4`): maximal runs of letters, digits and
- * `_` after decomposition, with marks removed and case folded. In their order, repeated ones too.
+ * `_` after decomposition, with marks removed and case folded. In order, with repetitions.
  */
 export function wordsOf(text: string): string[] {
   const lower = text.toLowerCase();
@@ -14,7 +14,7 @@ export function wordsOf(text: string): string[] {
   let plain = true;
   for (let at = 0; at <= length; at += 1) {
     const code = at < length ? lower.charCodeAt(at) : 0;
-    // Nothing that is done to characters beyond ASCII reaches across an ASCII one that is in no word.
+    // Decomposition and case folding never reach across an ASCII character that is not part of a word.
     if (code < 128 && IN_WORD[code] === 0) {
       if (start < 0) continue;
       const run = lower.slice(start, at);

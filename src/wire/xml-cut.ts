@@ -1,33 +1,33 @@
 import { XmlMarkup } from './xml-markup';
 
 export interface XmlCutterOptions {
-  /** Bytes that an element may have; a larger one stays in the frame. */
+  /** Bytes that an element may have; a larger one remains in the frame. */
   readonly maxElement: number;
   /**
    * Called for each element directly in the root: the bytes from its first `<` to its last `>`, a view of the chunk
-   * where they lie in one.
+   * if they are in one.
    */
   readonly onElement: (bytes: Buffer) => void;
-  /** Called with all other bytes, in their order among the elements. */
+  /** Called with all other bytes, in order with the elements. */
   readonly onFrame: (bytes: Buffer) => void;
 }
 
 /**
  * Cuts the elements directly in the root out of an XML document in UTF-8 that arrives in chunks, by its markup alone.
- * The document is well-formed if and only if the frame (what is left) is, with every cut at a place where an element
- * may be, and each element is one well-formed element where the root's prefixes are declared: whoever reads both has
- * read it. Memory stays flat.
+ * The document is well-formed if and only if the frame (the rest) is, with every cut at a place where an element may
+ * be, and each element is one well-formed element where the root's prefixes are declared. So the caller parses both.
+ * Memory use is constant.
  */
 export class XmlCutter {
   private readonly markup: XmlMarkup;
   private chunk: Buffer = Buffer.alloc(0);
-  /** Where in the chunk the bytes begin that have not been handed on. */
+  /** Start of the bytes of the chunk that have not been passed on. */
   private from = 0;
   /** Elements that are open. */
   private depth = 0;
-  /** What has not been handed on may be an element. */
+  /** The bytes that have not been passed on may be an element. */
   private isHeld = false;
-  /** Of earlier chunks. */
+  /** Buffered from earlier chunks. */
   private held: Buffer[] = [];
   private heldBytes = 0;
 
@@ -47,7 +47,7 @@ export class XmlCutter {
     });
   }
 
-  /** Takes the next bytes, which stay as they are. */
+  /** Consumes the next bytes; they must not be overwritten. */
   write(chunk: Buffer): void {
     this.chunk = chunk;
     this.from = 0;
@@ -74,7 +74,7 @@ export class XmlCutter {
     if (this.heldBytes > this.options.maxElement) this.release();
   }
 
-  /** What was held is part of the frame, and so is what comes. */
+  /** The buffered bytes are part of the frame, and so are the next ones. */
   private release(): void {
     for (const piece of this.taken()) this.frame(piece);
   }

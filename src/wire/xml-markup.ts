@@ -1,20 +1,20 @@
 export interface MarkupHandlers {
-  /** There is a `<` at this place of the chunk. */
+  /** A `<` at this index of the chunk. */
   readonly begins: (at: number) => void;
-  /** What it began is no start tag. */
+  /** The `<` did not begin a start tag. */
   readonly isNoStart: () => void;
-  /** A tag ends before this place of the chunk: it has opened an element (1), closed one (-1) or is an empty one (0). */
+  /** A tag ends before this index of the chunk: it opens an element (1), closes one (-1) or is empty (0). */
   readonly tagEnded: (end: number, change: -1 | 0 | 1) => void;
-  /** What it began may not be there: nothing more is told. */
+  /** The markup is not allowed; no handler is called any more. */
   readonly isLost: () => void;
 }
 
-/** What the next byte stands in; `start` is within a start tag, `end` within an end tag. */
+/** The context of the next byte; `start` is within a start tag, `end` within an end tag. */
 type Place = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | Section | 'lost';
 
 type Section = 'comment' | 'cdata' | 'instruction';
 
-/** What stands before the `>` that ends a section. */
+/** The text before the `>` that ends a section. */
 const ENDS: Readonly<Record<Section, string>> = { comment: '--', cdata: ']]', instruction: '?' };
 
 /** What follows `<!` where a section begins. */
@@ -33,24 +33,24 @@ const APOSTROPHE = 0x27;
 
 /**
  * Finds the tags of a well-formed XML document in UTF-8 (or another encoding that has ASCII in it) as its bytes come
- * in. It proves nothing: whether the document is well-formed has to be found out by who reads it.
+ * in. It does not check that the document is well-formed: a parser must.
  */
 export class XmlMarkup {
   private place: Place = 'text';
-  /** The mark that ends the value of an attribute. */
+  /** The quote that ends the value of an attribute. */
   private quote = 0;
-  /** What has come of `place` in earlier chunks, as far as it matters: some characters. */
+  /** The relevant last characters of `place` from earlier chunks. */
   private before = '';
 
   constructor(private readonly handlers: MarkupHandlers) {}
 
-  /** Takes the next bytes; cut anywhere. */
+  /** Consumes the next bytes; they may be cut anywhere. */
   scan(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) at = this.step(chunk, at);
   }
 
-  /** Takes some bytes and gives the place of the next. */
+  /** Consumes some bytes and returns the index of the next. */
   private step(chunk: Buffer, at: number): number {
     switch (this.place) {
       case 'text':

@@ -1,17 +1,17 @@
-/** A name taken apart at its colon. */
+/** A name split at its colon. */
 export interface XmlName {
-  /** Empty where there is none. */
+  /** Empty without a prefix. */
   readonly prefix: string;
   readonly local: string;
 }
 
-/** Prefixes that may be in scope at a place: each element looks its own up among them. */
+/** Limit of prefixes in scope: each element searches them. */
 const MAX_PREFIXES = 100;
 
-/** Names that are remembered while reading: the same ones come again and again. */
+/** Names that are cached while reading: they recur. */
 const MAX_NAMES = 1000;
 
-/** Takes names apart; undefined for one that is none (Namespaces in XML 1.0, 7). */
+/** Splits names; undefined for a malformed one (Namespaces in XML 1.0, 7). */
 export function xmlNames(): (name: string) => XmlName | undefined {
   const known = new Map<string, XmlName | undefined>();
   return (name) => {
@@ -26,7 +26,7 @@ export function xmlNames(): (name: string) => XmlName | undefined {
   };
 }
 
-/** The prefixes in scope while a document is read, element by element. What is wrong is given as text. */
+/** The prefixes in scope while a document is read, element by element. Problems are returned as text. */
 export class XmlPrefixes {
   /** Declared by open elements, and by the one whose attributes are being read. */
   private readonly declared: { readonly prefix: string; readonly depth: number }[] = [];

@@ -2,8 +2,8 @@ import { withoutForbidden } from './characters';
 import { isList, type XmlContent, type XmlElement } from './xml-write';
 
 /**
- * The text of `writeXml`, for long lists: several times as fast, and in pieces. What stands two levels below the root is
- * one piece each.
+ * The text of `writeXml`, for long lists: several times as fast, and in pieces. Each element two levels below the root is
+ * one piece.
  */
 export function* xmlPieces(
   document: XmlElement,
@@ -18,7 +18,7 @@ export function* xmlPieces(
   }
 }
 
-/** The text of one element that stands so many levels below the root, with the line break before it if there is one. */
+/** The text of one element this many levels below the root, with the line break before it if pretty. */
 export function xmlPiece(
   name: string,
   content: XmlContent,
@@ -29,7 +29,7 @@ export function xmlPiece(
   return line + write(name, content, line);
 }
 
-/** `line`: what a line begins with, empty if all is to be one. */
+/** `line`: the line break and indentation of a line, empty for a single line. */
 function* pieces(
   name: string,
   content: XmlContent,
@@ -67,7 +67,7 @@ function write(name: string, content: XmlContent, line: string): string {
   return body === '' ? `${head}/>` : `${head}>${body}</${name}>`;
 }
 
-/** Text alone stands between the tags, children stand on lines of their own. */
+/** Text alone is between the tags; children are on lines of their own. */
 function inside(content: XmlElement, line: string): string {
   const inner = below(line);
   let body = '';
@@ -116,7 +116,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\r': '&#xD;',
 };
 
-/** What may have to be written otherwise, in text and in attributes: what XML cannot carry is among it. */
+/** Characters that may need escaping or replacing, in text and in attributes. */
 const SPECIAL = {
   text: /[&<>\r\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]/,
   attribute: /[&<"\0-\x1f\ud800-\udfff\ufffe\uffff]/,

@@ -4,8 +4,7 @@ import { Utf8Decoder } from './utf8';
 import { type XmlName, xmlNames, XmlPrefixes } from './xml-names';
 
 /**
- * What a document consists of, by local names: which prefix a name had, and in which namespace it is, does
- * not matter, as long as the prefix is declared.
+ * The content of a document, by local names. Prefixes and namespaces are ignored, but prefixes must be declared.
  */
 export interface XmlHandlers {
   readonly open: (name: string, attributes: XmlAttributes) => void;
@@ -18,21 +17,21 @@ export interface XmlHandlers {
 export type XmlAttributes = Readonly<Record<string, string>>;
 
 export interface XmlReader {
-  /** Takes the next bytes; cut anywhere. */
+  /** Consumes the next bytes; they may be cut anywhere. */
   write(chunk: Buffer): void;
   end(): void;
-  /** Elements that are open where it has come to: undefined within markup. */
+  /** Number of open elements; undefined within markup. */
   depth(): number | undefined;
-  /** Has lines and columns counted from here. */
+  /** Restarts the count of lines and columns. */
   countFromHere(): void;
-  /** Namespace prefixes that are declared where it has come to. */
+  /** Namespace prefixes in scope. */
   prefixes(): readonly string[];
 }
 
-/** How deep elements may be nested. */
+/** Depth limit of elements. */
 const MAX_DEPTH = 64;
 /**
- * Characters that a tag with its attributes, a declaration or an instruction may have, to within one chunk.
+ * Length limit of a tag with its attributes, a declaration or an instruction, to within one chunk.
  */
 const MAX_MARKUP = 1024 * 1024;
 
@@ -41,16 +40,16 @@ const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', force
 
 const NO_ATTRIBUTES = Object.freeze(Object.create(null)) as Record<string, string>;
 
-/** Where saxes is while it collects something that can be handed on in pieces. */
+/** States of saxes in which it collects text that can be passed on in pieces. */
 const IN_TEXT = stateAfter('<a>b');
 const IN_CDATA = stateAfter('<a><![CDATA[b');
 const IN_COMMENT = stateAfter('<a><!--b');
 
 /**
- * Reads XML 1.0 in UTF-8 as it comes in. Text of any length passes in pieces; depth and markup are bounded; a
- * DOCTYPE, and so any entity but XML's own, is refused. Memory stays flat.
+ * Reads XML 1.0 in UTF-8 as it comes in. Text of any length is passed on in pieces; depth and markup are bounded; a
+ * DOCTYPE is refused, and so are entities other than XML's own. Memory use is constant.
  *
- * `write` and `end` raise `NotParsable` with line and column; after that the reader is of no more use.
+ * `write` and `end` raise `NotParsable` with line and column; after that the reader cannot be used.
  */
 export function readXml(handlers: XmlHandlers): XmlReader {
   const decoder = new Utf8Decoder();
@@ -107,7 +106,7 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     if (path.length > 0) handlers.text(piece);
   }
 
-  /** Empties what saxes would otherwise collect until the text, section or comment ends. */
+  /** Passes on text that saxes would otherwise collect until the text, section or comment ends. */
   function flush(): void {
     const state = parser['state'] as number;
     if (state !== IN_TEXT && state !== IN_CDATA && state !== IN_COMMENT) return;
@@ -121,7 +120,7 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     write: (chunk) => {
       const piece = decoder.write(chunk);
       const before = tags;
-      // saxes would pass it over, as the decoder has done with the first.
+      // saxes would skip it, as the decoder has skipped the first.
       if (!hasBegun && piece.startsWith('\ufeff')) parser.fail('a second byte order mark.');
       hasBegun ||= piece !== '';
       parser.write(piece);

@@ -9,7 +9,7 @@ export interface XmlElement {
   readonly [name: string]: XmlElement | readonly XmlContent[] | string | number | boolean | undefined;
 }
 
-/** What may stand several times under one name. */
+/** Content that may be repeated under one name. */
 export type XmlContent = XmlElement | string | number | boolean;
 
 const DECLARATION = { version: '1.0', encoding: 'UTF-8' };

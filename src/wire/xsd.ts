@@ -1,14 +1,14 @@
 import { type XmlElement } from './xml-write';
 
 /**
- * Elements or attributes and their types, by names that end in `?` where there may be none, in `*` where there may be any
- * number. A name with a prefix is that of an element described elsewhere.
+ * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any number of
+ * times. A name with a prefix is that of an element of another schema.
  */
 export type Parts = Readonly<Record<string, string | XsdType>>;
 
 /**
- * What an element holds: text of a simple type, or elements in this order, or each of these once in any order, or any
- * number of any of these.
+ * The content of an element: text of a simple type, or elements in this order (`sequence`), each once in any order (`all`),
+ * or any number of any of them (`any`).
  */
 export interface XsdType {
   readonly text?: string;
@@ -18,15 +18,15 @@ export interface XsdType {
   readonly attributes?: Parts;
 }
 
-/** Texts that match, or that one of some types has. */
+/** Texts that match a pattern, or any of several types. */
 export type SimpleType =
   { readonly base: string; readonly pattern: string } | { readonly union: readonly string[] };
 
 /** An XML Schema, version 1.0. */
 export interface Schema {
-  /** Absent: its elements are in none. */
+  /** Absent: its elements have no namespace. */
   readonly namespace?: string;
-  /** Namespaces that its elements are made of, by prefix, and the files that describe them. */
+  /** Imported namespaces by prefix, and the files of their schemas. */
   readonly imports?: Readonly<Record<string, { readonly namespace: string; readonly file: string }>>;
   readonly simpleTypes?: Readonly<Record<string, SimpleType>>;
   /** Types that are referred to by their names. */

@@ -244,7 +244,7 @@ describe('what fails', () => {
     '%s with jsonp is told to the function (decisions A5, P27)',
     async (target) => {
       const { body } = await get(`${target}?jsonp=f`);
-      expect(body).toBe('/**/f(undefined, 400, "jsonp=f: allowed for JSON only, this is csv");');
+      expect(body).toBe('/**/f(undefined, 400, "jsonp=f: allowed for JSON only, the format is csv");');
     },
   );
 });

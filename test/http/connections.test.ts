@@ -53,7 +53,7 @@ describe('a body that is too large', () => {
     const sent = [post('a', ['Transfer-Encoding: chunked']), ...body, '0\r\n\r\n', second];
     const received = await exchange(sent, /live":true/);
     expect(received).toMatch(
-      /^HTTP\/1.1 413 .*the body may have 500 bytes at most.*HTTP\/1.1 200 .*"live":true/s,
+      /^HTTP\/1.1 413 .*expected a body of at most 500 bytes.*HTTP\/1.1 200 .*"live":true/s,
     );
   });
 

@@ -218,7 +218,7 @@ test('a search that has run too long is refused with what to do about it (decisi
   expect(answer.json<ErrorList>().errors).toEqual([
     {
       code: 'N_2',
-      message: 'the search was stopped after 5 s: give fewer words or values, or narrow it by other keys',
+      message: 'the search was stopped after 5 s: use fewer words or values, or add keys that narrow it',
     },
   ]);
 });

@@ -83,7 +83,7 @@ describe('a client of CONNECT', () => {
 
 describe('what is no request (decisions X73)', () => {
   const TARGET =
-    '400: the request target has a byte that must be percent-encoded: é in UTF-8 is %C3%A9, a blank %20';
+    '400: the request target has a byte that must be percent-encoded: é in UTF-8 is %C3%A9, a space %20';
   it.each([
     ['bytes of UTF-8 in its target', ['GET /1.0/notes;word=\xc3\xa9 HTTP/1.1', HOST], 400, TARGET],
     ['a control character in its target', ['GET /1.0/notes;word=\x01 HTTP/1.1', HOST], 400, TARGET],
@@ -121,7 +121,7 @@ describe('what is no request (decisions X73)', () => {
       'headers without end',
       ['GET / HTTP/1.1', HOST, `X: ${'x'.repeat(70_000)}`],
       431,
-      '431: the request line and its headers may have 65536 bytes at most',
+      '431: expected a request line and headers of at most 65536 bytes together',
     ],
   ])('%s: is answered as any failure is', async (_, [line = '', ...headers], status, message) => {
     const answer = await answerTo(line, headers);
@@ -177,7 +177,7 @@ describe('a path that is percent-encoded where it need not be (decisions X73)', 
     ['/%31.0/notes', 400, '1: Missing token'],
     ['/1%2e0/n%6Ftes%2Ejson', 400, '1: Missing token'],
     ['/1.0/%6eotes/9.9', 404, '4: notes has no version 9.9'],
-    ['/1.0/%6eotes/7', 405, '405: GET /1.0/notes/7: there is DELETE'],
+    ['/1.0/%6eotes/7', 405, '405: GET /1.0/notes/7: expected DELETE'],
   ])('%s is the path that it spells', async (path, status, message) => {
     const answer = await answerTo(`GET ${path} HTTP/1.1`, [HOST]);
     expect([answer.status, told(answer.body)]).toEqual([status, message]);

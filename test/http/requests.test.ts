@@ -75,8 +75,8 @@ describe('a legacy prefix of a service (Document 3, Legacy advertiser paths)', (
     ['GET', '/1.0/old/notes', 400, '1: Missing token'],
     ['GET', '/old/notes', 404, '6: the version is missing: /1.0/old/notes'],
     ['GET', '/1.0/old/notes/9.9', 404, '4: notes has no version 9.9'],
-    ['GET', '/1.0/old/none', 404, '7: there is no module "none" under /1.0/'],
-    ['PUT', '/1.0/old/notes', 405, '405: PUT /1.0/old/notes: there is GET, HEAD, POST'],
+    ['GET', '/1.0/old/none', 404, '7: no module is called "none" under /1.0/'],
+    ['PUT', '/1.0/old/notes', 405, '405: PUT /1.0/old/notes: expected GET, HEAD, POST'],
   ] as const)('is checked like any path: %s %s', async (method, url, status, failure) => {
     const answer = await asked.app.inject({ method, url });
     const [error] = answer.json<ErrorList>().errors;

@@ -13,7 +13,7 @@ import {
   WithdrawVoucher,
   WithdrawVoucherHandler,
 } from '../../src/vouchers/commands';
-import { Vouchers } from '../../src/vouchers/vouchers';
+import { VoucherWriter } from '../../src/vouchers/voucher-writer';
 import { smallNetwork } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 import { AT } from './posted';
@@ -56,7 +56,7 @@ async function withHandlers(
     const waits: Position[] = [];
     const readModels = new WaitForReadModels(async (position) => waits.push(position) > 0);
     const clock = { now: () => new Date(NOW) };
-    const vouchers = new Vouchers(engine(log));
+    const vouchers = new VoucherWriter(engine(log));
     const visible = new VisibleWrites(log, readModels);
     const post = new PostVoucherHandler(vouchers, visible, follower, clock);
     const postAll = new PostVouchersHandler(vouchers, visible, follower, clock);

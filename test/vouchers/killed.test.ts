@@ -6,7 +6,7 @@ import { openLog } from '../../src/engines/embedded/log/open-log';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Position } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { type VoucherPost, Vouchers } from '../../src/vouchers/vouchers';
+import { type VoucherPost, VoucherWriter } from '../../src/vouchers/voucher-writer';
 import { DIST } from '../support/built';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder } from '../support/log-folder';
@@ -100,7 +100,7 @@ describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
   it('of 100 posts of one new sourceId that race in two processes one voucher comes out (decisions V2)', async () => {
     const posts = racing();
     const theirs = elsewhere(['post', posts.slice(50)]);
-    const vouchers = new Vouchers(shared.log);
+    const vouchers = new VoucherWriter(shared.log);
     const ours = await Promise.all(posts.slice(0, 50).map((post) => vouchers.post(post, AT)));
     const ids = (await theirs).said.trim().split('\n').map(Number);
     expect(ids).toHaveLength(50);
@@ -112,16 +112,16 @@ describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
     async (_, category, when, left) => {
       const { signal } = await elsewhere(['post', [posted('First')]], category, when);
       expect([signal, typesOf(await written())]).toEqual(['SIGKILL', left]);
-      const processes = [new Vouchers(shared.log), new Vouchers(shared.log)];
+      const processes = [new VoucherWriter(shared.log), new VoucherWriter(shared.log)];
       const posts = racing().map((post, at) => processes[at % 2]!.post(post, AT));
       await expectOne((await Promise.all(posts)).map(({ id }) => id));
     },
   );
 
   it('a process that is killed when it has withdrawn one and not let go of its key leaves it so that the next post is a new voucher (ADR 11)', async () => {
-    const { id } = await new Vouchers(shared.log).post(posted('First'), AT);
+    const { id } = await new VoucherWriter(shared.log).post(posted('First'), AT);
     expect(await elsewhere(['withdraw', id], 'voucher', 'after')).toMatchObject({ signal: 'SIGKILL' });
-    const posts = [new Vouchers(shared.log), new Vouchers(shared.log)].map((vouchers) =>
+    const posts = [new VoucherWriter(shared.log), new VoucherWriter(shared.log)].map((vouchers) =>
       vouchers.post(posted('Second'), AT),
     );
     const [one, other] = await Promise.all(posts);

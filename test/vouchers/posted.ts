@@ -1,4 +1,4 @@
-import { type VoucherPost } from '../../src/vouchers/vouchers';
+import { type VoucherPost } from '../../src/vouchers/voucher-writer';
 
 export const AT = '2026-03-01T12:00:00.000Z';
 

@@ -79,7 +79,7 @@ describe('keys of a request (decisions A2)', () => {
     expect(read('format=%ff;format=nonsense').format).toBe('json');
     expect(read('format=xml').format).toBe('xml');
     expect(faultOf(() => read('format=xml;format=%ff'))).toBe(
-      'unusable: format=%ff: expected one value, and xml is given too',
+      'unusable: format=%ff: expected one value, also found xml',
     );
   });
 
@@ -95,7 +95,7 @@ describe('keys of a request (decisions A2)', () => {
     ['fid=1|2', 'notCommaSeparated: fid=1|2: expected a list separated by commas'],
     ['fid=1%3B2:3 4', 'notCommaSeparated: fid=1;2:3 4: expected a list separated by commas'],
     ['page=1|2', 'notNumeric: page=1|2: expected an integer'],
-    ['page=1;page=2', 'unusable: page=2: expected one value, and 1 is given too'],
+    ['page=1;page=2', 'unusable: page=2: expected one value, also found 1'],
     ['price=1e3', 'notNumeric: price=1e3: expected a number with a dot as decimal mark'],
     ['price=1,5', 'notNumeric: price=1,5: expected a number with a dot as decimal mark'],
     ['grouped=yes', 'unusable: grouped=yes: expected true or false'],

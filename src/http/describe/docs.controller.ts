@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { httpFaults } from '../../wire/open-api';
+import { httpFaults } from '../../wire/http-faults';
 import { HttpOptions } from '../service';
 import { StaticContent } from './static-content';
 

@@ -2,13 +2,13 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { CONTENT_TYPES } from '../../wire/format';
-import { httpFaults } from '../../wire/open-api';
+import { httpFaults } from '../../wire/http-faults';
 import { openApiDocument } from '../../wire/openapi';
 import { HttpOptions, serviceOf } from '../service';
 import { operationsOf } from './operations';
 import { StaticContent } from './static-content';
 
-/** The interface as OpenAPI describes it; needs no token. */
+/** The OpenAPI description of the interface; needs no token. */
 @Controller('/1.0/openapi')
 export class OpenApiController {
   private document: StaticContent | undefined;
@@ -21,7 +21,7 @@ export class OpenApiController {
   @Get()
   send(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const { extension } = request.target;
-    if (extension !== 'json') throw httpFaults.notFound('there is /1.0/openapi.json');
+    if (extension !== 'json') throw httpFaults.notFound('expected /1.0/openapi.json');
     this.document ??= new StaticContent(CONTENT_TYPES.json, JSON.stringify(this.describe()));
     this.document.send(request, reply);
   }

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { errorSchema } from '../../wire/errors';
 import { CONTENT_TYPES } from '../../wire/format';
-import { httpFaults } from '../../wire/open-api';
+import { httpFaults } from '../../wire/http-faults';
 import { writeXml } from '../../wire/xml-write';
 import { type Schema, toXsd } from '../../wire/xsd';
 import { HttpOptions } from '../service';
@@ -18,7 +18,7 @@ export class SchemasController {
     const schema = schemas.get(file);
     if (schema === undefined)
       throw httpFaults.notFound(
-        `there is no schema ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
+        `no schema is called ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
       );
     reply.type(CONTENT_TYPES.xml).header('X-Content-Type-Options', 'nosniff');
     return writeXml(toXsd(schema), { pretty: true });

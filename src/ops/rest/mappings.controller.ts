@@ -52,7 +52,9 @@ export class MappingsController {
   ): Promise<Answer> {
     const { directory } = this.follower;
     if (fid.length === 0 && name.length === 0)
-      throw fault.unusable('fid or name is missing: expected feeds, whose unmapped names are used, or names');
+      throw fault.unusable(
+        'fid and name are missing: expected feeds, whose unmapped names are used, or names',
+      );
     const unmapped = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
     const names = [...name.map((categoryName) => ({ categoryName })), ...unmapped];
     const number = Math.min(Math.max(most, 1), SUGGESTIONS.max);
@@ -60,7 +62,7 @@ export class MappingsController {
     return new Answer({ json: () => ({ suggestions }) });
   }
 
-  /** A list in JSON or CSV; each line is applied or refused by itself. */
+  /** A list in JSON or CSV; each line is applied or refused separately. */
   @Post()
   @ApiOperation(operations.changeMappings)
   @Roles(['operator'])

@@ -27,8 +27,8 @@ const REPORT = {
     report: {
       kind: listOf(
         record({
-          line: { kind: integer(), description: 'Of CSV; of JSON the place in the list, from 1' },
-          outcome: { kind: wordOf(...outcomes), description: 'What became of it' },
+          line: { kind: integer(), description: 'Line of the CSV, or index in the JSON list, from 1' },
+          outcome: { kind: wordOf(...outcomes), description: 'Outcome of the line' },
           message: { kind: text(), optional: true, description: 'Why it was refused' },
         }),
         { each: 'line' },
@@ -88,7 +88,7 @@ export const mappingOperations = {
     id: 'changeMappings',
     summary: 'Map and unmap category names',
     description:
-      'Each line is validated by itself; valid lines take effect. The first line of CSV names the columns, separated by ' +
+      'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, separated by ' +
       'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts.',
     example: {},
     body: {

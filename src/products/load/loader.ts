@@ -3,7 +3,7 @@ import { type Directory } from '../../directory/directory';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type BodyFormat } from '../../wire/format';
-import { type FeedImport, type FeedState, type Tally } from '../feed';
+import { type FeedImport, type Tally } from '../feed';
 import { appendBody } from './append/append-body';
 import { CLOSE_BYTES, FeedWriter } from './append/feed-writer';
 import { type FingerprintCache } from './fingerprints/fingerprint-cache';
@@ -190,7 +190,7 @@ export class Loader {
     };
   }
 
-  private writerFor(feedId: number, state: FeedState): FeedWriter {
+  private writerFor(feedId: number, state: Fingerprints): FeedWriter {
     const { log, now } = this.options;
     return new FeedWriter(log, feedId, state, now().toISOString(), this.stopping.signal);
   }

@@ -1,4 +1,5 @@
-import { type FeedImport, type FeedState } from '../../feed';
+import { type FeedImport } from '../../feed';
+import { type Fingerprints } from '../fingerprints/fingerprints';
 import { type ProductIntake } from '../ingest/product-intake';
 import { type Spool } from '../ingest/spool';
 import { type RepeatedProduct, type SpooledProduct } from '../ingest/spool-records';
@@ -9,7 +10,7 @@ export interface CompleteBody {
   readonly spool: Spool;
   readonly intake: ProductIntake;
   /** Current as of the end of the feed's stream. */
-  readonly state: FeedState;
+  readonly state: Fingerprints;
   readonly writer: FeedWriter;
 }
 
@@ -50,7 +51,7 @@ function append(
   });
 }
 
-function isUnchanged({ sourceProductId, posted }: RepeatedProduct, state: FeedState): boolean {
+function isUnchanged({ sourceProductId, posted }: RepeatedProduct, state: Fingerprints): boolean {
   const product = state.find(sourceProductId);
   return state.isListed(product) && state.hasPosted(product, posted);
 }

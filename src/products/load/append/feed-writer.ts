@@ -9,14 +9,13 @@ import {
   evolve,
   FEED,
   type FeedClosing,
-  type FeedState,
   type ProductChange,
   type ProductCommand,
   type Tally,
 } from '../../feed';
 import { encodeChange } from '../../feed-codec';
 import { catchUp } from '../fingerprints/catch-up';
-import { type Digest } from '../fingerprints/fingerprints';
+import { type Digest, type Fingerprints } from '../fingerprints/fingerprints';
 
 /** A command with what its event needs. It is decided again after a conflict. */
 export type WriteItem =
@@ -89,7 +88,7 @@ export class FeedWriter {
   constructor(
     private readonly log: EventLog,
     feedId: number,
-    private readonly state: FeedState,
+    private readonly state: Fingerprints,
     /** Time of the events, ISO 8601. */
     private readonly at: string,
     /** Stops the writer between two appends. */

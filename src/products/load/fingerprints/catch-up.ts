@@ -1,6 +1,7 @@
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { type FeedState, evolve } from '../../feed';
+import { evolve } from '../../feed';
 import { parseChange } from '../../feed-codec';
+import { type Fingerprints } from './fingerprints';
 
 /** Events folded without a pause, in some 10 ms: other feeds that are being loaded wait no longer. */
 const BATCH = 5000;
@@ -10,7 +11,7 @@ const BATCH = 5000;
  * this stream: another event, or none, is at its revision, since the log was restored from an older backup or replaced.
  * Raises `DamagedLog` if a revision is missing.
  */
-export async function catchUp(log: EventLog, stream: string, state: FeedState): Promise<boolean> {
+export async function catchUp(log: EventLog, stream: string, state: Fingerprints): Promise<boolean> {
   // The event at the revision itself is read too, to compare its id.
   let isVerified = state.lastEvent === '';
   for await (const batch of log.readStream(stream, {

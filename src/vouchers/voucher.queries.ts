@@ -7,7 +7,7 @@ import { EventLog } from '../kernel/event-log';
 import { historyOf, type Version } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { httpFaults } from '../wire/open-api';
+import { httpFaults } from '../wire/http-faults';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
@@ -32,7 +32,7 @@ export class VoucherQueries {
     private readonly settings: VoucherSettings,
   ) {}
 
-  /** In batches, each read when it is asked for. */
+  /** In batches, read on demand. */
   async list(
     keys: ListKeys,
     caller: Caller,
@@ -54,11 +54,11 @@ export class VoucherQueries {
       const program = this.follower.directory.program(history.state.programId);
       if (program?.organisationId === caller.organisationId) return history.versions;
     }
-    throw httpFaults.notFound('there is no such voucher of a program of yours');
+    throw httpFaults.notFound('your programs have no such voucher');
   }
 }
 
-/** Each voucher is written when it is asked for. */
+/** Vouchers are converted on demand. */
 async function* written(
   batches: AsyncIterable<readonly ListedVoucher[]>,
   write: (voucher: ListedVoucher) => OutputVoucher,
@@ -69,7 +69,7 @@ async function* written(
     })();
 }
 
-/** Who lists vouchers, and when. */
+/** The context of a listing. */
 interface Asker {
   readonly directory: Directory;
   readonly caller: Caller;

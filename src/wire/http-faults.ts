@@ -13,10 +13,10 @@ export const openApiFaultTable = {
 
 export const openApiFaults = faultsOf(openApiFaultTable);
 
-/** Seconds after which it is worth while to ask again. */
+/** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
 
-/** An engine does not answer, or the server stops (`docs/decisions.md#a12`). */
+/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). */
 export function notResponding(): Fault {
   return openApiFaults.notResponding(undefined, { retryAfter: RETRY_AFTER });
 }
@@ -29,7 +29,7 @@ export const httpFaultTable = {
   notFound: ['404', 404, 'URL does not exist'],
   methodNotAllowed: ['405', 405, 'Invalid HTTP method'],
   notAcceptable: ['406', 406, 'Requested content type not acceptable'],
-  timeout: ['408', 408, 'The body comes too slowly'],
+  timeout: ['408', 408, 'The body arrives too slowly'],
   bodyTooLarge: ['413', 413, 'The body is too large'],
   unsupportedType: ['415', 415, 'Sent content type not supported'],
   expectationFailed: ['417', 417, 'Expectation failed'],

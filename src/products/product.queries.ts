@@ -28,28 +28,28 @@ export abstract class ProductSettings {
   abstract readonly vendor: string;
   /** Without a slash at the end. */
   abstract readonly trackerUrl: string;
-  /** `always`: each offer tells its present price as the newest entry of its history (`docs/decisions.md#p10`). */
+  /** `always`: each offer has its current price as the newest entry of its history (`docs/decisions.md#p10`). */
   abstract readonly priceHistory: 'asked' | 'always';
   /** Bytes a second below which a client that downloads a feed is disconnected. */
   abstract readonly downloadRate: number;
 }
 
-/** Prices that are told where a caller does not ask for any. */
+/** Prices that are included without the key `priceHistory`. */
 export const PRESENT_PRICES = { asked: 'none', always: 'current' } as const;
 
-/** The answer to a search, in no format yet. */
+/** The answer to a search, not yet in a format. */
 export interface SearchResult {
   readonly totalHits: number;
-  /** What leads to the next page, where it is asked for and there is one (`docs/decisions.md#p28`). */
+  /** The cursor of the next page, if paging by cursor and not on the last page (`docs/decisions.md#p28`). */
   readonly nextCursor?: string;
-  /** In batches, each read when it is asked for. */
+  /** In batches, read on demand. */
   readonly products: AsyncIterable<Iterable<OutputProduct>>;
   readonly dates: OutputView['dates'];
-  /** Names of all custom fields of the whole result, asked for by `csvFlattenFields`. */
+  /** With `csvFlattenFields`: the names of all custom fields of the whole result. */
   readonly customFields?: readonly string[];
 }
 
-/** What callers ask of products: the read models, joined with the directory. */
+/** Queries of products: the read models, joined with the directory. */
 @Injectable()
 export class ProductQueries {
   constructor(
@@ -78,7 +78,7 @@ export class ProductQueries {
     if (keys.csvFlattenFields !== true) return { ...result, products: this.written(groups, view, query) };
     const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped, query);
     const names = new Set<string>();
-    // What is on the page has its columns, even if it has changed since the page was found.
+    // Products of the page have their columns even if they changed after the page was found.
     for await (const batch of groups) addNames(batch, names);
     for await (const batch of whole.groups) addNames(batch, names);
     return { ...result, products: this.written(groups, view, query), customFields: [...names].sort() };
@@ -123,7 +123,7 @@ function isSome(group: readonly Offer[]): group is readonly [Offer, ...Offer[]] 
   return group.length > 0;
 }
 
-/** A feed that the caller may ask for; raises `PF_392` for another. */
+/** A feed of the caller; raises `PF_392` for any other. */
 export function ownFeed(directory: Directory, caller: Caller, feedId: number): FeedDefinition {
   const feed = directory.feedsOf(caller).find(({ id }) => id === feedId);
   if (feed !== undefined) return feed;
@@ -141,7 +141,7 @@ const LISTS = (Object.keys(searchKeys) as (keyof SearchKeys)[]).filter(
 
 const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'orderBy'] as const;
 
-/** What a search looks for, of its keys and of what the caller may see (`docs/decisions.md#p13`, `#p26`). */
+/** The criteria of a search: its keys, limited to what the caller may see (`docs/decisions.md#p13`, `#p26`). */
 function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): ProductCriteria {
   requireFewWords(keys.q);
   const feeds = [...new Set(keys.fid)].map((id) => ownFeed(directory, caller, id));
@@ -183,13 +183,13 @@ function given<Key extends keyof SearchKeys>(
   return Object.fromEntries(entries) as { readonly [K in Key]?: NonNullable<SearchKeys[K]> };
 }
 
-/** A bound in minor units; what is not a whole number of them is rounded inwards. */
+/** A bound in minor units; fractions are rounded inwards. */
 function minorUnits(amount: number, inwards: (minor: number) => number): number {
   const nearest = Math.round(amount * 100);
   return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
 }
 
-/** Words that the values of `q` may have together (`docs/decisions.md#x14`): to rank by more takes too long. */
+/** Limit of the distinct words in all values of `q` (`docs/decisions.md#x14`): ranking by more takes too long. */
 const MAX_WORDS = 1000;
 
 function requireFewWords(q: readonly string[]): void {

@@ -12,7 +12,7 @@ import {
   type VoucherState,
 } from './voucher';
 
-/** A checked voucher: to be published, or to replace the one that its `sourceId` stands for. */
+/** A checked voucher: to be published, or to replace the one that its `sourceId` identifies. */
 export interface VoucherPost {
   readonly programId: number;
   readonly sourceId?: string;
@@ -26,12 +26,12 @@ export interface Written {
 }
 
 /**
- * Writes vouchers. A `sourceId` stands for one voucher of a program at a time, whatever races and whichever process is
+ * Writes vouchers. A `sourceId` identifies one voucher of a program at a time, even if processes race or are
  * killed (`KeyedAggregates`).
  *
  * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`; repeating them is harmless.
  */
-export class Vouchers {
+export class VoucherWriter {
   private readonly keyed: KeyedAggregates<VoucherCommand, VoucherState, VoucherEvent>;
 
   constructor(private readonly log: EventLog) {
@@ -43,7 +43,7 @@ export class Vouchers {
     });
   }
 
-  /** Publishes, or edits the voucher that the `sourceId` stands for (`docs/decisions.md#v2`, `#v15`). */
+  /** Publishes, or edits the voucher that the `sourceId` identifies (`docs/decisions.md#v2`, `#v15`). */
   async post(post: VoucherPost, at: string): Promise<Written> {
     const { programId, sourceId } = post;
     const command = { do: 'post', ...post, at } as const;
@@ -56,7 +56,7 @@ export class Vouchers {
     return { id, ...(position === undefined ? {} : { position }) };
   }
 
-  /** Withdraws a voucher of a program that the caller owns; raises 101 if there is none. */
+  /** Withdraws a voucher of a program that the caller owns; raises 101 for any other. */
   async withdraw(id: number, owns: (programId: number) => boolean, at: string): Promise<Written> {
     const known = await load(this.log, voucherDecider, id);
     const { state } = known;
@@ -67,7 +67,7 @@ export class Vouchers {
     return { id, position };
   }
 
-  /** Edits the voucher whose id a `sourceId` is, if it is one of the program. */
+  /** Edits the voucher of the program whose id is this `sourceId`, if any. */
   private async editById(sourceId: string, command: VoucherCommand & { readonly do: 'post' }) {
     const id = Number(sourceId);
     if (!Number.isSafeInteger(id) || String(id) !== sourceId) return undefined;
@@ -84,5 +84,5 @@ function keyOf(programId: number, sourceId: string): string {
 }
 
 function missing(id: number) {
-  return fault.invalidVoucher(`there is no voucher ${id} of a program of yours`);
+  return fault.invalidVoucher(`your programs have no voucher ${id}`);
 }
