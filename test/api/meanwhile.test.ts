@@ -247,30 +247,33 @@ describe('while a rebuild replaces a read model by one that has still to catch u
   it.each([
     ['products', products],
     ['delistings', delistings],
-  ] as const)('of %s, no download is older than its X-Next-Since (decisions X51)', async (name, projection) => {
-    const { log, store } = app.engines;
-    await post(german, [product('gone'), product('changed')]);
-    await app.settled();
-    const next = nextOf(await get());
-    const until = await log.head();
-    await post(german, [product('changed', { price: 77 })]);
-    await app.delete(`/1.0/products;fid=${german};spId=gone`, { token: TOKENS.nord });
-    await app.settled();
-    const [older] = await buildGenerations(log, store, [projection], {
-      code: 'test',
-      until,
-      onBatch: async () => undefined,
-    });
-    await store.finish(older!.generation);
-    const planned = pauseCall(app.exporter, 'render', 1);
-    const download = get(`;since=${next}`);
-    await planned.reached;
-    const catchingUp = pauseCall(store, 'write', 1, ({ collection }) => collection === name);
-    await store.swap(older!.generation);
-    planned.release();
-    await catchingUp.reached;
-    catchingUp.release();
-    const answer = await download;
-    expect([idsIn(answer), removedIn(answer)]).toEqual([['changed'], ['gone']]);
-  });
+  ] as const)(
+    'of %s, no download is older than its X-Next-Since (decisions X51)',
+    async (name, projection) => {
+      const { log, store } = app.engines;
+      await post(german, [product('gone'), product('changed')]);
+      await app.settled();
+      const next = nextOf(await get());
+      const until = await log.head();
+      await post(german, [product('changed', { price: 77 })]);
+      await app.delete(`/1.0/products;fid=${german};spId=gone`, { token: TOKENS.nord });
+      await app.settled();
+      const [older] = await buildGenerations(log, store, [projection], {
+        code: 'test',
+        until,
+        onBatch: async () => undefined,
+      });
+      await store.finish(older!.generation);
+      const planned = pauseCall(app.exporter, 'render', 1);
+      const download = get(`;since=${next}`);
+      await planned.reached;
+      const catchingUp = pauseCall(store, 'write', 1, ({ collection }) => collection === name);
+      await store.swap(older!.generation);
+      planned.release();
+      await catchingUp.reached;
+      catchingUp.release();
+      const answer = await download;
+      expect([idsIn(answer), removedIn(answer)]).toEqual([['changed'], ['gone']]);
+    },
+  );
 });
