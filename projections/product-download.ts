@@ -38,15 +38,15 @@ const TARGET = { collection: products.collection.name };
 /** How long other read models may be behind the products (ms). */
 const PATIENCE = 2_000;
 
-/** Waits a while until other read models have reached a position of the products; raises `EngineUnavailable`. */
+/** Waits a while until read models have reached a position of the products; raises `EngineUnavailable`. */
 export async function requireUpTo(
   store: ReadStore,
   position: Position,
-  others: readonly Projection[],
+  readModels: readonly Projection[],
 ): Promise<void> {
-  if (await waitForPosition(store, others, position, PATIENCE)) return;
-  const names = others.map(({ collection }) => collection.name).join(', ');
-  throw new EngineUnavailable(`${names}: behind the products`);
+  if (await waitForPosition(store, readModels, position, PATIENCE)) return;
+  const names = readModels.map(({ collection }) => collection.name).join(', ');
+  throw new EngineUnavailable(`${names}: behind what has been read`);
 }
 
 /** Offers from one snapshot; the first batch is empty and is returned at once. `isFlat` requests custom fields. */

@@ -71,10 +71,20 @@ export function startThread<T extends object, Data extends ThreadData>(
       .then(async () => {
         if (ending.signal.aborted) return;
         started = performance.now();
-        current = startWorker<T, Data>(options, replace);
+        startAgain();
         await onRestart?.(current.calls);
       })
       .catch((error: unknown) => report(textOf(error)));
+  }
+
+  /** The system may lack the memory for a thread: then there is no thread whose death could be noticed. */
+  function startAgain(): void {
+    try {
+      current = startWorker<T, Data>(options, replace);
+    } catch (error) {
+      replace();
+      throw error;
+    }
   }
 
   const calls = methods.map((name) => [

@@ -63,7 +63,11 @@ export type Remote<T> = {
 export function serveCalls(port: MessagePort, target: Methods): void {
   const reports = new PendingCalls();
   const cancelling = new Map<number, AbortController>();
-  port.on('close', () => reports.fail(threadEnded()));
+  let closed = false;
+  port.on('close', () => {
+    closed = true;
+    reports.fail(threadEnded());
+  });
   port.on('message', (sent: Sent) => {
     if ('acknowledged' in sent) reports.settle(sent.acknowledged, sent.error);
     else if ('cancel' in sent) cancelling.get(sent.cancel)?.abort(deserialize(sent.reason));
@@ -95,8 +99,12 @@ export function serveCalls(port: MessagePort, target: Methods): void {
   }
 
   function reporterOf(call: number, arg: number): (...args: readonly unknown[]) => Promise<unknown> {
-    return (...args) =>
-      reports.add((report) => port.postMessage({ report, of: call, arg, args } satisfies Returned));
+    return async (...args) => {
+      if (closed) throw threadEnded();
+      return await reports.add((report) =>
+        port.postMessage({ report, of: call, arg, args } satisfies Returned),
+      );
+    };
   }
 }
 

@@ -88,7 +88,9 @@ export class FeedStates {
     const mapped = changes.of(mappingOf(feedId))?.position ?? START;
     if (mapped <= before.upTo && treeChanged <= before.upTo) return before.version;
     const version = (await this.lastChange(feedId, before, checkpoint)) ?? before.version;
-    this.considered.set(feedId, { loaded: loaded.position, upTo: checkpoint, version });
+    // A request that began earlier may end later: what it has found does not replace what others know by now.
+    if (checkpoint > (this.considered.get(feedId)?.upTo ?? START))
+      this.considered.set(feedId, { loaded: loaded.position, upTo: checkpoint, version });
     return version;
   }
 

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
+import { delistings } from '../../projections/delistings';
+import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/host/loader';
+import { buildGenerations } from '../../src/projector/build-generations';
 import { type Response, TestApp } from '../support/app';
 import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
@@ -31,6 +34,7 @@ interface Download {
 }
 const idOf = ({ offers }: FoundProduct) => offers[0]!.sourceProductId;
 const idsIn = (answer: Response) => answer.json<Download>().products.map(idOf).sort();
+const nextOf = ({ headers }: Response) => String(headers['x-next-since']);
 const removedIn = (answer: Response) => answer.json<Download>().removed;
 
 /** The time of the last update, as both places tell it. */
@@ -237,4 +241,39 @@ it('a price is told that was stored by a clock ahead of that by which the next o
     expect(found[0]?.offers).toMatchObject([{ price: 8, priceHistory }]);
   await other.close();
   await loader.close();
+});
+
+describe('while a rebuild replaces a read model by one that has still to catch up', () => {
+  it.each([
+    ['products', products],
+    ['delistings', delistings],
+  ] as const)(
+    'of %s, no download is older than its X-Next-Since (decisions X51)',
+    async (name, projection) => {
+      const { log, store } = app.engines;
+      await post(german, [product('gone'), product('changed')]);
+      await app.settled();
+      const next = nextOf(await get());
+      const until = await log.head();
+      await post(german, [product('changed', { price: 77 })]);
+      await app.delete(`/1.0/products;fid=${german};spId=gone`, { token: TOKENS.nord });
+      await app.settled();
+      const [older] = await buildGenerations(log, store, [projection], {
+        code: 'test',
+        until,
+        onBatch: async () => undefined,
+      });
+      await store.finish(older!.generation);
+      const planned = pauseCall(app.exporter, 'render', 1);
+      const download = get(`;since=${next}`);
+      await planned.reached;
+      const catchingUp = pauseCall(store, 'write', 1, ({ collection }) => collection === name);
+      await store.swap(older!.generation);
+      planned.release();
+      await catchingUp.reached;
+      catchingUp.release();
+      const answer = await download;
+      expect([idsIn(answer), removedIn(answer)]).toEqual([['changed'], ['gone']]);
+    },
+  );
 });

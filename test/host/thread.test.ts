@@ -15,12 +15,16 @@ const told = new EventEmitter();
 let reports: string[];
 let thread: Thread<Dying>;
 
-function start(cannotOpen = false, onRestart?: () => Promise<unknown>): void {
+function start(
+  cannotOpen = false,
+  onRestart?: () => Promise<unknown>,
+  data: () => object = () => ({ dist: DIST, cannotOpen }),
+): void {
   reports = [];
   thread = startThread<Dying, object>({
     file: join(__dirname, '../support/dying.thread.cjs'),
     methods: ['id', 'complain', 'die'],
-    data: () => ({ dist: DIST, cannotOpen }),
+    data,
     report: (failure) => {
       reports.push(failure.split('\n')[0] ?? '');
       told.emit('report');
@@ -65,5 +69,24 @@ describe('a thread of a server', () => {
     await expect(thread.calls.id()).rejects.toMatchObject({ name: 'EngineUnavailable' });
     const failure = 'a thread has died: Error: it cannot be opened';
     expect(await reported(2)).toEqual([failure, failure]);
+  });
+
+  test('that the system cannot start anew is tried again as well (decisions X81)', async () => {
+    let starts = 0;
+    let restarted = (): void => undefined;
+    const replaced = new Promise<void>((resolve) => (restarted = resolve));
+    start(
+      false,
+      async () => restarted(),
+      () => {
+        starts += 1;
+        if (starts === 2) throw new Error('no room for a thread');
+        return { dist: DIST };
+      },
+    );
+    await expect(thread.calls.die()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    await replaced;
+    expect(await thread.calls.id()).toEqual(expect.any(Number));
+    expect(reports).toEqual(['a thread has died: Error: a bug', 'Error: no room for a thread']);
   });
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -18,7 +19,16 @@ const METHODS = {
     }
     return to;
   },
+  /** Reports once the port has closed, and remembers why that failed. */
+  reportLate: async (report: () => Promise<void>) => {
+    await once(ports.port2, 'close');
+    await turn();
+    lateReport.resolve(await report().catch((error: unknown) => error));
+  },
 };
+
+/** What became of the report after the end. */
+let lateReport: { readonly promise: Promise<unknown>; readonly resolve: (failure: unknown) => void };
 
 let ports: { readonly port1: MessagePort; readonly port2: MessagePort };
 let calls: Remote<typeof METHODS>;
@@ -26,6 +36,8 @@ beforeEach(() => {
   ports = new MessageChannel();
   serveCalls(ports.port2, METHODS);
   calls = callsOver<typeof METHODS>(ports.port1);
+  let resolve: (failure: unknown) => void = () => undefined;
+  lateReport = { promise: new Promise((settle) => (resolve = settle)), resolve };
 });
 afterEach(() => ports.port1.close());
 
@@ -87,5 +99,12 @@ describe('a call between threads', () => {
       if (n === 3) ports.port1.close();
     };
     await expect(calls.count(1e9, report, new AbortController().signal)).rejects.toThrow(EngineUnavailable);
+  });
+
+  test('that reports after the port has closed fails too, and does not wait for ever', async () => {
+    const call = calls.reportLate(async () => undefined);
+    ports.port1.close();
+    await expect(call).rejects.toThrow(EngineUnavailable);
+    expect(await lateReport.promise).toBeInstanceOf(EngineUnavailable);
   });
 });

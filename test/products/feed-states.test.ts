@@ -192,6 +192,22 @@ describe('the version of a feed (decisions P18, P19, X62)', () => {
     expect(await published()).toBe(5);
   });
 
+  test('is never an earlier one again because a request that began earlier is answered later', async () => {
+    await feedEvents(1, listed('a', { name: 'Lamps' }), listed('b', { name: 'Shelves' }), imported());
+    await maps(2, 'Lamps');
+    await app.settled();
+    const held = pauseCall(app.engines.store, 'search', 1, ({ collection }) => collection === 'products');
+    const early = states.of([german]);
+    await held.reached;
+    await maps(3, 'Lamps', 'Shelves');
+    expect(await published()).toBe(3);
+    held.release();
+    await early;
+    // By a load that is under way, no product is left that the last mapping concerned.
+    await feedEvents(4, revised('b', { name: 'Nowhere' }));
+    expect(await published()).toBe(3);
+  });
+
   test('is one that was published before, as long as the products are behind the feed', async () => {
     await feedEvents(1, listed(), imported());
     expect(await published()).toBe(1);

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { delistedAfter } from '../../../projections/delistings';
+import { delistedAfter, delistings } from '../../../projections/delistings';
 import {
   type Changes,
   countOffers,
@@ -10,6 +10,7 @@ import {
   scanOffers,
 } from '../../../projections/product-download';
 import { priceHistory, pricesOf } from '../../../projections/price-history';
+import { products } from '../../../projections/products';
 import { type FollowedDirectory } from '../../directory/follower';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
@@ -31,7 +32,7 @@ export interface RenderOptions extends FormatOptions, OutputOptions {
 }
 
 export interface RenderRequest extends RenderOptions {
-  /** The products and the directory have to be as of this position, at least. */
+  /** The products, the removals and the directory have to be as of this position, at least. */
   readonly checkpoint: Position;
   readonly joined: JoinedFacts;
   /** Only these products. */
@@ -105,6 +106,8 @@ export class Exporter {
     const { store, follower } = this;
     const { feedId, changes, removedAfter, format } = request;
     await follower.reachedInTime(request.checkpoint);
+    // A rebuild may have swapped in generations that are behind those that the download was planned by.
+    await requireUpTo(store, request.checkpoint, [products]);
     const isVisible = request.caller.kind === 'publisher';
     const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
     const isFlat = format === 'csv' && request.flatten;
@@ -112,12 +115,13 @@ export class Exporter {
     const snapshot = offersFromSnapshot(store, wanted, isFlat);
     try {
       const { checkpoint, customFields, ...found } = await headOf(snapshot);
+      if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
       await follower.reachedInTime(checkpoint);
       if (request.pastPrices !== 'none') await requireUpTo(store, checkpoint, [priceHistory]);
       const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
       const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
       const removed =
-        removedAfter === undefined ? undefined : () => this.removed(feedId, isVisible, removedAfter);
+        removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
       const frame = { head: layout.head, gap: layout.gap, foot: layout.foot() };
       const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
       await withFile(path, async (file) => {
@@ -149,7 +153,12 @@ export class Exporter {
   }
 
   /** `sourceProductId` of what a copy must not have any more: what was removed, and what the caller must not see. */
-  private async *removed(feedId: number, isVisible: boolean, after: Position): AsyncGenerator<string> {
+  private async *removed(
+    { feedId, checkpoint }: RenderRequest,
+    isVisible: boolean,
+    after: Position,
+  ): AsyncGenerator<string> {
+    await requireUpTo(this.store, checkpoint, [delistings]);
     for await (const some of delistedAfter(this.store, feedId, after))
       for (let at = 0; at < some.length; at += AT_ONCE) {
         const part = some.slice(at, at + AT_ONCE);
