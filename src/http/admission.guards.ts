@@ -37,7 +37,7 @@ export class RolesGuard implements CanActivate {
     const roles = rolesOf(this.reflector, context.getHandler());
     if (service === undefined || caller === undefined || roles === undefined || roles.includes(caller.kind))
       return true;
-    throw service.faults.notAdmitted(`the token is one of a ${caller.kind}, needed is ${roles.join(' or ')}`);
+    throw service.faults.notAdmitted(`the token is of kind ${caller.kind}: expected ${roles.join(' or ')}`);
   }
 }
 

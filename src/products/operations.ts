@@ -57,7 +57,7 @@ const listFeeds = {
   answer: FEED_LIST,
 } satisfies OperationText;
 
-/** What is told of the operations of Document 1, Endpoints. */
+/** The descriptions of the operations of Document 1, Endpoints. */
 export const productOperations = {
   searchProducts: {
     id: 'searchProducts',

@@ -11,8 +11,8 @@ import { formatPrice } from './price';
 import { trackerLink } from './tracker-link';
 
 /**
- * Prices of an offer, newest first: minor units, since when (epoch ms), and by which event. That is not told by a read
- * model of an earlier version, which is searched until the one that tells it has been built.
+ * Prices of an offer, newest first: minor units, since when (epoch ms), and the position of the event. A read model of an
+ * earlier version has no position; it is searched until its successor has been built.
  */
 type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
 
@@ -26,9 +26,9 @@ export interface OutputView {
   /** A publisher asked for the advertiser's own URL too. */
   readonly sourceProductUrl: boolean;
   readonly dates: DateFormat;
-  /** Which prices of an offer are told (`docs/decisions.md#p10`). */
+  /** Which prices of an offer the answer has (`docs/decisions.md#p10`). */
   readonly pastPrices: 'none' | 'current' | 'all';
-  /** By offer id, where any are told. They may be newer than the offers. */
+  /** By offer id, if the answer has any. They may be newer than the offers. */
   readonly prices?: ReadonlyMap<string, Prices>;
 }
 

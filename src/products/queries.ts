@@ -34,7 +34,7 @@ export abstract class ProductSettings {
   abstract readonly downloadRate: number;
 }
 
-/** Prices that are told where a caller does not ask for any. */
+/** Prices in answers to callers that do not ask for any. */
 export const PRESENT_PRICES = { asked: 'none', always: 'current' } as const;
 
 /** The answer to a search, in no format yet. */

@@ -1,6 +1,6 @@
 import { type ListText } from './list-text';
 
-/** An event of a calendar; times in epoch ms, told to the second. */
+/** An event of a calendar; times in epoch ms, written to the second. */
 export interface CalendarEvent {
   /** The same for the same thing for ever, different from all others' in the world. */
   readonly uid: string;

@@ -6,7 +6,7 @@ import { type KeySpec, type KeyTable } from './keys';
 import { httpFaultTable, openApiFaultTable } from './open-api';
 import { exampleOf, xmlExampleOf } from './record-document';
 
-/** An operation: what its handler says of itself, and what is told of it. */
+/** An operation: what the decorators of its handler say, and its description. */
 export interface Operation {
   /** `GET`. */
   readonly method: string;
