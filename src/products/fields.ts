@@ -8,7 +8,7 @@ import {
   record,
   type Scalar,
 } from '../wire/record';
-import { date, integer, text, url } from '../wire/record-kinds';
+import { count, date, integer, text, url } from '../wire/record-kinds';
 import { formatPrice, parsePrice } from './price';
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
@@ -17,7 +17,7 @@ const TEXT = text({ isSearched });
 /** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
 const CODE = text({ isSearched, orInteger: true });
 const URL = url({ isSearched });
-const PIXELS = only(integer(), (pixels) => pixels >= 0, 'a number of pixels');
+const PIXELS = count('a number of pixels');
 const EAN = only(CODE, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
 /** An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8 (`docs/decisions.md#x22`). */

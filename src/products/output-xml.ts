@@ -16,14 +16,12 @@ import { formatPrice } from './price';
 const { identifiers, ...PRODUCT } = foundProduct.fields;
 const OFFER = foundOffer.fields;
 
-/** Minor units. */
-const AMOUNT: Scalar<string, number> = {
-  ...text(),
-  answered: {
-    json: { type: 'string' },
-    xsd: { name: 'price', base: 'xs:string', pattern: '\\d+\\.\\d{2}' },
-    write: formatPrice,
-  },
+const TWO_DECIMALS = { name: 'price', base: 'xs:string', pattern: '\\d+\\.\\d{2}' } as const;
+const TEXT = text();
+const AMOUNT: Scalar<string, string> = { ...TEXT, answered: { ...TEXT.answered, xsd: TWO_DECIMALS } };
+const MINOR_UNITS: Scalar<string, number> = {
+  ...AMOUNT,
+  answered: { ...AMOUNT.answered, write: formatPrice },
 };
 const CURRENCY = { kind: text(), in: 'attribute', description: 'ISO 4217 code' } as const;
 const DATE_FORMAT = {
@@ -34,14 +32,14 @@ const DATE_FORMAT = {
 
 const xmlPrice = record({
   currency: CURRENCY,
-  minor: { kind: AMOUNT, in: 'text', description: 'Amount with two decimals' },
+  minor: { kind: MINOR_UNITS, in: 'text', description: 'Amount with two decimals' },
 });
 
 const xmlPastPrice = record({
   dateFormat: DATE_FORMAT,
   date: { kind: date(), in: 'attribute', description: 'Start of the price' },
   currency: CURRENCY,
-  value: { kind: text(), in: 'text', description: 'Amount with two decimals' },
+  value: { kind: AMOUNT, in: 'text', description: 'Amount with two decimals' },
 });
 
 /** Fields of the product that are on each offer too (`docs/decisions.md#p24`). */

@@ -107,6 +107,19 @@ export function integer(): Scalar<number, number> {
   };
 }
 
+/** An integer from 0 in an attribute, where white space belongs to the value. */
+export function count(expected: string): Scalar<number, number> {
+  const { posted, answered } = only(integer(), (found) => found >= 0, expected);
+  const json = {
+    anyOf: [
+      { ...INTEGER, minimum: 0 },
+      { type: 'string', pattern: '^\\d{1,16}$' },
+    ],
+  };
+  const xsd = { name: 'count', base: 'xs:string', pattern: '(\\d{1,16})?' };
+  return { is: 'scalar', posted: { ...posted, json, xsd }, answered };
+}
+
 /** One of some integer ids that have names. */
 export function idOf<const Ids extends Readonly<Record<number, { readonly name: string }>>>(
   ids: Ids,

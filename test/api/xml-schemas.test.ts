@@ -84,8 +84,14 @@ describe('what is sent in XML is valid (decisions P24)', () => {
 
   it('and would not be with anything else in it', async () => {
     const [answer = ''] = await answers([`/1.0/products.xml;fid=${german}`]);
-    const [more, other] = [answer.replace('<feedId>', '<more/><feedId>'), answer.replace('epoch', 'seconds')];
-    for (const document of [more, other])
+    const [history = ''] = await answers([`/1.0/products.xml;fid=${german};priceHistory=true`]);
+    const others = [
+      answer.replace('<feedId>', '<more/><feedId>'),
+      answer.replace('epoch', 'seconds'),
+      history.replace(/(<priceHistory><price [^>]*>)[\d.]+/, '$1one'),
+    ];
+    expect(others[2]).toContain('>one<');
+    for (const document of others)
       expect(await faultsBySchema(app, 'ProductsFeedOutput_v3_0.xsd', [document])).not.toEqual([]);
   });
 
@@ -143,6 +149,8 @@ describe('what is posted in XML', () => {
     ['a price of three decimals', POST.replace('12.50', '12.505')],
     ['another version', POST.replace('version="3.0"', 'version="4.0"')],
     ['no sourceProductId', POST.replace(' sourceProductId="of xml"', '')],
+    ['an image of a negative width', POST.replace('width="500"', 'width="-500"')],
+    ['spaces around the width of an image', POST.replace('width="500"', 'width=" 500 "')],
   ])('with %s is not valid', async (_, body) => {
     expect(await faultsBySchema(app, 'ProductsFeedInput_v3_0.xsd', [body])).not.toEqual([]);
   });

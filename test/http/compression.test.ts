@@ -1,8 +1,10 @@
 import { gunzipSync } from 'node:zlib';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Answer } from '../../src/http/answer';
 import { MatrixKeys } from '../../src/http/decorators';
 import { ListAnswer } from '../../src/http/list-answer';
+import { Fault } from '../../src/kernel/fault';
 import { INTEGER } from '../../src/wire/key-types';
 import { type Keys, type KeyTable } from '../../src/wire/keys';
 import { jsonList, listPieces } from '../../src/wire/list-text';
@@ -16,6 +18,12 @@ class TreesController {
   @Get()
   list(@MatrixKeys(treeKeys) { count }: Keys<typeof treeKeys>): ListAnswer {
     return new ListAnswer(async ({ view }) => ({ pieces: listPieces(jsonList(view), trees(count)) }));
+  }
+
+  @Get('refused')
+  refused(): Answer {
+    const faults = Array.from({ length: 50 }, (_, id) => new Fault('N_2', 400, `tree ${id} is no tree`));
+    return Answer.errors(faults);
   }
 }
 
@@ -42,6 +50,7 @@ describe('an answer from 1 KB on (decisions X80)', () => {
     ['a list of many chunks', `/1.0/noteTrees;count=20000?${token}`],
     ['a list of many chunks as JSONP', `/1.0/noteTrees;count=20000?${token}&jsonp=f`],
     ['a long answer', `/1.0/notes/all.xml?${token}`],
+    ['what a post refuses', `/1.0/noteTrees/refused?${token}`],
   ])('is gzip for clients that accept it: %s', async (_, url) => {
     const plain = await get(url);
     const packed = await get(url, 'br, gzip;q=0.5');
