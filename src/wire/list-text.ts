@@ -1,6 +1,5 @@
 import { writeJson } from './json-write';
-import { xmlPiece, xmlPieces } from './xml-pieces';
-import { type XmlContent, type XmlElement } from './xml-write';
+import { writeXml, type XmlContent, type XmlElement, xmlPiece } from './xml-write';
 
 /** The text of a document that is mostly one list, in parts: head, items, foot. Without items it is `empty`. */
 export interface ListText<Item> {
@@ -52,7 +51,7 @@ export function xmlList(
   document: XmlElement,
   { list, item: name, depth }: { readonly list: string; readonly item: string; readonly depth: number },
 ): ListText<XmlContent> {
-  const empty = [...xmlPieces(document, { pretty })].join('');
+  const empty = writeXml(document, { pretty });
   const element = `<${list}/>`;
   const at = empty.indexOf(element);
   return {
