@@ -15,6 +15,7 @@ import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
+import { toXmlLastUpdated } from './feed-list';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductSettings } from './queries';
@@ -74,10 +75,7 @@ export class DownloadsController {
     const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
-    return new Answer({
-      json: () => ({ feedIds: [id], lastUpdatedTime }),
-      xml: () => ({ result: { feedIds: { feedId: id }, lastUpdatedTime: lastUpdatedTime ?? '' } }),
-    });
+    return Answer.of({ feedIds: [id], lastUpdatedTime }, toXmlLastUpdated);
   }
 
   /** Counts the download unless it is none (`docs/decisions.md#p18`), and begins to send. */

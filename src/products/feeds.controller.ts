@@ -31,7 +31,7 @@ export class FeedsController {
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): Promise<Answer> {
     const trees = await this.queries.categoryTrees(caller, language);
-    return new Answer({ json: () => trees, xml: () => toXmlTrees(trees) });
+    return Answer.of(trees, toXmlTrees);
   }
 
   @Get('categoryMappings')
@@ -42,11 +42,8 @@ export class FeedsController {
     @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
   ): Promise<Answer> {
     const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
-    const mappings = await this.queries.mappings(feedIds, state);
-    return new Answer(
-      { json: () => ({ categoryMappings: mappings }), xml: () => toXmlMappings(mappings) },
-      format === undefined ? {} : { format },
-    );
+    const categoryMappings = await this.queries.mappings(feedIds, state);
+    return Answer.of({ categoryMappings }, toXmlMappings, format === undefined ? {} : { format });
   }
 
   @Get('productFeeds')
@@ -78,7 +75,6 @@ export class FeedsController {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
-    const list = await this.queries.list(asked);
-    return new Answer({ json: () => list, xml: () => toXmlFeeds(list) });
+    return Answer.of(await this.queries.list(asked), toXmlFeeds);
   }
 }

@@ -33,6 +33,6 @@ export class ImportsController {
     // Posts are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`).
     await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
     const imports = await lastImports(this.store, ownFeed(this.follower.directory, caller, fid).id);
-    return new Answer({ json: () => ({ imports }), xml: () => toXmlImports(imports) });
+    return Answer.of({ imports }, toXmlImports);
   }
 }

@@ -128,5 +128,3 @@ export const voucherVersions = record({
     description: 'The first one first',
   },
 });
-
-export type VoucherVersions = AnswerOf<typeof voucherVersions>;
