@@ -10,12 +10,13 @@ import { toXmlMappings } from '../categories/category-mappings';
 import { toXmlTrees } from '../categories/category-tree';
 import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
-import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
+import { categoryKeys, feedKey, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
+import { toXmlImports } from './import-report';
 import { productOperations as operations } from './operations';
 import { ownFeed } from './queries';
 
-/** Document 1: category tree, category mapping status, feed list. */
+/** Document 1: category tree, category mapping status, feed list; beyond it the load report. */
 @Controller('/1.0')
 export class FeedsController {
   constructor(
@@ -68,6 +69,18 @@ export class FeedsController {
     if (id === undefined)
       throw fault.notNumeric(`/productFeeds/${feedId}: expected ${INTEGER.expected}, the id of a feed`);
     return await this.list([ownFeed(this.follower.directory, caller, id)], programId);
+  }
+
+  /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
+  @Get('products/imports')
+  @ApiOperation(operations.listImports)
+  @Roles(['advertiser'])
+  async imports(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>,
+  ): Promise<Answer> {
+    const { id } = ownFeed(this.follower.directory, caller, fid);
+    return Answer.of({ imports: await this.queries.imports(id) }, toXmlImports);
   }
 
   /** Those that belong to one of these programs, if any are named. */

@@ -15,7 +15,6 @@ import { DownloadsController } from './downloads.controller';
 import { productFaults as fault } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
-import { ImportsController } from './imports.controller';
 import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
 import { ProductQueries, ProductSettings } from './queries';
@@ -49,7 +48,7 @@ export class ProductsModule {
   static with(settings: ProductSettings, { loader, feeds }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController, DownloadsController, FeedsController, ImportsController],
+      controllers: [ProductsController, DownloadsController, FeedsController],
       providers: [
         LoadProductsHandler,
         DeleteProductsHandler,

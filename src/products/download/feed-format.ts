@@ -3,8 +3,7 @@ import { inScript } from '../../wire/jsonp';
 import { writeJson } from '../../wire/json-write';
 import { writeXml, xmlPiece } from '../../wire/xml-write';
 import { csvLayout, type CsvStyle } from '../output-csv';
-import { toJsonProduct } from '../output-json';
-import { type OutputProduct, type OutputView } from '../output';
+import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
 import { toXmlProduct, toXmlResult } from '../output-xml';
 
 /** How the products of a download are written. */
