@@ -89,7 +89,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     services: [productService, voucherService, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
-    callerOf: (hash) => follower.directory.callerOf(hash),
+    callerOf: (hash) => follower.directory.organisations.callerOf(hash),
   };
   const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
     AppModule.of(parts, http),

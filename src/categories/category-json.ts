@@ -1,3 +1,6 @@
+import { shortJson } from '../wire/json-write';
+import { isPosted } from '../wire/posted';
+
 /** A category as a file describes it; several nodes may describe the same one. */
 export interface SourceNode {
   /** The source's id, or the path. */
@@ -38,15 +41,15 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
   const found: SourceNode[] = [];
   const add = (value: unknown, parent: Parent, location: string): Parent | undefined => {
     const node = typeof value === 'string' ? { name: value } : value;
-    if (!isObject(node)) return void faults.push(`${location}: expected a category, got ${shortened(value)}`);
+    if (!isPosted(node)) return void faults.push(`${location}: expected a category, got ${shortJson(value)}`);
     const id = idOf(node['id']);
     const name = node['name'] ?? undefined;
     if (id === null)
       return void faults.push(
-        `${location}.id: expected a string or an integer, got ${shortened(node['id'])}`,
+        `${location}.id: expected a string or an integer, got ${shortJson(node['id'])}`,
       );
     if (name !== undefined && typeof name !== 'string')
-      return void faults.push(`${location}.name: expected a string, got ${shortened(name)}`);
+      return void faults.push(`${location}.name: expected a string, got ${shortJson(name)}`);
     if (parent.names.length >= MAX_LEVELS)
       return void faults.push(`${location}: expected at most ${MAX_LEVELS} levels`);
     const names = [...parent.names, name ?? ''];
@@ -55,7 +58,7 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
     return { key, names };
   };
   const walk = (value: unknown, parent: Parent, location: string): void => {
-    if (isObject(value) && Array.isArray(value['path']) && value['path'].length > 0) {
+    if (isPosted(value) && Array.isArray(value['path']) && value['path'].length > 0) {
       let at: Parent | undefined = { key: undefined, names: [] };
       for (const [index, one] of value['path'].entries())
         at = at && add(one, at, `${location}.path[${index}]`);
@@ -64,16 +67,16 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
       return;
     }
     const at = add(value, parent, location);
-    if (at === undefined || !isObject(value)) return;
+    if (at === undefined || !isPosted(value)) return;
     for (const name of CHILDREN) walkList(value[name], at, `${location}.${name}`);
   };
   const walkList = (list: unknown, parent: Parent, location: string): void => {
     if (list === undefined || list === null) return;
-    if (!Array.isArray(list)) return void faults.push(`${location}: expected a list, got ${shortened(list)}`);
+    if (!Array.isArray(list)) return void faults.push(`${location}: expected a list, got ${shortJson(list)}`);
     for (const [index, value] of list.entries()) walk(value, parent, `${location}[${index}]`);
   };
   const root: Parent = { key: undefined, names: [] };
-  const [list, ...others] = isObject(json)
+  const [list, ...others] = isPosted(json)
     ? Object.entries(json).filter(([, value]) => Array.isArray(value))
     : [];
   if (Array.isArray(json)) walkList(json, root, '$');
@@ -88,13 +91,4 @@ function idOf(id: unknown): string | undefined | null {
   if (id === undefined || id === null || id === '') return undefined;
   if (typeof id === 'number' && Number.isSafeInteger(id)) return String(id);
   return typeof id === 'string' && id.length <= 200 && !id.includes('\n') ? id : null;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function shortened(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }

@@ -3,7 +3,6 @@ import { type Shape } from '../wire/description';
 import { type AnswerOf, listOf, record } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { integer, text, wordOf } from '../wire/record-kinds';
-import { type XmlElement } from '../wire/xml-write';
 import { type FeedCounts } from './category-counts';
 
 const attribute = { in: 'attribute' } as const;
@@ -58,8 +57,4 @@ export function mappedTo(
   return { state: 'mapped', tdCategoryId, ...(name === undefined ? {} : { tdCategoryName: name }) };
 }
 
-const toXml = documentWriter(CATEGORY_MAPPINGS);
-
-export function toXmlMappings(mappings: readonly CategoryMapping[]): XmlElement {
-  return toXml({ categoryMappings: mappings });
-}
+export const toXmlMappings = documentWriter(CATEGORY_MAPPINGS);

@@ -64,10 +64,10 @@ export function categoryTreesOf(
       name: names[used] ?? '',
       id,
       productCount: feeds.reduce((sum, { within }) => sum + (within.get(id) ?? 0), 0),
-      children: directory.childrenOf(id).map(toNode),
+      children: directory.categories.childrenOf(id).map(toNode),
     };
   };
-  return { categoryTrees: directory.childrenOf(null).map(toNode) };
+  return { categoryTrees: directory.categories.childrenOf(null).map(toNode) };
 }
 
 export const toXmlTrees = documentWriter(CATEGORY_TREES);

@@ -19,7 +19,7 @@ export function mappedCategory(
 ): string | undefined {
   if (id !== undefined && directory.category(id) !== undefined) return id;
   if (tdCategoryName !== undefined) {
-    const [only, ...others] = directory.categoriesNamed(tdCategoryName);
+    const [only, ...others] = directory.categories.named(tdCategoryName);
     if (only !== undefined && others.length === 0) return only.id;
   }
   return name === undefined ? undefined : directory.mappingOf(feedId, name);

@@ -12,7 +12,12 @@ import { LoadProducts, LoadProductsHandler } from '../products/commands';
 import { FeedRefusals } from '../products/refusals';
 import { PostVoucher, PostVoucherHandler, VisibleWrites } from '../vouchers/commands';
 import { VoucherWriter } from '../vouchers/voucher-writer';
-import { type DemoLines, runDemo } from './run';
+import { FEEDS } from './feeds';
+import { type PostedProduct } from './generate';
+import { type DemoLines, demoLines } from './lines';
+import { demoNetwork } from './network';
+import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
+import { demoVouchers } from './vouchers';
 
 /** The demo is incomplete and its tokens were never printed, so it is useless. */
 class IncompleteDemo extends Error {
@@ -41,6 +46,7 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
   return lines;
 }
 
+/** Posts the network, its products, a year of price changes and vouchers, each as of its time. */
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = followDirectory(log, ending.signal);
@@ -52,30 +58,26 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
   const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, readModels);
   const visible = new VisibleWrites(log, readModels);
   const postVoucher = new PostVoucherHandler(new VoucherWriter(log), visible, follower, { now });
+  const post = async (feedId: number, products: readonly PostedProduct[], at: Date): Promise<void> => {
+    present = at;
+    const caller = ownerOf(feedId, follower.directory);
+    const body = jsonBody(JSON.stringify({ products }));
+    const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', body));
+    if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
+  };
   try {
-    return await runDemo(
-      {
-        isEmpty: async () => (await log.head()) === START,
-        importNetwork: async (file, at) => {
-          const tokens: NewToken[] = [];
-          const onToken = (token: NewToken): number => tokens.push(token);
-          const { position } = await importNetwork(log, file, { at: at.toISOString(), onToken });
-          await follower.reached(position);
-          return tokens;
-        },
-        load: async (feedId, body, at) => {
-          present = at;
-          const caller = ownerOf(feedId, follower.directory);
-          const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', jsonBody(body)));
-          if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
-        },
-        postVoucher: async (organisationId, posted, at) => {
-          present = at;
-          await postVoucher.execute(new PostVoucher(posted, organisationId));
-        },
-      },
-      new Date(),
-    );
+    const started = present;
+    const firstPosted = new Date(started.getTime() - FIRST_POSTED * DAY);
+    const tokens: NewToken[] = [];
+    const onToken = (token: NewToken): number => tokens.push(token);
+    const { position } = await importNetwork(log, demoNetwork(), { at: firstPosted.toISOString(), onToken });
+    await follower.reached(position);
+    for (const { id } of FEEDS) await post(id, demoFeed(id), firstPosted);
+    for (const { feedId, at, products } of demoPriceChanges(started)) await post(feedId, products, at);
+    present = started;
+    for (const { organisationId, posted } of demoVouchers(started))
+      await postVoucher.execute(new PostVoucher(posted, organisationId));
+    return demoLines(tokens);
   } finally {
     await loader.close();
     ending.abort();

@@ -23,7 +23,7 @@ export interface PriceRound {
   readonly products: readonly PostedProduct[];
 }
 
-const DAY = 24 * 60 * 60 * 1000;
+export const DAY = 24 * 60 * 60 * 1000;
 /** Days before now on which the feeds were first posted. */
 export const FIRST_POSTED = 360;
 const ROUNDS = 16;

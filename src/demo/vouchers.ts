@@ -1,12 +1,11 @@
 import { DEMO } from './network';
+import { DAY } from './products';
 
 /** A voucher to post for an advertiser; dates in epoch ms. */
 interface DemoVoucher {
   readonly organisationId: number;
   readonly posted: { readonly sourceId: string; readonly [field: string]: unknown };
 }
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /** Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a single site. */
 export function demoVouchers(now: Date): readonly DemoVoucher[] {

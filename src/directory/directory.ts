@@ -8,8 +8,6 @@ import {
   DIRECTORY_PREFIXES,
   type DirectoryEvent,
   type FeedDefinition,
-  type OrganisationDefinition,
-  type SiteDefinition,
 } from './events';
 import { type Caller, Organisations } from './organisations';
 import { type Program, Programs } from './programs';
@@ -39,16 +37,8 @@ export class Directory {
     return this.changes.ofTree?.position ?? START;
   }
 
-  organisation(id: number): OrganisationDefinition | undefined {
-    return this.organisations.get(id);
-  }
-
   program(id: number): Program | undefined {
     return this.programs.get(id);
-  }
-
-  site(id: number): SiteDefinition | undefined {
-    return this.programs.site(id);
   }
 
   feed(id: number): FeedDefinition | undefined {
@@ -66,21 +56,6 @@ export class Directory {
     return this.categories.get(id);
   }
 
-  /** Categories with exactly this name in any language. */
-  categoriesNamed(name: string): readonly CategoryDefinition[] {
-    return this.categories.named(name);
-  }
-
-  /** Ids of a category and its descendants; empty if the category does not exist. */
-  descendantsOf(categoryId: string): readonly string[] {
-    return this.categories.descendantsOf(categoryId);
-  }
-
-  /** Children of a category, or the roots for null, ordered by id. */
-  childrenOf(parentId: string | null): readonly CategoryDefinition[] {
-    return this.categories.childrenOf(parentId);
-  }
-
   /** The existing category that a feed maps an advertiser category name to. */
   mappingOf(feedId: number, name: string): string | undefined {
     const id = this.categories.mappingsOf(feedId).get(name);
@@ -88,11 +63,6 @@ export class Directory {
   }
 
   // Callers -------------------------------------------------------------------------------------------------
-
-  /** The caller whose token has this `tokenHash`. */
-  callerOf(tokenHash: string): Caller | undefined {
-    return this.organisations.callerOf(tokenHash);
-  }
 
   /**
    * The feeds that a caller may access, by id: an advertiser's own; for a publisher the active and visible feeds of

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
+import { shortJson } from '../wire/json-write';
+import { isPosted } from '../wire/posted';
 import { isWebUrl } from '../wire/web-url';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
 import { TOKEN, tokenHash } from './organisations';
@@ -15,13 +17,8 @@ function expects(expected: string): { abort: true; error: (issue: { readonly inp
   return {
     abort: true,
     error: ({ input }) =>
-      input === undefined ? `missing: expected ${expected}` : `expected ${expected}, got ${shortened(input)}`,
+      input === undefined ? `missing: expected ${expected}` : `expected ${expected}, got ${shortJson(input)}`,
   };
-}
-
-function shortened(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
 const id = z.int(expects('an integer of at least 1')).positive(expects('an integer of at least 1'));
@@ -195,7 +192,7 @@ export function parseNetwork(json: unknown): ParsedNetwork {
     const entries = entriesOf(json, list).map((entry, index) => ({ entry, path: pathOf([list, index]) }));
     valid[list] = entries.filter(({ path }) => !malformed.has(path));
     for (const { entry, path } of entries)
-      if (malformed.has(path) && isObject(entry)) faulty.add(`${list} ${String(entry['id'])}`);
+      if (malformed.has(path) && isPosted(entry)) faulty.add(`${list} ${String(entry['id'])}`);
   }
   const lists = LIST_NAMES.map((list) => [list, valid[list]?.map(({ entry }) => entry)]);
   const network = NETWORK_FILE.parse(Object.fromEntries(lists));
@@ -206,12 +203,8 @@ export function parseNetwork(json: unknown): ParsedNetwork {
 }
 
 function entriesOf(json: unknown, list: ListName): readonly unknown[] {
-  const entries = isObject(json) ? json[list] : undefined;
+  const entries = isPosted(json) ? json[list] : undefined;
   return Array.isArray(entries) ? entries : [];
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function toFaults(issue: z.core.$ZodIssue): readonly NetworkFault[] {

@@ -33,6 +33,11 @@ export class Answer {
     readonly details: AnswerDetails = {},
   ) {}
 
+  /** The same answer in JSON, and in XML by the table of its fields. */
+  static of<T extends object>(answer: T, toXml: (answer: T) => XmlElement, details?: AnswerDetails): Answer {
+    return new Answer({ json: () => answer, xml: () => toXml(answer) }, details);
+  }
+
   /** No body: HTTP status 204. */
   static none(details: Pick<AnswerDetails, 'position'>): Answer {
     return new Answer('none', { ...details, status: 204 });

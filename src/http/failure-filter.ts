@@ -6,7 +6,7 @@ import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/http-faults';
 import { ClientGone } from './read-queue';
-import { renderFailure } from './render';
+import { renderErrors } from './render';
 import { HttpOptions } from './service';
 import { failureRepresentation } from './representation';
 
@@ -38,7 +38,7 @@ export class FailureFilter implements ExceptionFilter {
     const faults = failure instanceof Faults ? failure.faults : [failure];
     const namespace = `${this.options.baseUrl()}${request.service?.namespace ?? ''}`;
     const view = failureRepresentation(request);
-    const { status, contentType, body } = renderFailure(faults, failure.status, namespace, view);
+    const { status, contentType, body } = renderErrors(faults, failure.status, namespace, view);
     addHeaders(reply, faults);
     void reply
       .code(status)

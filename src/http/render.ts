@@ -3,8 +3,7 @@ import { errorsAsJson, errorsAsXml } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
 import { jsonPieces } from '../wire/json-write';
 import { jsonpPieces, type JsonpCall } from '../wire/jsonp';
-import { xmlPieces } from '../wire/xml-pieces';
-import { writeXml } from '../wire/xml-write';
+import { xmlPieces } from '../wire/xml-write';
 import { type Renderings } from './answer';
 import { type Representation } from './representation';
 
@@ -41,17 +40,6 @@ export function renderErrors(
   }
   const json = () => errorsAsJson(faults);
   return renderResult({ json, xml: () => errorsAsXml(faults, namespace) }, status, view);
-}
-
-/** The same for a failed request: the list is short. */
-export function renderFailure(
-  faults: readonly Fault[],
-  status: number,
-  namespace: string,
-  view: Representation,
-): Rendered {
-  if (view.format !== 'xml') return renderErrors(faults, status, namespace, view);
-  return { status, contentType: CONTENT_TYPES.xml, body: [writeXml(errorsAsXml(faults, namespace), view)] };
 }
 
 /** A script with an error status would not run (`docs/decisions.md#a5`). */

@@ -1,6 +1,5 @@
-import { appendIdempotently, toDomainEvent, toNewEvent } from './decider';
-import { NO_STREAM, streamOf } from './event';
-import { type EventLog, RevisionConflict } from './event-log';
+import { type Decider, execute } from './decider';
+import { type EventLog } from './event-log';
 
 /**
  * A block of integers allotted to one process, bounds included.
@@ -11,6 +10,15 @@ interface IdsAllotted {
   readonly type: 'IdsAllotted';
   readonly data: { readonly from: number; readonly to: number };
 }
+
+/** Allots the next integers, as many as the command says; the state is the last one allotted. */
+const decider: Decider<number, number, IdsAllotted> = {
+  category: 'sequence',
+  initial: 0,
+  readsEndsOnly: true,
+  decide: (size, end) => [{ type: 'IdsAllotted', data: { from: end + 1, to: end + size } }],
+  evolve: (_, { data }) => data.to,
+};
 
 /** Integers per block. Those unused when a process ends are lost. */
 const BLOCK_SIZE = 100;
@@ -38,30 +46,9 @@ export class Sequence {
     return this.upcoming - 1;
   }
 
-  /** On a conflict another process has allotted a block: read the new end and try again. */
   private async allotBlock(): Promise<void> {
-    const stream = streamOf('sequence', this.name);
-    for (;;) {
-      const { revision, to: end } = await this.readEnd(stream);
-      const data = { from: end + 1, to: end + BLOCK_SIZE };
-      const event = toNewEvent({ type: 'IdsAllotted', data } satisfies IdsAllotted);
-      try {
-        await appendIdempotently(this.log, stream, revision, [event]);
-        this.upcoming = data.from;
-        this.last = data.to;
-        return;
-      } catch (error) {
-        if (!(error instanceof RevisionConflict)) throw error;
-      }
-    }
-  }
-
-  private async readEnd(stream: string): Promise<{ readonly revision: number; readonly to: number }> {
-    for await (const [event] of this.log.readStream(stream, { backwards: true, limit: 1 })) {
-      if (event === undefined) break;
-      const { data } = toDomainEvent(event) as IdsAllotted;
-      return { revision: event.revision, to: data.to };
-    }
-    return { revision: NO_STREAM, to: 0 };
+    const { state: end } = await execute(this.log, decider, this.name, BLOCK_SIZE);
+    this.upcoming = end - BLOCK_SIZE + 1;
+    this.last = end;
   }
 }

@@ -27,11 +27,6 @@ export const downloadKeys = {
 
 export type DownloadKeys = Keys<typeof downloadKeys>;
 
-/** Document 1, Feed last-updated time. */
-export const lastUpdatedKeys = {
-  fid: { type: INTEGER, required: true, description: 'Id of the feed' },
-} as const satisfies KeyTable;
-
 /** Products on a page whose size is not given. */
 const PAGE_SIZE = 100;
 

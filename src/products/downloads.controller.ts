@@ -10,11 +10,13 @@ import { jsonpPieces } from '../wire/jsonp';
 import { type Keys } from '../wire/keys';
 import { CountDownload } from './commands';
 import { csvStyleOf } from './csv-keys';
-import { type DownloadKeys, downloadKeys, lastUpdatedKeys, pageOf } from './download-keys';
+import { type DownloadKeys, downloadKeys, pageOf } from './download-keys';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
+import { feedKey } from './feed-keys';
+import { toXmlLastUpdated } from './feed-list';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductSettings } from './product.queries';
@@ -67,17 +69,14 @@ export class DownloadsController {
   @Roles(['advertiser', 'publisher'])
   async lastUpdated(
     @CurrentCaller() caller: Caller,
-    @MatrixKeys(lastUpdatedKeys) { fid }: Keys<typeof lastUpdatedKeys>,
+    @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>,
   ): Promise<Answer> {
     const { id } = ownFeed(this.follower.directory, caller, fid);
     const [state] = await this.states.of([id]);
     const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
-    return new Answer({
-      json: () => ({ feedIds: [id], lastUpdatedTime }),
-      xml: () => ({ result: { feedIds: { feedId: id }, lastUpdatedTime: lastUpdatedTime ?? '' } }),
-    });
+    return Answer.of({ feedIds: [id], lastUpdatedTime }, toXmlLastUpdated);
   }
 
   /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */

@@ -6,13 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../kernel/event';
 import { plainJson } from '../wire/plain-json';
-import { type Product, type ProductChange, type ProductMeta } from './feed';
+import { type ContentMeta, type Product, type ProductChange } from './feed';
 import { type Digest, digestOf } from './load/fingerprints/fingerprints';
-
-/** What all events of a load have in common: its time, ISO 8601, and its first revision (`ProductMeta`). */
-export interface LoadStamp extends Pick<ProductMeta, 'first'> {
-  readonly at: string;
-}
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 
@@ -31,20 +26,19 @@ export function encodeContent(
   return { json, digest: digestOf(json) };
 }
 
-/** The event of a change; `contentJson` is needed for events with content. */
-export function encodeChange(change: ProductChange, stamp: LoadStamp, contentJson: string): NewEvent {
+/** The event of a change at an ISO 8601 instant; `contentJson` is needed for those that hold the content. */
+export function encodeChange(change: ProductChange, at: string, contentJson: string): NewEvent {
   const { type } = change;
   const price = 'price' in change ? `,"price":${change.price}` : '';
-  const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${stamp.at}"`;
-  const first = `"first":${stamp.first}}`;
+  const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${at}"`;
   return 'content' in change
     ? {
         id: randomUUID(),
         type,
         data: `${head}${CONTENT}${contentJson}}`,
-        meta: `{"content":"${change.content}",${first}`,
+        meta: `{"content":"${change.content}"}`,
       }
-    : { id: randomUUID(), type, data: `${head}}`, meta: `{${first}` };
+    : { id: randomUUID(), type, data: `${head}}`, meta: '{}' };
 }
 
 /** Precedes the content, which comes last. Inside a JSON string its quotes would be escaped. */
@@ -61,7 +55,7 @@ export function parseChange({ type, data, meta }: RecordedEvent): ProductChange 
     case 'ProductRevised': {
       const end = data.indexOf(CONTENT);
       const { sourceProductId, price } = parseHead(data, end);
-      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as Partial<ProductMeta>).content;
+      const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as ContentMeta).content;
       return {
         type,
         sourceProductId,

@@ -1,5 +1,4 @@
-import { LANGUAGE } from '../wire/iso-keys';
-import { INTEGER, oneOf } from '../wire/key-types';
+import { INTEGER, LANGUAGE, oneOf } from '../wire/key-types';
 import { type KeyTable } from '../wire/keys';
 
 /** Document 1, Category tree. */
@@ -14,9 +13,9 @@ export const mappingKeys = {
   format: { type: oneOf('json', 'xml'), description: 'Format of the answer; overrides the extension' },
 } as const satisfies KeyTable;
 
-/** The load report (`docs/decisions.md#p30`). */
-export const importKeys = {
-  fid: { type: INTEGER, required: true, description: 'Feed of the report' },
+/** Document 1, Feed last-updated time; the load report (`docs/decisions.md#p30`). */
+export const feedKey = {
+  fid: { type: INTEGER, required: true, description: 'Id of the feed' },
 } as const satisfies KeyTable;
 
 /** Document 1, Feed list. */

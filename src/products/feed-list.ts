@@ -85,3 +85,4 @@ export function toListedFeed(
 }
 
 export const toXmlFeeds = documentWriter(FEED_LIST);
+export const toXmlLastUpdated = documentWriter(LAST_UPDATED);

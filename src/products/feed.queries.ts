@@ -1,11 +1,16 @@
 import { Injectable } from '@nestjs/common';
+import { lastImports } from '../../projections/imports';
 import { type FeedDefinition } from '../directory/events';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { type CategoryMapping, mappingsOf } from '../categories/category-mappings';
 import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree';
+import { WaitForReadModels } from '../http/wait-for-read-models';
+import { EventLog } from '../kernel/event-log';
+import { ReadStore } from '../kernel/read-store';
 import { CountedFeeds } from './feed-counts.queries';
 import { type FeedList, toListedFeed } from './feed-list';
+import { type ReportedImport } from './import-report';
 
 /** Queries of whole feeds: counts of their products, joined with the directory. */
 @Injectable()
@@ -13,6 +18,9 @@ export class FeedQueries {
   constructor(
     private readonly counted: CountedFeeds,
     private readonly follower: FollowedDirectory,
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly readModels: WaitForReadModels,
   ) {}
 
   /** Document 1, Category tree: with the products of the caller's feeds. */
@@ -48,5 +56,11 @@ export class FeedQueries {
         return one === undefined ? [] : [toListedFeed(feed, one, directory)];
       }),
     };
+  }
+
+  /** The last posts to a feed. They are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`). */
+  async imports(feedId: number): Promise<readonly ReportedImport[]> {
+    await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
+    return await lastImports(this.store, feedId);
   }
 }

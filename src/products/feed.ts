@@ -60,12 +60,10 @@ interface ProductContent {
   readonly product: Product;
 }
 
-/** The `meta` of a product's event; events of early versions may lack it. */
-export interface ProductMeta {
-  /** Digest of the content, in events that contain it: state is rebuilt without reading the content. */
+/** The `meta` of events that hold the content; those of early versions may lack it. */
+export interface ContentMeta {
+  /** Digest of the content: state is rebuilt without reading it. */
   readonly content?: string;
-  /** The same load or deletion wrote all events from this revision of the stream up to this one. */
-  readonly first: number;
 }
 
 /** The result of a load; `at`: when it ended. */

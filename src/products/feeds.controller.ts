@@ -10,12 +10,13 @@ import { toXmlMappings } from '../categories/category-mappings';
 import { toXmlTrees } from '../categories/category-tree';
 import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
-import { categoryKeys, feedKeys, mappingKeys } from './feed-keys';
+import { categoryKeys, feedKey, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
+import { toXmlImports } from './import-report';
 import { productOperations as operations } from './operations';
 import { ownFeed } from './product.queries';
 
-/** Document 1: category tree, category mapping status, feed list. */
+/** Document 1: category tree, category mapping status, feed list; beyond it the load report. */
 @Controller('/1.0')
 export class FeedsController {
   constructor(
@@ -31,7 +32,7 @@ export class FeedsController {
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): Promise<Answer> {
     const trees = await this.queries.categoryTrees(caller, language);
-    return new Answer({ json: () => trees, xml: () => toXmlTrees(trees) });
+    return Answer.of(trees, toXmlTrees);
   }
 
   @Get('categoryMappings')
@@ -42,11 +43,8 @@ export class FeedsController {
     @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
   ): Promise<Answer> {
     const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
-    const mappings = await this.queries.mappings(feedIds, state);
-    return new Answer(
-      { json: () => ({ categoryMappings: mappings }), xml: () => toXmlMappings(mappings) },
-      format === undefined ? {} : { format },
-    );
+    const categoryMappings = await this.queries.mappings(feedIds, state);
+    return Answer.of({ categoryMappings }, toXmlMappings, format === undefined ? {} : { format });
   }
 
   @Get('productFeeds')
@@ -73,12 +71,23 @@ export class FeedsController {
     return await this.list([ownFeed(this.follower.directory, caller, id)], programId);
   }
 
+  /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
+  @Get('products/imports')
+  @ApiOperation(operations.listImports)
+  @Roles(['advertiser'])
+  async imports(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>,
+  ): Promise<Answer> {
+    const { id } = ownFeed(this.follower.directory, caller, fid);
+    return Answer.of({ imports: await this.queries.imports(id) }, toXmlImports);
+  }
+
   /** Those that belong to one of these programs, if any are named. */
   private async list(feeds: readonly FeedDefinition[], programIds: readonly number[]): Promise<Answer> {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
-    const list = await this.queries.list(asked);
-    return new Answer({ json: () => list, xml: () => toXmlFeeds(list) });
+    return Answer.of(await this.queries.list(asked), toXmlFeeds);
   }
 }

@@ -2,7 +2,6 @@ import { type Shape } from '../wire/description';
 import { type AnswerOf, listOf, record } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { instant, integer, text, wordOf } from '../wire/record-kinds';
-import { type XmlElement } from '../wire/xml-write';
 
 const fault = record({
   code: { kind: text(), in: 'attribute', description: 'Code of the error' },
@@ -47,8 +46,4 @@ export const IMPORT_REPORT = {
   xml: { file: 'Imports_v1_0.xsd' },
 } as const satisfies Shape;
 
-const toXml = documentWriter(IMPORT_REPORT);
-
-export function toXmlImports(imports: readonly ReportedImport[]): XmlElement {
-  return toXml({ imports });
-}
+export const toXmlImports = documentWriter(IMPORT_REPORT);

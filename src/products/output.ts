@@ -1,3 +1,4 @@
+import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
 import { type AnswerOf } from '../wire/record';
 import { type Directory } from '../directory/directory';
@@ -8,7 +9,6 @@ import { type Product } from './feed';
 import { type foundOffer, type foundProduct, OFFER_TEXTS, type pastPrice, PRODUCT_TEXTS } from './fields';
 import { groupingIdOf, type Offer } from './offer';
 import { formatPrice } from './price';
-import { trackerLink } from './tracker-link';
 
 /**
  * Prices of an offer, newest first: minor units, since when (epoch ms), and the position of the event. A read model of an
@@ -95,13 +95,14 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
   const feed = directory.feed(feedId);
   const program = feed && directory.programOf(caller, feed);
   const isTracked = caller.kind === 'publisher' && feed !== undefined && program !== undefined;
+  // The link by which a publisher earns (`docs/decisions.md#p12`).
   const productUrl = isTracked
-    ? trackerLink(view.trackerUrl, {
-        siteId: directory.siteFor(caller, feed),
-        programId: program.id,
-        feedId,
-        sourceProductId,
-        target: product.productUrl,
+    ? clickLink(view.trackerUrl, {
+        a: directory.siteFor(caller, feed),
+        p: program.id,
+        product: `${feedId}-${sourceProductId}`,
+        ttid: 19,
+        url: product.productUrl,
       })
     : product.productUrl;
   const prices = pricesOf(offer, view);
@@ -152,4 +153,10 @@ function pick<Name extends keyof Product>(
     if (value !== undefined) fields[name] = value;
   }
   return into;
+}
+
+/** A product as JSON has it: prices are numbers in major units. */
+export function toJsonProduct(product: OutputProduct): object {
+  const offers = product.offers.map((offer) => ({ ...offer, price: offer.price.minor / 100 }));
+  return { ...product, offers };
 }

@@ -160,7 +160,9 @@ function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): Pro
     ...(keys.tdCategoryId.length === 0
       ? {}
       : {
-          tdCategoryId: [...new Set(keys.tdCategoryId.flatMap((id) => directory.descendantsOf(String(id))))],
+          tdCategoryId: [
+            ...new Set(keys.tdCategoryId.flatMap((id) => directory.categories.descendantsOf(String(id)))),
+          ],
         }),
     window: windowOf(keys),
   };

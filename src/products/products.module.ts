@@ -14,7 +14,6 @@ import { DownloadsController } from './downloads.controller';
 import { productFaults as fault, productFaultTable } from './faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
-import { ImportsController } from './imports.controller';
 import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
 import { ProductQueries, ProductSettings } from './product.queries';
@@ -55,7 +54,7 @@ export class ProductsModule {
   static with(settings: ProductSettings, { loader, feeds }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController, DownloadsController, FeedsController, ImportsController],
+      controllers: [ProductsController, DownloadsController, FeedsController],
       providers: [
         LoadProductsHandler,
         DeleteProductsHandler,

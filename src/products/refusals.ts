@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { appendIdempotently } from '../kernel/decider';
-import { NO_STREAM, type NewEvent, type Position, streamOf } from '../kernel/event';
-import { type EventLog, RevisionConflict } from '../kernel/event-log';
+import { type Decider, execute } from '../kernel/decider';
+import { type Position } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { type Fault } from '../kernel/fault';
 import { type FeedImport } from './feed';
 
@@ -20,6 +20,14 @@ export interface RefusalEvent {
 
 type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' | 'faults'>;
 
+const decider: Decider<RefusedImport, null, RefusalEvent> = {
+  category: REFUSALS,
+  initial: null,
+  readsEndsOnly: true,
+  decide: (data) => [{ type: 'FeedImportRefused', data }],
+  evolve: () => null,
+};
+
 /** Records posts that are refused as a whole. */
 export class FeedRefusals {
   constructor(
@@ -28,40 +36,18 @@ export class FeedRefusals {
   ) {}
 
   /** Call when a post begins. The returned function records that it was refused, and returns the log position. */
-  begin(feedId: number, mode: FeedImport['mode']): (fault: Fault) => Promise<Position> {
+  begin(feedId: number, mode: FeedImport['mode']): (fault: Fault) => Promise<Position | undefined> {
     const started = this.now().getTime();
     return async ({ code, message }) => {
       const now = this.now();
-      const data: RefusedImport = {
+      const { position } = await execute(this.log, decider, feedId, {
         importId: randomUUID(),
         mode,
         at: now.toISOString(),
         durationMs: now.getTime() - started,
         faults: [{ code, message }],
-      };
-      return await this.append(streamOf(REFUSALS, feedId), {
-        id: randomUUID(),
-        type: 'FeedImportRefused' satisfies RefusalEvent['type'],
-        data: JSON.stringify(data),
-        meta: '{}',
       });
+      return position;
     };
-  }
-
-  private async append(stream: string, event: NewEvent): Promise<Position> {
-    for (;;) {
-      try {
-        return (await appendIdempotently(this.log, stream, await this.revisionOf(stream), [event])).position;
-      } catch (error) {
-        // Another post was refused meanwhile.
-        if (!(error instanceof RevisionConflict)) throw error;
-      }
-    }
-  }
-
-  private async revisionOf(stream: string): Promise<number> {
-    for await (const [last] of this.log.readStream(stream, { backwards: true, limit: 1 }))
-      return last?.revision ?? NO_STREAM;
-    return NO_STREAM;
   }
 }

@@ -1,8 +1,7 @@
 import { type Format } from '../wire/format';
 import { jsonList, type ListText, xmlList } from '../wire/list-text';
-import { type OutputProduct, type OutputView } from './output';
+import { type OutputProduct, type OutputView, toJsonProduct } from './output';
 import { csvLayout, type CsvStyle } from './output-csv';
-import { toJsonProduct } from './output-json';
 import { toXmlProduct, toXmlResult } from './output-xml';
 
 interface ResultOptions {

@@ -1,7 +1,16 @@
 import { type DateFormat } from '../wire/date';
-import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../wire/key-types';
+import {
+  BOOLEAN,
+  CURRENCY,
+  DATE,
+  INTEGER,
+  type KeyType,
+  LANGUAGE,
+  NUMBER,
+  oneOf,
+  TEXT,
+} from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
-import { CURRENCY, LANGUAGE } from '../wire/iso-keys';
 import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 

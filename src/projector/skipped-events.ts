@@ -1,5 +1,4 @@
-import { type Decider } from '../kernel/decider';
-import { streamOf } from '../kernel/event';
+import { type Decider, load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 
 /**
@@ -27,11 +26,9 @@ export interface Skip {
   readonly at: string;
 }
 
-const CATEGORY = 'projection';
-
 /** The state is the set of skipped events; skipping one of them again appends nothing. */
 export const skipDecider: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
-  category: CATEGORY,
+  category: 'projection',
   initial: new Set(),
   decide: (skip, skipped) => (skipped.has(skip.event) ? [] : [{ type: 'EventSkipped', data: skip }]),
   evolve: (skipped, { data }) => new Set([...skipped, data.event]),
@@ -39,8 +36,5 @@ export const skipDecider: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
 
 /** Ids of the events that a projection skips. */
 export async function skippedEvents(log: EventLog, projection: string): Promise<ReadonlySet<string>> {
-  const skipped = new Set<string>();
-  for await (const batch of log.readStream(streamOf(CATEGORY, projection)))
-    for (const { data } of batch) skipped.add((JSON.parse(data) as Skip).event);
-  return skipped;
+  return (await load(log, skipDecider, projection)).state;
 }

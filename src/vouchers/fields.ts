@@ -131,5 +131,3 @@ export const voucherVersions = record({
     description: 'Oldest first',
   },
 });
-
-export type VoucherVersions = AnswerOf<typeof voucherVersions>;

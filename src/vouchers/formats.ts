@@ -3,8 +3,7 @@ import { calendar } from '../wire/icalendar';
 import { type ListText } from '../wire/list-text';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
-import { type XmlElement } from '../wire/xml-write';
-import { type OutputVoucher, type VoucherVersions } from './fields';
+import { type OutputVoucher } from './fields';
 import { VOUCHER_VERSIONS, VOUCHERS } from './operations';
 
 const vouchersText = listWriter(VOUCHERS);
@@ -17,12 +16,7 @@ export function listText(
   return view.format === 'ics' ? calendarText(vendor) : vouchersText(view);
 }
 
-const versionsToXml = documentWriter(VOUCHER_VERSIONS);
-
-/** `docs/decisions.md#v17`. */
-export function toXmlVersions(versions: VoucherVersions['versions']): XmlElement {
-  return versionsToXml({ versions });
-}
+export const toXmlVersions = documentWriter(VOUCHER_VERSIONS);
 
 /** One event for each voucher, from its start to its end. */
 function calendarText(vendor: string): ListText<OutputVoucher> {

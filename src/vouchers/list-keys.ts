@@ -1,6 +1,5 @@
-import { BOOLEAN, DATE, INTEGER, oneOf, TEXT } from '../wire/key-types';
+import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
-import { LANGUAGE } from '../wire/iso-keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
 

@@ -92,7 +92,7 @@ export class VouchersController {
       ...one,
       time: writeDate(Date.parse(one.time), dateOutputFormat),
     }));
-    return new Answer({ json: () => ({ versions }), xml: () => toXmlVersions(versions) });
+    return Answer.of({ versions }, toXmlVersions);
   }
 }
 

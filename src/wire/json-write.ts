@@ -32,3 +32,9 @@ export function* jsonPieces(value: object, options: { readonly pretty?: boolean 
     yield list.length === 0 ? '[]' : `${line(depth)}]`;
   }
 }
+
+/** A JSON text for a message, cut where it is long. */
+export function shortJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

@@ -1,4 +1,5 @@
 import { readDate } from './date';
+import { isCurrency, isLanguage } from './iso-codes';
 
 /** Why a key is unusable; each service maps problems to its faults. */
 export type KeyProblem =
@@ -61,6 +62,26 @@ export const DATE: KeyType<number> = {
   problem: 'notDate',
   // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
   read: (text) => readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+')),
+};
+
+/** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
+export const CURRENCY: KeyType<string> = {
+  expected: 'an ISO 4217 code such as EUR',
+  problem: 'notCurrency',
+  read: (text) => {
+    const code = text.trim().toUpperCase();
+    return isCurrency(code) ? code : undefined;
+  },
+};
+
+/** ISO 639-1 in small letters, however it was spelt. */
+export const LANGUAGE: KeyType<string> = {
+  expected: 'an ISO 639-1 code such as de',
+  problem: 'unusable',
+  read: (text) => {
+    const code = text.trim().toLowerCase();
+    return isLanguage(code) ? code : undefined;
+  },
 };
 
 /** One of some words, compared without case. */

@@ -1,6 +1,5 @@
 import { writeJson } from './json-write';
-import { xmlPiece, xmlPieces } from './xml-pieces';
-import { type XmlContent, type XmlElement } from './xml-write';
+import { writeXml, type XmlContent, type XmlElement, xmlPiece } from './xml-write';
 
 /** The text of a document that is mostly one list, in parts: head, items, foot. Without items it is `empty`. */
 export interface ListText<Item> {
@@ -20,26 +19,16 @@ export function jsonList(
   around?: { readonly before: Readonly<Record<string, unknown>>; readonly name: string },
 ): ListText<object> {
   const line = (depth: number): string => (pretty ? `\n${'  '.repeat(depth)}` : '');
-  // In a JSON text no string has a line break.
-  const write = (value: unknown, depth: number): string => {
-    const text = writeJson(value, { pretty });
-    return pretty ? text.replaceAll('\n', line(depth)) : text;
-  };
-  const colon = pretty ? ': ' : ':';
+  const empty = writeJson(around === undefined ? [] : { ...around.before, [around.name]: [] }, { pretty });
+  const at = empty.lastIndexOf('[]');
   const depth = around === undefined ? 0 : 1;
-  let open = '';
-  if (around !== undefined) {
-    open = '{';
-    for (const [name, value] of Object.entries(around.before))
-      open += `${line(1)}${writeJson(name)}${colon}${write(value, 1)},`;
-    open += `${line(1)}${writeJson(around.name)}${colon}`;
-  }
-  const close = around === undefined ? '' : `${line(0)}}`;
+  // In a JSON text no string has a line break.
+  const write = (item: object): string => writeJson(item, { pretty }).replaceAll('\n', line(depth + 1));
   return {
-    empty: `${open}[]${close}`,
-    head: `${open}[`,
-    item: (item, isFirst) => `${isFirst ? '' : ','}${line(depth + 1)}${write(item, depth + 1)}`,
-    foot: `${line(depth)}]${close}`,
+    empty,
+    head: `${empty.slice(0, at)}[`,
+    item: (item, isFirst) => `${isFirst ? '' : ','}${line(depth + 1)}${write(item)}`,
+    foot: `${line(depth)}]${empty.slice(at + 2)}`,
   };
 }
 
@@ -52,7 +41,7 @@ export function xmlList(
   document: XmlElement,
   { list, item: name, depth }: { readonly list: string; readonly item: string; readonly depth: number },
 ): ListText<XmlContent> {
-  const empty = [...xmlPieces(document, { pretty })].join('');
+  const empty = writeXml(document, { pretty });
   const element = `<${list}/>`;
   const at = empty.indexOf(element);
   return {

@@ -59,7 +59,7 @@ describe('Importing a category tree (decisions P29)', () => {
       expect((await namesIn(log))['51']).not.toHaveProperty('fr');
       await importInto(log, nameless, { prune: true });
       expect(Object.keys(await namesIn(log))).toEqual(['5', '52']);
-      expect((await directoryAt(log)).organisation(3)).toBeDefined();
+      expect((await directoryAt(log)).organisations.get(3)).toBeDefined();
     }));
 
   it('can turn a tree upside down without creating a cycle', () =>

@@ -49,6 +49,21 @@ describe('The demo in a log', () => {
     expect(await log.head()).toBe(head);
   });
 
+  it('has its events in chronological order, and vouchers of all types', async () => {
+    const times: string[] = [];
+    const types = new Set<number>();
+    const prefixes = ['organisation-', 'feed-', 'voucher-'];
+    for await (const { events } of log.readAll({ after: START, prefixes })) {
+      for (const { data } of events) {
+        const { at, voucher } = JSON.parse(data) as { at: string; voucher?: { voucherTypeId: number } };
+        times.push(at);
+        if (voucher !== undefined) types.add(voucher.voucherTypeId);
+      }
+    }
+    expect(times).toEqual([...times].sort());
+    expect([...types].sort()).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
   it('is refused as incomplete when its creation was interrupted', async () => {
     await writeFile(join(folder, 'demo-under-way'), '');
     await expect(createDemo(log, folder)).rejects.toThrow('remove the data folder and start again');

@@ -6,7 +6,7 @@ describe('Categories', () => {
   it('are all found by name in any language (decisions P13, P29)', () => {
     const ids = (name: string): readonly string[] =>
       small()
-        .categoriesNamed(name)
+        .categories.named(name)
         .map(({ id }) => id);
     expect(ids('Lykter')).toEqual(['42']);
     expect(ids('Luci')).toEqual(['42', '81']);
@@ -14,9 +14,9 @@ describe('Categories', () => {
   });
 
   it('have descendants, including themselves (decisions P5)', () => {
-    expect(small().descendantsOf('4')).toEqual(['4', '42', '421']);
-    expect(small().descendantsOf('421')).toEqual(['421']);
-    expect(small().descendantsOf('5')).toEqual([]);
+    expect(small().categories.descendantsOf('4')).toEqual(['4', '42', '421']);
+    expect(small().categories.descendantsOf('421')).toEqual(['421']);
+    expect(small().categories.descendantsOf('5')).toEqual([]);
   });
 
   it('are mapped by the exact name, while they exist (decisions P13, A11)', () => {

@@ -10,7 +10,7 @@ import { tokenNamed } from '../support/small-network';
 import { AT, factsFor, directoryOf, small } from './small-directory';
 
 function caller(directory: Directory, name: string): Caller {
-  return directory.callerOf(tokenHash(tokenNamed(name)))!;
+  return directory.organisations.callerOf(tokenHash(tokenNamed(name)))!;
 }
 
 describe('A caller', () => {
@@ -24,11 +24,13 @@ describe('A caller', () => {
   });
 
   it('is identified by a token in upper case too', () => {
-    expect(small().callerOf(tokenHash(tokenNamed('fjord').toUpperCase()))?.organisationId).toBe(3);
+    expect(small().organisations.callerOf(tokenHash(tokenNamed('fjord').toUpperCase()))?.organisationId).toBe(
+      3,
+    );
   });
 
   it('is undefined for an unknown token (decisions A4)', () => {
-    expect(small().callerOf(tokenHash(tokenNamed('nobody')))).toBeUndefined();
+    expect(small().organisations.callerOf(tokenHash(tokenNamed('nobody')))).toBeUndefined();
   });
 
   const endings: readonly [string, DirectoryEvent][] = [
@@ -45,7 +47,7 @@ describe('A caller', () => {
   it.each(endings)('is undefined once the token is %s', (_, event) => {
     const directory = small();
     directory.evolve(event);
-    expect(directory.callerOf(tokenHash(tokenNamed('fjord')))).toBeUndefined();
+    expect(directory.organisations.callerOf(tokenHash(tokenNamed('fjord')))).toBeUndefined();
   });
 });
 
@@ -168,7 +170,10 @@ describe('Applying events', () => {
         expect(sorted(other)).toEqual(sorted(one));
         for (const { event } of facts) {
           if (event.type !== 'TokenIssued') continue;
-          const [a, b] = [one.callerOf(event.data.hash)!, other.callerOf(event.data.hash)!];
+          const [a, b] = [
+            one.organisations.callerOf(event.data.hash)!,
+            other.organisations.callerOf(event.data.hash)!,
+          ];
           expect(other.feedsOf(b)).toEqual(one.feedsOf(a));
         }
       }),

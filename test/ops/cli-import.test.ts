@@ -45,7 +45,9 @@ describe('affilog network import', () => {
     const file = await fileOf({ ...others, tokens: [...tokens, { organisationId: 6, system: 'CLAIMS' }] });
     const { out } = await run(['network', 'import', file], settings());
     const token = /"token":"([0-9a-f]{40})"/.exec(out)?.[1];
-    expect((await directory()).callerOf(tokenHash(token ?? ''))).toMatchObject({ system: 'CLAIMS' });
+    expect((await directory()).organisations.callerOf(tokenHash(token ?? ''))).toMatchObject({
+      system: 'CLAIMS',
+    });
     expect(await run(['network', 'import', file], settings())).toMatchObject({
       out: 'nothing has changed\n',
     });
@@ -74,7 +76,7 @@ describe('affilog network import', () => {
         'affilog: $.feeds[0].language: expected a language code of ISO 639-1 such as de, got "xx"\n' +
         'affilog: $.mappings[0].categoryId: 77 is not the id of an entry in categories\n',
     });
-    expect((await directory()).organisation(3)).toBeUndefined();
+    expect((await directory()).organisations.get(3)).toBeUndefined();
   });
 
   it.each<[string, () => Promise<string>, RegExp]>([

@@ -193,7 +193,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
         { organisationId: 6, system: 'CLAIMS', token: expect.stringMatching(/^[0-9a-f]{40}$/) },
       ]);
       const directory = await directoryOf(log);
-      expect(directory.callerOf(tokenHash(tokens[0]!.token))).toMatchObject({
+      expect(directory.organisations.callerOf(tokenHash(tokens[0]!.token))).toMatchObject({
         organisationId: 5,
         siteId: 51,
       });
@@ -206,7 +206,7 @@ describe('Importing a network (ARCHITECTURE, Outside interface)', () => {
       const onToken = (token: NewToken): unknown => tokens.push(token);
       await Promise.all([1, 2, 3, 4].map(() => importInto(log, file, { onToken })));
       expect(tokens).toHaveLength(1);
-      expect((await directoryOf(log)).callerOf(tokenHash(tokens[0]!.token))).toMatchObject({
+      expect((await directoryOf(log)).organisations.callerOf(tokenHash(tokens[0]!.token))).toMatchObject({
         organisationId: 6,
       });
       expect(await importInto(log, smallNetwork())).toMatchObject({ events: smallNetwork().tokens.length });

@@ -1,7 +1,16 @@
 import { Fault } from '../../src/kernel/fault';
 import { readDate } from '../../src/wire/date';
-import { CURRENCY, LANGUAGE } from '../../src/wire/iso-keys';
-import { BOOLEAN, DATE, INTEGER, type KeyType, NUMBER, oneOf, TEXT } from '../../src/wire/key-types';
+import {
+  BOOLEAN,
+  CURRENCY,
+  DATE,
+  INTEGER,
+  type KeyType,
+  LANGUAGE,
+  NUMBER,
+  oneOf,
+  TEXT,
+} from '../../src/wire/key-types';
 import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys';
 import { parseRequestTarget } from '../../src/wire/request-target';
 

@@ -1,10 +1,9 @@
 import { type Format } from '../../wire/format';
 import { inScript } from '../../wire/jsonp';
 import { writeJson } from '../../wire/json-write';
-import { xmlPiece, xmlPieces } from '../../wire/xml-pieces';
+import { writeXml, xmlPiece } from '../../wire/xml-write';
 import { csvLayout, type CsvStyle } from '../output-csv';
-import { toJsonProduct } from '../output-json';
-import { type OutputProduct, type OutputView } from '../output';
+import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
 import { toXmlProduct, toXmlResult } from '../output-xml';
 
 /** How the products of a download are written. */
@@ -72,7 +71,7 @@ const NO_PRODUCTS = '<products/>';
 
 /** The text that the answer to a search has. */
 function xmlFormat({ pretty, vendor, dates }: FormatOptions, totalHits: number): FeedFormat {
-  const empty = [...xmlPieces(toXmlResult(vendor, { totalHits }, [], dates), { pretty })].join('');
+  const empty = writeXml(toXmlResult(vendor, { totalHits }, [], dates), { pretty });
   const at = empty.indexOf(NO_PRODUCTS);
   const end = empty.slice(at + NO_PRODUCTS.length);
   const closing = `${pretty ? '\n  ' : ''}</products>`;

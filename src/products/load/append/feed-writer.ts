@@ -82,8 +82,6 @@ export class FeedWriter {
   /** How often the state has caught up with other writers: decisions made before or meanwhile are void. */
   private catchUps = 0;
   private readonly stream: string;
-  /** From this revision on, the stream contains only events of this writer. */
-  private first: number;
 
   constructor(
     private readonly log: EventLog,
@@ -95,7 +93,6 @@ export class FeedWriter {
     private readonly signal: AbortSignal,
   ) {
     this.stream = streamOf(FEED, feedId);
-    this.first = state.revision + 1;
   }
 
   /** Adds a command. Backpressure: if this returns a promise, await it before adding more. */
@@ -159,7 +156,6 @@ export class FeedWriter {
       if (!(await catchUp(this.log, this.stream, this.state))) throw new EngineUnavailable(REPLACED);
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
       this.catchUps += 1;
-      this.first = this.state.revision + 1;
       end = this.state;
       batch = this.decide(batch);
     }
@@ -181,7 +177,6 @@ export class FeedWriter {
   }
 
   private decide({ items, close }: Batch): DecidedBatch {
-    const stamp = { at: this.at, first: this.first };
     const tally = emptyTally();
     const changes: (ProductChange | undefined)[] = [];
     const events: NewEvent[] = [];
@@ -191,7 +186,7 @@ export class FeedWriter {
       count(tally, item, change);
       if (change === undefined) continue;
       const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
-      events.push(encodeChange(change, stamp, content));
+      events.push(encodeChange(change, this.at, content));
     }
     return { items, close, changes, events, tally };
   }

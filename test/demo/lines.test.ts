@@ -1,0 +1,25 @@
+import { exampleCalls } from '../../src/demo/examples';
+import { ean13 } from '../../src/demo/generate';
+import { demoLines } from '../../src/demo/lines';
+import { demoNetwork } from '../../src/demo/network';
+
+const BASE_URL = 'http://127.0.0.1:3000';
+
+describe('The demo', () => {
+  it('prints each token with its owner, and example calls with the tokens', () => {
+    const tokens = demoNetwork().tokens.map((entry, number) => ({ ...entry, token: `token-${number}` }));
+    const lines = demoLines(tokens)(BASE_URL);
+    expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
+    expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
+    expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(7);
+    expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
+  });
+
+  it('prints calls that can be pasted into a shell', () => {
+    const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p', voucherPublisher: 'v' });
+    for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
+    const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
+    expect(ean).toBe(ean13(ean.slice(0, 12)));
+  });
+});
