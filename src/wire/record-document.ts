@@ -56,16 +56,16 @@ function rootsIn(parts: Parts): Parts {
   return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
 }
 
-/** A body as JSON, made of the examples of its fields. */
-export function exampleOf(kind: Kind): unknown {
+/** A body as JSON, made of the examples of its fields. A record within itself is left out. */
+export function exampleOf(kind: Kind, within: readonly Kind[] = []): unknown {
   if (kind.is === 'list') {
-    const item = exampleOf(kind.of());
+    const item = exampleOf(kind.of(), within);
     return item === undefined ? undefined : [item];
   }
-  if (kind.is === 'scalar') return undefined;
+  if (kind.is === 'scalar' || within.includes(kind)) return undefined;
   const examples = Object.entries(kind.fields).map(([name, field]) => [
     name,
-    field.example ?? exampleOf(field.kind),
+    field.example ?? exampleOf(field.kind, [...within, kind]),
   ]);
   const given = examples.filter(([, example]) => example !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);

@@ -75,8 +75,10 @@ function listReader({ of, most = Infinity, items = 'values' }: List): Read {
   const expected = most === Infinity ? `a list of ${items}` : `a list of at most ${most} ${items}`;
   const isList = (value: unknown): value is readonly unknown[] =>
     Array.isArray(value) && value.length <= most && (kind.is !== 'record' || value.every(isPosted));
-  const read = readerOf(kind);
+  // Compiled late: a record may contain itself.
+  let compiled: Read | undefined;
   return (value, place, refusals) => {
+    const read = (compiled ??= readerOf(kind));
     if (isList(value) && kind.is === 'record')
       return value.map((item, at) => read(item, () => `${nameOf(place)}[${at}]`, refusals));
     const ofItems = refusals.apart();

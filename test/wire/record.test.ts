@@ -1,6 +1,6 @@
 import { faultsOf } from '../../src/kernel/fault';
 import { Refusals } from '../../src/wire/posted';
-import { listOf, record } from '../../src/wire/record';
+import { listOf, record, type RecordKind } from '../../src/wire/record';
 import { exampleOf, xmlExampleOf } from '../../src/wire/record-document';
 import { JsonSchemas } from '../../src/wire/record-json';
 import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record-kinds';
@@ -104,5 +104,18 @@ describe('a record described by a table', () => {
         additionalProperties: false,
       },
     });
+  });
+
+  it('may contain itself: it is read at any depth, and its example is of one level', () => {
+    const tree: RecordKind = record({
+      name: { kind: text(), required: true, description: 'Name', example: 'Root' },
+      below: { kind: listOf((): RecordKind => tree, { each: 'tree' }), description: 'Below it' },
+    });
+    const refusals = new Refusals(PROBLEMS);
+    const posted = { name: 'a', below: [{ name: 'b', below: [{ name: 'c' }, {}] }] };
+    const found = recordReader(tree)(posted, refusals);
+    expect(found).toEqual(posted);
+    expect(refusals.faults.map(({ message }) => message)).toEqual(['below[0].below[1].name must be set']);
+    expect(exampleOf(tree)).toEqual({ name: 'Root' });
   });
 });
