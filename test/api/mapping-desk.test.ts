@@ -152,7 +152,7 @@ describe('category mappings for operators (decisions X60)', () => {
     expect(outcome(await ask())).toBe(expected);
   });
 
-  it('refuses tokens of other services (decisions A4)', async () => {
+  it('issues tokens that other services refuse (decisions A4)', async () => {
     expect(outcome(await app.get('/1.0/productCategories', { token }))).toBe('403 2');
   });
 });

@@ -122,9 +122,9 @@ const REFUSED: readonly Row[] = [
     'a program of another advertiser',
     { programId: 201 },
     '102',
-    'programId is 201: that is no program of yours',
+    'programId is 201: expected a program of yours',
   ],
-  ['a program that there is not', { programId: 999 }, '102', 'programId is 999: that is no program of yours'],
+  ['a program that there is not', { programId: 999 }, '102', 'programId is 999: expected a program of yours'],
   [
     'a program that is paused (decisions V18)',
     { programId: 104 },
