@@ -93,7 +93,7 @@ function checkAccess(
   if (programId === undefined) return;
   const program = directory.program(programId);
   if (program?.organisationId !== caller.organisationId) {
-    refusals.add(fault.noAccess, `programId is ${programId}: that is no program of yours`);
+    refusals.add(fault.noAccess, `programId is ${programId}: expected a program of yours`);
     return;
   }
   if (program.status !== 'active')

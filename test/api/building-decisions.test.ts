@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-it('a post that is refused 10,050 times lists 10,000 faults, and says that 50 more are not listed (decisions X2)', async () => {
+it('a post that is refused 10,050 times lists 10,000 faults and counts the other 50 (decisions X2)', async () => {
   const bad = Array.from({ length: 10_050 }, (_, at) => product(`bad-${at}`, { price: 'x' }));
   const faults = refusals(await post(german, bad));
   expect(faults.filter(({ sourceProductId = '' }) => sourceProductId.startsWith('bad-'))).toHaveLength(
@@ -25,7 +25,7 @@ it('a post that is refused 10,050 times lists 10,000 faults, and says that 50 mo
   expect(faults.slice(10_000)).toEqual([{ code: 'PF_430', message: '50 more faults are not listed' }]);
 });
 
-it('white space around numbers in XML is no part of them, around texts it is (decisions A11, X3)', async () => {
+it('white space is trimmed from numbers in XML, and preserved in texts (decisions A11, X3)', async () => {
   const body = `<products><product sourceProductId="spaced">
     <name> Lamp </name> <description>D</description> <productUrl>https://a.example/</productUrl>
     <productImage>https://a.example/</productImage> <price>
@@ -41,7 +41,7 @@ it('white space around numbers in XML is no part of them, around texts it is (de
   ]);
 });
 
-it('all products of a load, and of a deletion, have changed at one time (decisions X6)', async () => {
+it('all products of a load, and of a deletion, have the same time of change (decisions X6)', async () => {
   await post(german, [product('a'), product('b'), product('c')]);
   const { products } = await search(`;fid=${german};spId=a,b,c`);
   expect(new Set(products.flatMap(({ offers }) => offers.map(({ modified }) => modified))).size).toBe(1);
@@ -69,7 +69,7 @@ describe('a GTIN (decisions P8, X9)', () => {
   });
 });
 
-it('a category that is gone stays the name of a product that had no other (decisions X21)', async () => {
+it('a removed category remains the name of a product that has no other (decisions X21)', async () => {
   await post(german, [product('kept', { categories: [{ id: '22' }] })]);
   const { organisations, ...rest } = NETWORK;
   const categories = NETWORK.categories.filter(({ id }) => id !== '22');

@@ -47,7 +47,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     expect(await mappings(`;fid=${german};state=unmapped`)).toEqual([cables]);
   });
 
-  it('lists the mapped ones, with what they are mapped to; one mapped in two ways stands twice (decisions P21)', async () => {
+  it('lists the mapped ones with their targets; one with two mappings is listed twice (decisions P21)', async () => {
     const listed = await mappings(`;fid=${german};state=mapped`);
     expect(listed).toContainEqual(overEar);
     expect(listed).toContainEqual({
@@ -59,7 +59,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     });
   });
 
-  it('names a category that was posted without a name by what it was posted with (decisions X28)', async () => {
+  it('names a category that was posted without a name by its id (decisions X28)', async () => {
     const listed = await mappings(`;fid=${german};state=mapped`);
     expect(listed.find(({ tdCategoryId }) => tdCategoryId === '111')?.categoryName).toBe('111');
     expect(listed.map(({ categoryName }) => categoryName)).toContain('Home');
@@ -79,7 +79,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     },
   );
 
-  it('follows a mapping at once, and its end', async () => {
+  it('follows a mapping and its removal immediately', async () => {
     await app.import({ mappings: [{ feedId: swedish, name: 'Lampor', categoryId: '21' }] });
     await app.settled();
     const mapped = { ...lampor, state: 'mapped', tdCategoryId: '21', tdCategoryName: 'Lamps' };
@@ -89,7 +89,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     expect(await mappings(`;fid=${swedish}`)).toEqual([lampor]);
   });
 
-  it('in XML by extension and by format, which wins (decisions P21)', async () => {
+  it('is in XML by extension or by format, which overrides the extension (decisions P21)', async () => {
     const expected = el(
       'categoryMappings',
       {},
@@ -100,7 +100,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     expect((await ask(`;fid=${swedish};format=json`, '.xml')).json()).toEqual({ categoryMappings: [lampor] });
   });
 
-  it('with line breaks, and as a script (Document 1, Conventions 5, 6)', async () => {
+  it('supports pretty and jsonp (Document 1, Conventions 5, 6)', async () => {
     expect((await ask(`;fid=${swedish};pretty=true`)).body).toMatch(/^\{\n {2}"categoryMappings": \[\n/);
     expect((await ask(`;fid=${swedish}?jsonp=f`)).body).toMatch(/^\/\*\*\/f\(\{"categoryMappings":\[\{/);
   });
@@ -116,7 +116,7 @@ describe('the category mapping status (Document 1, Category mapping status)', ()
     expect(outcome(await ask(keys))).toBe(refusal);
   });
 
-  it('is for advertisers (Document 1, Authentication 3)', async () => {
+  it('is for advertisers only (Document 1, Authentication 3)', async () => {
     const response = await app.get(`/1.0/categoryMappings;fid=${german}`, { token: TOKENS.preisblick });
     expect(outcome(response)).toBe('400 PF_300');
   });

@@ -37,7 +37,7 @@ const fill = async (fid: number, categories: readonly (readonly object[])[], by:
 };
 
 describe('the category tree (Document 1, Category tree)', () => {
-  it('has every category in its place, siblings by id, with its name and the language of it', async () => {
+  it('has every category in its place, siblings ordered by id, with its name and language', async () => {
     const [electronics, home] = await treeFor('lonely');
     expect(electronics).toEqual({
       language: 'en',
@@ -59,7 +59,7 @@ describe('the category tree (Document 1, Category tree)', () => {
   });
 
   it.each(['de', 'DE'])(
-    'in the language %s, in English where it has no name (decisions P20)',
+    'in the language %s, in English for categories without a name in it (decisions P20)',
     async (code) => {
       const named = allOf(await treeFor('nord', `;language=${code}`)).map(({ id, language, name }) => [
         id,
@@ -74,18 +74,18 @@ describe('the category tree (Document 1, Category tree)', () => {
     },
   );
 
-  it.each(['xx', 'deu'])('refuses %s, which is no language (decisions P20)', async (language) => {
+  it.each(['xx', 'deu'])('refuses %s, which is not a language (decisions P20)', async (language) => {
     const response = await app.get(`/1.0/productCategories;language=${language}`, { token: TOKENS.nord });
     expect(outcome(response)).toBe('400 PF_430');
     expect(response.body).toContain(`language=${language}`);
   });
 
-  it('counts each product once in a category and all above it (decisions P20)', async () => {
+  it('counts each product once in its category and in each ancestor (decisions P20)', async () => {
     await fill(german, [[{ id: '111' }, { id: '12' }], [{ id: '11' }], [{ name: 'Over-Ear' }, { id: '11' }]]);
     expect(await countsFor('nord')).toEqual({ 1: 3, 11: 3, 111: 1, 12: 1, 2: 0, 21: 0, 22: 0 });
   });
 
-  it('counts mapped products of the feeds tied to the token only', async () => {
+  it('counts mapped products of the token’s feeds only', async () => {
     await fill(german, [[{ id: '21' }], [{ name: 'Nowhere' }]]);
     await fill(inactive, [[{ id: '21' }]]);
     await fill(italian, [[{ name: 'Lampade' }], [{ id: '22' }]], 'casa');
@@ -96,7 +96,7 @@ describe('the category tree (Document 1, Category tree)', () => {
     expect((await countsFor('lonely'))['2']).toBe(0);
   });
 
-  it('counts what a search by the category finds, after any loads and changes of tree and mapping (decisions P5, P20)', async () => {
+  it('counts the same products as a search by category, after any loads and changes of tree and mapping (decisions P5, P20)', async () => {
     const ids = ['1', '11', '111', '12', '2', '21', '22'];
     const category = fc.oneof(
       fc.constantFrom(...ids).map((id) => ({ id })),
@@ -132,7 +132,7 @@ describe('the category tree (Document 1, Category tree)', () => {
     await app.settled();
   });
 
-  it('in XML: nested elements with the same as attributes (decisions P20)', async () => {
+  it('is nested elements with attributes in XML (decisions P20)', async () => {
     await fill(german, [[{ id: '111' }]]);
     await fill(swedish, []);
     const response = await app.get('/1.0/productCategories.xml;language=de', { token: TOKENS.deals });
@@ -150,7 +150,7 @@ describe('the category tree (Document 1, Category tree)', () => {
     );
   });
 
-  it('as a script (Document 1, Conventions 5)', async () => {
+  it('supports jsonp (Document 1, Conventions 5)', async () => {
     const { body } = await app.get('/1.0/productCategories?jsonp=show', { token: TOKENS.nord });
     expect(body).toMatch(
       /^\/\*\*\/show\(\{"categoryTrees":\[\{"language":"en".*\]\}, undefined, undefined\);$/,

@@ -107,7 +107,7 @@ describe('CSV by extension or Accept (decisions P14)', () => {
     expect(FULL_BY_TYPE).toHaveLength(43);
   });
 
-  it('yields to another extension, and is not offered to posts', async () => {
+  it('gives way to another extension, and is not offered to posts', async () => {
     const { headers } = await get(`/1.0/products.json;fid=${german}`, { accept: 'text/csv' });
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     const posted = await app.post(`/1.0/products.csv;fid=${german}`, { token: TOKENS.nord, body: '{}' });
@@ -128,21 +128,21 @@ describe('CSV by key (Document 1, CSV export; decisions P15)', () => {
     },
   );
 
-  it('has ISO dates when they are asked for', async () => {
+  it('has ISO dates on request', async () => {
     const rows = rowsOf(
       await get(`/1.0/products;fid=${german};format=CSV;dateOutputFormat=iso8601;spId=plain`),
     );
     expect(rows).toMatchObject([{ dateFormat: 'ISO8601', modified: AT }]);
   });
 
-  it('has the header also when nothing is found', async () => {
+  it('has the header even without results', async () => {
     const { body } = await get(`/1.0/products;fid=${german};format=csv;q=nothing`);
     expect(body).toBe(`${COLUMNS_BY_KEY.map((column) => `"${column}"`).join(',')}\r\n`);
   });
 });
 
 describe('separators and embrace (Document 1, CSV export)', () => {
-  it('are those that are sent', async () => {
+  it('are as requested', async () => {
     const answer = await get(
       `/1.0/products;fid=${german};format=csv;csvSeparators=%3B|~;csvEmbrace=%27;brand=%C3%98rsted`,
     );
@@ -179,7 +179,7 @@ describe('separators and embrace (Document 1, CSV export)', () => {
 });
 
 describe('csvFlattenFields (Document 1, CSV export; decisions P16)', () => {
-  it('gives each custom field of the whole result a column, the same on every page', async () => {
+  it('has a column for each custom field of the whole result, the same on every page', async () => {
     const page = async (number: number) =>
       rowsOf(
         await get(
@@ -203,7 +203,7 @@ describe('csvFlattenFields (Document 1, CSV export; decisions P16)', () => {
     });
   });
 
-  it('of false, and not sent, leaves them in fields', async () => {
+  it('leaves custom fields in the column fields if false or absent', async () => {
     for (const keys of ['', ';csvFlattenFields=false'])
       expect(rowsOf(await get(`/1.0/products.csv;fid=${german};spId=plain${keys}`))).toMatchObject([
         { fields: 'Size:L' },
@@ -211,7 +211,7 @@ describe('csvFlattenFields (Document 1, CSV export; decisions P16)', () => {
   });
 });
 
-it('grouped offers have a row each, what is the product’s comes from the first (decisions P8)', async () => {
+it('grouped offers have a row each, with the product fields of the first offer (decisions P8)', async () => {
   const rows = rowsOf(
     await get(
       `/1.0/products.csv;fid=${german},${shared};ean=4;groupOffersByProduct=true;csvFlattenFields=true`,
@@ -223,7 +223,7 @@ it('grouped offers have a row each, what is the product’s comes from the first
   ]);
 });
 
-it('sourceProductUrl and priceHistory are left out (decisions P16)', async () => {
+it('sourceProductUrl and priceHistory are omitted (decisions P16)', async () => {
   const { body } = await get(`/1.0/products.csv;fid=${german};sourceproducturl=true;priceHistory=true`);
   expect(body).toBe((await get(`/1.0/products.csv;fid=${german}`)).body);
 });
@@ -241,7 +241,7 @@ describe('what fails', () => {
   });
 
   it.each([`/1.0/products.csv;fid=${german}`, `/1.0/products;fid=${german};format=csv`])(
-    '%s with jsonp is told to the function (decisions A5, P27)',
+    '%s with jsonp passes the failure to the function (decisions A5, P27)',
     async (target) => {
       const { body } = await get(`${target}?jsonp=f`);
       expect(body).toBe('/**/f(undefined, 400, "jsonp=f: allowed for JSON only, the format is csv");');
@@ -249,7 +249,7 @@ describe('what fails', () => {
   );
 });
 
-it('format=json and format=xml win over the extension too (decisions X27)', async () => {
+it('format=json and format=xml override the extension too (decisions X27)', async () => {
   for (const [extension, format] of [
     ['csv', 'json'],
     ['json', 'xml'],
@@ -259,7 +259,7 @@ it('format=json and format=xml win over the extension too (decisions X27)', asyn
   }
 });
 
-it('a bulk download has the custom fields that the feed shows its caller, as they come and go (decisions P16, P13)', async () => {
+it('a bulk download has the custom fields that its caller can see, as they appear and disappear (decisions P16, P13)', async () => {
   const fieldsFor = async (token: string): Promise<readonly string[]> => {
     const target = `/1.0/productsUnlimited;fid=${swedish};format=csv;csvFlattenFields=true`;
     const { body } = await app.get(target, { token });
@@ -279,7 +279,7 @@ it('a bulk download has the custom fields that the feed shows its caller, as the
 });
 
 it.each([1, 2])(
-  'the columns of a download are of the moment its products are of, whatever custom fields come and go before part %i of it is written (decisions P16)',
+  'the columns of a download match its products, even if custom fields appear and disappear before part %i is written (decisions P16)',
   async (part) => {
     const target = `/1.0/productsUnlimited;fid=${german};format=csv;csvFlattenFields=true`;
     const before = (await get(target)).body;

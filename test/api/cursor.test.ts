@@ -70,7 +70,7 @@ describe('Paging by cursor (decisions P28, X53)', () => {
     expect(numbered.nextCursor).toBeUndefined();
   });
 
-  it('by cursor has pages of 100 unless asked otherwise, of 1000 at most (decisions P3, P28)', async () => {
+  it('has pages of 100 by default, of at most 1000 (decisions P3, P28)', async () => {
     const { ids, nextCursor } = await page(';cursor=*');
     expect(ids).toHaveLength(100);
     expect(
@@ -78,7 +78,7 @@ describe('Paging by cursor (decisions P28, X53)', () => {
     ).toHaveLength(1000);
   });
 
-  it('by cursor is told in XML and CSV too', async () => {
+  it('returns the cursor in XML and CSV too', async () => {
     const { nextCursor = '' } = await page(';cursor=*');
     const xml = await app.get(`/1.0/products.xml;fid=${secret};cursor=*`, { token });
     expect(xml.body).toContain(

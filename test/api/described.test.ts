@@ -127,7 +127,7 @@ async function ask([id, target, details = {}]: Asked): Promise<Response> {
   return answer;
 }
 
-describe('what is described is so', () => {
+describe('real answers match the description', () => {
   it.each(REQUESTS.map(([id, target, details = {}]) => [id, target, details] as const))(
     '%s, asked as %s, answers as described',
     async (id, target, details) => {
@@ -135,7 +135,7 @@ describe('what is described is so', () => {
     },
   );
 
-  it('each operation was asked for what it can do, and for what it cannot', () => {
+  it('each operation was tested with a success and a failure', () => {
     const untried = described.operations
       .map(({ operationId }) => [operationId, asked.get(operationId) ?? []] as const)
       .filter(([, statuses]) => !statuses.some((status) => status < 300))
@@ -145,7 +145,7 @@ describe('what is described is so', () => {
     expect(failed.length).toBeGreaterThan(10);
   });
 
-  it('and is not so of an answer with anything else in it, or without what it has to have', async () => {
+  it('an answer with additional or missing fields does not match', async () => {
     const answer = await ask(['listVouchers', '/1.0/vouchers']);
     const [first, ...others] = answer.json<Record<string, unknown>[]>();
     for (const changed of [
@@ -159,7 +159,7 @@ describe('what is described is so', () => {
     expect(await described.problemsOf('deleteVoucher', answer)).toEqual(['status 200']);
   });
 
-  it('without a token each says so: it is there, and the error list is as described', async () => {
+  it('each operation refuses requests without a token, with the error list as described', async () => {
     for (const operation of described.operations) {
       const { operationId: id, method } = operation;
       const answer = await app.request(method, targetOf(operation, 'json', { feedId: '1', id: '1' }));
@@ -169,7 +169,7 @@ describe('what is described is so', () => {
 });
 
 describe('the examples of the description', () => {
-  it('of posts are as described, and taken', async () => {
+  it('of posts match the description and are accepted', async () => {
     for (const operation of described.operations) {
       const { operationId: id, requestBody } = operation;
       for (const [type, { schema, example }] of Object.entries(requestBody?.content ?? {})) {
@@ -185,7 +185,7 @@ describe('the examples of the description', () => {
     }
   });
 
-  it('of keys are good to try', async () => {
+  it('of keys are accepted', async () => {
     for (const operation of described.operations.filter(({ requestBody }) => requestBody === undefined)) {
       const { operationId: id, method } = operation;
       const path = { feedId: String(EXAMPLE_FEED), id: '2' };

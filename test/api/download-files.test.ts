@@ -41,8 +41,8 @@ async function freed(): Promise<void> {
   while (app.exporter.size > 0 || app.feeds.bytes > 0) await turn();
 }
 
-describe('what a download holds', () => {
-  it('is let go of when it has been sent', async () => {
+describe('the file of a download', () => {
+  it('is removed after it has been sent', async () => {
     const { body } = await request(targetOf());
     const { products, productHeader } = (await body.json()) as Sent;
     expect([products.length, productHeader.totalHits]).toEqual([COUNT, COUNT]);
@@ -50,7 +50,7 @@ describe('what a download holds', () => {
   });
 
   it.each(['', ';compress=gz', ';page=1;pageSize=5000'])(
-    '%s is let go of when the client goes',
+    '%s is removed when the client disconnects',
     async (keys) => {
       const { body } = await request(targetOf(keys));
       const parts = body[Symbol.asyncIterator]();
@@ -61,7 +61,7 @@ describe('what a download holds', () => {
     },
   );
 
-  it('is one file for all clients, each of which has it at its own pace', async () => {
+  it('is shared by all clients, each at its own pace', async () => {
     const slow = await request(targetOf(';pretty=true'));
     const parts = slow.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
     const first = await parts.next();
@@ -82,7 +82,7 @@ describe('what a download holds', () => {
     await freed();
   });
 
-  it('is of one version: a load that ends meanwhile does not mix in', async () => {
+  it('has one version: a load that ends meanwhile does not mix in', async () => {
     const before = await (await request(targetOf())).body.text();
     await freed();
     const held = pauseRendering(app.exporter, 3);
@@ -98,7 +98,7 @@ describe('what a download holds', () => {
     await freed();
   });
 
-  it('is bounded: what grows beyond the space is broken off (decisions X52)', async () => {
+  it('is limited: a file that outgrows the space is broken off (decisions X52)', async () => {
     // Of pages the file stays for the next one.
     const kept = await Promise.all(
       [';pretty=true', ''].map((keys) =>
@@ -117,7 +117,7 @@ describe('what a download holds', () => {
     await app.feeds.close();
   });
 
-  it('is bounded: what finds no room is answered 500 with Retry-After (decisions X52, A12)', async () => {
+  it('is limited: a download without room is answered 500 with Retry-After (decisions X52, A12)', async () => {
     const { body } = await app.get(`/1.0/productsUnlimited;fid=${german}`, { token: TOKENS.preisblick });
     const space = Buffer.byteLength(body) + 100_000;
     const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('bulk download (Document 1, Bulk download of a feed)', () => {
-  it('has all that a search finds, in its shape, by offer id, a line for each product (decisions P17)', async () => {
+  it('has all products that a search finds, in the same shape, by offer id, one per line (decisions P17)', async () => {
     const found = await search(`;fid=${german};pageSize=1000`, 'preisblick');
     const answer = await get(`.json;fid=${german}`);
     expect(answer.statusCode).toBe(200);
@@ -55,7 +55,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     expect(productHeader.totalHits).toBe(FEW.length + 1);
   });
 
-  it('is the same text as the answer to a search in XML', async () => {
+  it('is the same text as a search in XML', async () => {
     const one = await app.get(`/1.0/products.xml;fid=${german};spId=p3`, { token: TOKENS.preisblick });
     const [, element] = /(<product .*<\/product>)/.exec(one.body) ?? [];
     for (const keys of ['', ';pretty=true']) {
@@ -87,7 +87,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     );
   });
 
-  it('has line breaks with pretty=true, and means the same', async () => {
+  it('has line breaks with pretty=true, and the same data', async () => {
     const pretty = await get(`;fid=${german};pretty=true`);
     expect(pretty.body).toContain('\n    {\n      "name"');
     expect(pretty.json()).toEqual((await get(`;fid=${german}`)).json());
@@ -97,7 +97,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     });
   });
 
-  it('is a script with jsonp (Document 1, Conventions 5; decisions A5)', async () => {
+  it('supports jsonp (Document 1, Conventions 5; decisions A5)', async () => {
     await post(shared, [product('\u2028')]);
     const script = await app.get(`/1.0/productsUnlimited;fid=${shared}?jsonp=take.it`, {
       token: TOKENS.preisblick,
@@ -112,7 +112,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     expect(csv.body).toMatch(/^\/\*\*\/f\(undefined, 400, "jsonp=f: allowed for JSON only/);
   });
 
-  it('tells the URL without tracking to publishers that ask (decisions A3, P27)', async () => {
+  it('has the URL without tracking for publishers on request (decisions A3, P27)', async () => {
     const urlOf = (answer: Response) =>
       answer.json<{ products: { offers: { sourceProductUrl?: string }[] }[] }>().products[0]!.offers[0]!
         .sourceProductUrl;
@@ -121,7 +121,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     expect(urlOf(await get(`;fid=${german};sourceproducturl=true`, {}, TOKENS.nord))).toBeUndefined();
   });
 
-  it('tells prices of the past and ISO dates when asked (decisions P10)', async () => {
+  it('has past prices and ISO dates on request (decisions P10)', async () => {
     const { products } = (
       await get(`;fid=${german};priceHistory=true;dateOutputFormat=iso8601`)
     ).json<Download>();
@@ -145,7 +145,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
     );
   });
 
-  it('is refused for what is no key or no feed of the caller', async () => {
+  it('is refused for unusable keys and for feeds of others', async () => {
     const cases: readonly (readonly [string, string])[] = [
       ['', '400 PF_200'],
       [';fid=x', '400 PF_260'],
@@ -167,7 +167,7 @@ describe('bulk download (Document 1, Bulk download of a feed)', () => {
 });
 
 describe('pages of a download (decisions P17, X50)', () => {
-  it.each(['.json', '.xml', '.csv'])('hold together in %s', async (format) => {
+  it.each(['.json', '.xml', '.csv'])('together are the whole feed in %s', async (format) => {
     const count = async (answer: Response): Promise<string[]> => {
       if (format === '.json') return idsOf(answer.json<Download>());
       if (format === '.csv')
@@ -209,7 +209,7 @@ describe('the ETag of a download (decisions P17)', () => {
   const etagOf = async (keys: string, headers = {}, token: string = TOKENS.preisblick) =>
     String((await get(keys, headers, token)).headers.etag);
 
-  it('stays as long as the content does, and If-None-Match is then answered 304', async () => {
+  it('stays while the content stays, and If-None-Match is then answered 304', async () => {
     const etag = await etagOf(`;fid=${german}`);
     await post(german, FEW);
     expect(await etagOf(`;fid=${german}`)).toBe(etag);
@@ -239,7 +239,7 @@ describe('the ETag of a download (decisions P17)', () => {
     expect(new Set(etags).size).toBe(etags.length);
   });
 
-  it('changes with what is joined and with categories', async () => {
+  it('changes with joined data and with categories', async () => {
     const seen = new Set([await etagOf(`;fid=${german}`)]);
     const programs = NETWORK.programs.map((one) =>
       'id' in one && one.id === 101 ? { ...one, name: 'Nordlicht' } : one,
@@ -263,7 +263,7 @@ describe('the ETag of a download (decisions P17)', () => {
     expect(seen.size).toBe(4);
   });
 
-  it('is told to HEAD, which sends nothing', async () => {
+  it('is returned to HEAD, without a body', async () => {
     const url = `/1.0/productsUnlimited;fid=${german}?token=${TOKENS.preisblick}`;
     const answer = await app.http.inject({ method: 'HEAD', url });
     expect([answer.statusCode, answer.body]).toEqual([200, '']);
@@ -275,7 +275,7 @@ describe('the time of the last update (Document 1, Feed last-updated time; decis
   const timeOf = async (format = '', fid: number = german) =>
     (await get(`/lastUpdated${format};fid=${fid}`, {}, TOKENS.nord)).body;
 
-  it('is that of the last load that changed something, in UTC without an offset', async () => {
+  it('is that of the last load with changes, in UTC without an offset', async () => {
     now = new Date('2026-06-02T15:57:00.47Z');
     await post(german, [product('p2', { price: 9 })]);
     const changed = `{"feedIds":[${german}],"lastUpdatedTime":"2026-06-02T15:57:00.470"}`;
@@ -288,12 +288,12 @@ describe('the time of the last update (Document 1, Feed last-updated time; decis
     );
   });
 
-  it('is none for a feed never loaded', async () => {
+  it('is null for a feed never loaded', async () => {
     expect(await timeOf('', unconnected)).toBe(`{"feedIds":[${unconnected}],"lastUpdatedTime":null}`);
     expect(await timeOf('.xml', unconnected)).toContain('<lastUpdatedTime/>');
   });
 
-  it('is told to those who may see the feed', async () => {
+  it('is available to everyone who may see the feed', async () => {
     expect(outcome(await get(`/lastUpdated;fid=${unconnected}`))).toBe('400 PF_392');
     expect(outcome(await get('/lastUpdated'))).toBe('400 PF_200');
   });

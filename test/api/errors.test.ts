@@ -172,7 +172,7 @@ describe('errors (Document 1, Errors; decisions P2)', () => {
     );
   });
 
-  it('name key, value and what is accepted (decisions A2)', async () => {
+  it('name the key, the value and what was expected (decisions A2)', async () => {
     const messageOf = async (keys: string) =>
       refusals(await app.get(`/1.0/products${keys}`, { token }))[0]?.message;
     expect(await messageOf(`;fid=${FEEDS.german};ORDERBY=cheap`)).toBe(
@@ -183,13 +183,13 @@ describe('errors (Document 1, Errors; decisions P2)', () => {
     );
   });
 
-  it('405 names the methods that there are (decisions A8)', async () => {
+  it('405 names the allowed methods (decisions A8)', async () => {
     const { headers } = await app.request('PUT', OWN, { token });
     expect(String(headers.allow).split(', ')).toEqual(expect.arrayContaining(['DELETE', 'GET', 'POST']));
     expect(String(headers.allow)).not.toContain('PUT');
   });
 
-  it('413 leaves the feed as it was, also when the length is not told', async () => {
+  it('413 leaves the feed unchanged, even without Content-Length', async () => {
     const products = Array.from({ length: 40 }, (_, at) => product(`p${at}`));
     expect(outcome(await post(FEEDS.german, products))).toBe('413 413');
     const { productHeader } = (await app.get(OWN, { token })).json<{ productHeader: object }>();
@@ -214,7 +214,7 @@ describe('the order of checks (decisions A8)', () => {
 });
 
 describe('rate limits (decisions A6)', () => {
-  it('are 429 with Retry-After, for each token by itself', async () => {
+  it('are 429 with Retry-After, separately for each token', async () => {
     const limited = await TestApp.start({ network: NETWORK, now, settings: { RATE_LIMIT_PRODUCTS: '2' } });
     expect((await limited.get(OWN, { token })).headers).toMatchObject({
       'x-ratelimit-limit': '2',
@@ -229,8 +229,8 @@ describe('rate limits (decisions A6)', () => {
   });
 });
 
-describe('failures of ours (decisions A12)', () => {
-  it('are Open API 5 with Retry-After while an engine does not answer: 500 5', async () => {
+describe('server failures (decisions A12)', () => {
+  it('are Open API 5 with Retry-After while an engine is unavailable: 500 5', async () => {
     const broken = await TestApp.start({ network: NETWORK });
     await broken.engines.store.close();
     const searched = await broken.get(OWN, { token });
@@ -238,7 +238,7 @@ describe('failures of ours (decisions A12)', () => {
     await broken.close();
   });
 
-  it('are none of a post or a deletion that is stored and cannot be read yet (decisions A12, X8)', async () => {
+  it('do not include a post or deletion that is stored but not visible yet (decisions A12, X8)', async () => {
     const broken = await TestApp.start({ network: NETWORK });
     const { log, store } = broken.engines;
     await store.close();
@@ -256,7 +256,7 @@ describe('failures of ours (decisions A12)', () => {
     await broken.close();
   });
 
-  it('are PF_230 when they are bugs, nothing of them leaked: 400 PF_230', async () => {
+  it('are PF_230 if they are bugs, without details: 400 PF_230', async () => {
     const event = { id: randomUUID(), type: 'ProductListed', data: '{"secret":1}', meta: '{}' };
     await app.engines.log.append(`feed-${FEEDS.unconnected}`, NO_STREAM, [event]);
     const answer = await app.post(`/1.0/products;fid=${FEEDS.unconnected}`, { token, body });
@@ -269,7 +269,7 @@ describe('failures of ours (decisions A12)', () => {
 describe('this file', () => {
   const tested = [...ROWS.map(([expected]) => expected), '500 5', '400 PF_230', '429 429'];
 
-  it('has each code of the Errors table, but PF_250: failures of ours are Open API 5 (decisions A12)', () => {
+  it('has each code of the Errors table, but PF_250: server failures are Open API 5 (decisions A12)', () => {
     const codes = tested.map((row) => row.split(' ').reverse().join(' '));
     expect(missingFrom([...OPEN_API_ERRORS, ...PRODUCT_ERRORS], codes)).toEqual(['PF_250 400']);
   });

@@ -68,21 +68,21 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
   const dearer = (products: Products): Products =>
     products.map((one) => ({ ...one, price: Math.round(one.price * 100 + 100) / 100 }));
 
-  test('posted as JSON and as XML they are the same events', async () => {
+  test('as JSON and as XML, they give the same events', async () => {
     await post(22, first, 'json');
     await post(23, first, 'xml');
     expect(await events(23)).toEqual(await events(22));
     expect(await events(22)).toHaveLength(first.length);
   });
 
-  test('posted again in the other format nothing has changed', async () => {
+  test('posted again in the other format, they change nothing', async () => {
     await post(22, first, 'xml');
     await post(23, first, 'json', ';mode=replace');
     expect(await events(22)).toHaveLength(first.length);
     expect(await events(23)).toHaveLength(first.length);
   });
 
-  test('they are found', async () => {
+  test('they are found by searches', async () => {
     expect(await hits(';fid=22')).toBe(first.length);
     expect(await hits(';fid=22,23')).toBe(2 * first.length);
     const { sourceProductId, brand } = first[7]!;
@@ -93,7 +93,7 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
     );
   });
 
-  test('repriced they are small events of their own, and keep both prices', async () => {
+  test('repriced, they give small events of their own and have both prices', async () => {
     await post(22, dearer(first), 'json');
     await post(23, dearer(first), 'xml');
     const all = await events(22);
@@ -115,7 +115,7 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
     ]);
   });
 
-  test('replaced the feed holds what was posted', async () => {
+  test('replaced, the feed has exactly the posted products', async () => {
     await post(23, second, 'json', ';mode=replace');
     expect(await hits(';fid=23')).toBe(second.length);
     expect(await hits(';fid=22')).toBe(first.length);
@@ -141,7 +141,7 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
     expect(await answers()).toEqual(before);
   });
 
-  test('deleted they are gone', async () => {
+  test('deleted, they are gone', async () => {
     const [a, b, c] = first.map(({ sourceProductId }) => sourceProductId);
     const some = await app.delete(`/1.0/products;fid=22;spId=${a ?? ''},${b ?? ''};spId=${c ?? ''}`, {
       token: ADVERTISER,

@@ -51,7 +51,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     },
   );
 
-  it('tells of each feed what Document 1 lists (Document 1, Feed)', async () => {
+  it('has the fields that Document 1 lists (Document 1, Feed)', async () => {
     const feeds = await feedsFor('preisblick');
     expect(feeds[0]).toEqual(germany);
     expect(feeds.find(({ feedId }) => feedId === secret)?.secret).toBe(true);
@@ -64,7 +64,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     });
   });
 
-  it('one feed by its id, in the same object (decisions P22)', async () => {
+  it('has one feed by its id, in the same shape (decisions P22)', async () => {
     expect(await feedsFor('preisblick', `/${german}`)).toEqual([germany]);
     expect(await feedsFor('preisblick', `/${german}.json`)).toEqual([germany]);
   });
@@ -74,7 +74,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     expect(outcome(response)).toBe('400 PF_392');
   });
 
-  it('a feed id that is no number is PF_260', async () => {
+  it('refuses a feed id that is not a number: PF_260', async () => {
     expect(outcome(await app.get('/1.0/productFeeds/abc', { token: TOKENS.deals }))).toBe('400 PF_260');
   });
 
@@ -89,12 +89,12 @@ describe('the feed list (Document 1, Feed list)', () => {
     expect((await feedsFor('deals', keys)).map(({ feedId }) => feedId)).toEqual(expected);
   });
 
-  it('refuses a programId that is no number: PF_260', async () => {
+  it('refuses a programId that is not a number: PF_260', async () => {
     const response = await app.get('/1.0/productFeeds;programId=a', { token: TOKENS.deals });
     expect(outcome(response)).toBe('400 PF_260');
   });
 
-  it('a feed that nothing was loaded into has no time of change (decisions X29)', async () => {
+  it('has no time of change for a feed never loaded (decisions X29)', async () => {
     const [empty] = await feedsFor('deals', `/${swedish}`);
     expect(empty).toMatchObject({
       numberOfProducts: 0,
@@ -105,7 +105,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     expect(body).toContain('<lastModifiedTime/>');
   });
 
-  it('its numbers are live: loads, deletions and mappings change them', async () => {
+  it('has current counts: loads, deletions and mappings change them', async () => {
     const shown = async () => {
       await app.settled();
       const [feed] = await feedsFor('deals', `/${german}`);
@@ -128,7 +128,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     expect(await shown()).toEqual([2, 0, '2026-04-17T15:57:04.470+0000']);
   });
 
-  it('in XML (decisions P22b)', async () => {
+  it('is available in XML (decisions P22b)', async () => {
     const response = await app.get(`/1.0/productFeeds/${secret}.xml`, { token: TOKENS.deals });
     const [listed] = await feedsFor('deals', `/${secret}`);
     const { programs, lastModifiedTime, ...fields } = listed!;
@@ -157,12 +157,12 @@ describe('the feed list (Document 1, Feed list)', () => {
     );
   });
 
-  it('as a script (Document 1, Conventions 5)', async () => {
+  it('supports jsonp (Document 1, Conventions 5)', async () => {
     const { body } = await app.get(`/1.0/productFeeds?jsonp=f`, { token: TOKENS.lonely });
     expect(body).toBe('/**/f({"feeds":[]}, undefined, undefined);');
   });
 
-  it('is for publishers (decisions A4)', async () => {
+  it('is for publishers only (decisions A4)', async () => {
     expect(outcome(await app.get('/1.0/productFeeds', { token: TOKENS.nord }))).toBe('400 PF_300');
     expect(outcome(await app.get(`/1.0/productFeeds/${german}`, { token: TOKENS.nord }))).toBe('400 PF_300');
   });

@@ -31,7 +31,7 @@ describe('a search for very many words (decisions X14, X71)', () => {
     expect(counts[0]).toBe(50);
   });
 
-  it('is stopped after SEARCH_TIME, and the next search is answered', async () => {
+  it('is stopped after SEARCH_TIME, and the next search succeeds', async () => {
     await start('1ms');
     const answer = await app.get(`/1.0/products;fid=${FEED}${q}`, { token: TOKENS.nord });
     expect(outcome(answer)).toBe('400 PF_430');
@@ -66,7 +66,7 @@ describe('a page of products that are 8 MB together (decisions X72)', () => {
 
   const asked = `;fid=${FEED};orderBy=priceAsc;pageSize=1000`;
 
-  it('has all of them, in their order', async () => {
+  it('has all of them, in order', async () => {
     const { products, totalHits } = await search(asked);
     expect(totalHits).toBe(PRODUCTS);
     expect(products.map(({ name }) => name)).toEqual(ids.map((id) => `Product ${id}`));
@@ -83,7 +83,7 @@ describe('a page of products that are 8 MB together (decisions X72)', () => {
     expect(ids.every((_, n) => header.includes(`(field)field ${n}"`))).toBe(true);
   });
 
-  it('has whole groups; of one that is larger than 4 MB by itself the cheapest offers (decisions X7)', async () => {
+  it('has whole groups; of a single group above 4 MB the cheapest offers (decisions X7)', async () => {
     const { products, totalHits } = await search(`${asked};groupOffersByProduct=true`);
     expect(totalHits).toBe(6);
     const offers = products.map((one) => one.offers.map(({ sourceProductId }) => sourceProductId));

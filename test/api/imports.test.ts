@@ -35,7 +35,7 @@ async function report(feedId: number): Promise<readonly ReportedImport[]> {
 const none = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, refused: 0 };
 
 describe('the load report (decisions P30)', () => {
-  it('has each load as soon as it has been answered, the newest first (decisions A7)', async () => {
+  it('lists each load as soon as it has been answered, newest first (decisions A7)', async () => {
     expect(await report(german)).toEqual([]);
     await post(german, [product('a'), product('b'), product('c', { price: 'x' })]);
     expect(await report(german)).toMatchObject([
@@ -62,7 +62,7 @@ describe('the load report (decisions P30)', () => {
   it.each([
     ['that cannot be read', '{"products":[{]}', {}, 'PF_210', /^the body /],
     ['without its charset', '{}', { 'content-type': 'application/json' }, 'PF_210', /charset/],
-    ['that is too large (decisions X35)', ' '.repeat(MAX_BODY + 1), {}, '413', /524288 bytes at most/],
+    ['that is too large (decisions X35)', ' '.repeat(MAX_BODY + 1), {}, '413', /at most 524288 bytes/],
     ['of another type', 'a;b', { 'content-type': 'text/csv; charset=utf-8' }, '415', /text\/csv/],
   ])(
     'has a post refused as a whole, %s, and its answer is as ever',
@@ -75,7 +75,7 @@ describe('the load report (decisions P30)', () => {
     },
   );
 
-  it('has a post that breaks off (decisions X35)', async () => {
+  it('lists a post that broke off (decisions X35)', async () => {
     await app.http.listen(0, '127.0.0.1');
     const body = Readable.from(
       (async function* () {
@@ -96,7 +96,7 @@ describe('the load report (decisions P30)', () => {
     expect(last?.faults).toEqual([{ code: '400', message }]);
   });
 
-  it('has no deletions, and nothing of posts that name no feed of the caller', async () => {
+  it('lists no deletions, and no posts to feeds of others', async () => {
     const before = await report(german);
     await app.delete(`/1.0/products;fid=${german};spId=a`, { token });
     expect(outcome(await post(german, [product('stranger')], { by: 'casa' }))).toBe('400 PF_392');
@@ -104,7 +104,7 @@ describe('the load report (decisions P30)', () => {
     expect(await report(german)).toEqual(before);
   });
 
-  it('has the last 50 loads, with 1,000 faults each and the number of those beyond (decisions P30, X2)', async () => {
+  it('lists the last 50 loads, each with up to 1,000 faults and the count of further ones (decisions P30, X2)', async () => {
     const bad = Array.from({ length: 1010 }, (_, at) => product(`bad-${at}`, { price: 'x' }));
     for (let load = 0; load < 55; load += 1) await post(swedish, [product('a', { price: load })]);
     await post(swedish, bad);
@@ -137,7 +137,7 @@ describe('the load report (decisions P30)', () => {
     expect(children[0]?.children).toEqual([el('fault', { code: '400' }, loads[0]?.faults[0]?.message ?? '')]);
   });
 
-  it('is for the advertiser alone, of an own feed, which must be named (decisions A4, P2)', async () => {
+  it('is for the advertiser of the feed only, and requires fid (decisions A4, P2)', async () => {
     const target = `/1.0/products/imports;fid=${german}`;
     expect(outcome(await app.get(target, { token: TOKENS.preisblick }))).toBe('400 PF_300');
     expect(outcome(await app.get('/1.0/products/imports', { token }))).toBe('400 PF_200');

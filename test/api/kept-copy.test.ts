@@ -125,7 +125,7 @@ async function toldIn(
   return { sent: new Map(sent), removed: removed?.children.map(({ text }) => text) ?? [] };
 }
 
-it('a copy that is kept through since is the full download, whatever happens in two processes whose clocks are a minute apart (decisions P28, X51)', async () => {
+it('a copy maintained by since equals the full download, whatever two processes do whose clocks are a minute apart (decisions P28, X51)', async () => {
   const late = () => new Date(now - MINUTE);
   const loader = makeLoader(app.engines.log, app.follower, join(app.folder, 'late'), { now: late });
   const processes = [app.http, await app.again({ loader, now: late })] as const;

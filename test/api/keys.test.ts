@@ -66,7 +66,7 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }
 
-describe('a key changes what is answered, as told (Documents 1 and 2, Endpoints)', () => {
+describe('a key changes the answer as described (Documents 1 and 2, Endpoints)', () => {
   it.each(EFFECTS)('%s;%s', async (id, sent, beside, show, shown) => {
     const operation = named(id);
     expect(show(await ask(operation, `${beside};${sent}`))).toEqual(shown);
@@ -91,20 +91,20 @@ const WRITES = [
   ['deleteProducts', 'deleteAll', 'DELETE', `${fid};deleteAll=true`, [200, []], fid, [400, ['a', 'b']]],
 ] as const;
 
-describe('a key changes what is written, as told (Document 1, Endpoints)', () => {
+describe('a key changes the write as described (Document 1, Endpoints)', () => {
   it.each(WRITES)('%s;%s', async (_id, _key, method, keys, then, without, otherwise) => {
     expect(await left(method, keys)).toEqual(then);
     expect(await left(method, without)).toEqual(otherwise);
   });
 });
 
-describe('what all operations have', () => {
+describe('keys of all operations', () => {
   /** Keys that make a good request of each. */
   const good = ({ keys }: Operation) => ('fid' in keys ? `;fid=${german}` : 'name' in keys ? ';name=x' : '');
 
   const lines = ({ body }: Response) => body.split('\n').length;
 
-  it('token: without it nothing is answered (Documents 1 and 2, Authentication)', async () => {
+  it('token: required (Documents 1 and 2, Authentication)', async () => {
     for (const operation of operations)
       expect((await ask(operation, good(operation), true)).json()).toMatchObject({ errors: [{ code: '1' }] });
   });

@@ -56,7 +56,7 @@ async function pagesOf(keys: string, numbers: readonly number[]): Promise<readon
   return ids;
 }
 
-it('a listing has 1,000 vouchers unless it is asked for fewer (Document 2, Limits: List pageSize default; decisions V16)', async () => {
+it('a listing has 1,000 vouchers by default (Document 2, Limits: List pageSize default; decisions V16)', async () => {
   expect(await list()).toHaveLength(1000);
   expect(await list(';pageSize=5000', 'nord')).toHaveLength(1000);
   expect(await list(';pageSize=999')).toHaveLength(999);
@@ -64,14 +64,14 @@ it('a listing has 1,000 vouchers unless it is asked for fewer (Document 2, Limit
 
 const pages = Math.ceil(seen.length / 1000);
 
-it('pages go on to the last voucher, each on one of them, in order, with thousands of one update (decisions V12, X41)', async () => {
+it('pages reach the last voucher, each on exactly one page, in order, with thousands of the same update time (decisions V12, X41)', async () => {
   const wanted = seen.toSorted((a, b) => updatedOf(b) - updatedOf(a) || b - a);
   expect(await pagesOf('', [...Array(pages).keys()])).toEqual(wanted);
   // One that lies across where a read store ends to count.
   expect(await pagesOf(';pageSize=997', [10])).toEqual(wanted.slice(9970, 10_967));
 });
 
-it('so do those of a random order (decisions V6, X41)', async () => {
+it('so do pages in a random order (decisions V6, X41)', async () => {
   const wanted = inRandomOrder(7, seen);
   expect(await pagesOf(';random=7', [0, pages - 2, pages - 1])).toEqual([
     ...wanted.slice(0, 1000),
@@ -79,6 +79,10 @@ it('so do those of a random order (decisions V6, X41)', async () => {
   ]);
 });
 
-it.each(['', ';random=7'])('beyond it is an empty list, of keys "%s" (decisions X41)', async (keys) => {
-  for (const page of [pages, Number.MAX_SAFE_INTEGER]) expect(await list(`${keys};page=${page}`)).toEqual([]);
-});
+it.each(['', ';random=7'])(
+  'a page beyond the last one is empty, with keys "%s" (decisions X41)',
+  async (keys) => {
+    for (const page of [pages, Number.MAX_SAFE_INTEGER])
+      expect(await list(`${keys};page=${page}`)).toEqual([]);
+  },
+);

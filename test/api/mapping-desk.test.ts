@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe("an operator's desk of category mappings (decisions X60)", () => {
+describe('category mappings for operators (decisions X60)', () => {
   it('maps a name: its products become visible, and invisible again', async () => {
     expect((await search(`;fid=${german}`, 'deals')).ids).toEqual([]);
     const mapped = await change([{ feedId: german, name: 'Kopfhoerer', categoryId: 11 }]);
@@ -40,7 +40,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect(again.headers).not.toHaveProperty('x-log-position');
   });
 
-  it('lists what feeds have, and mapped names that no product has', async () => {
+  it('lists the names of feeds, and mapped names that no product has', async () => {
     const listed = await list(`;fid=${german}`);
     expect(listed.map(({ categoryName, state }) => [categoryName, state])).toEqual([
       ['Kopfhoerer', 'unmapped'],
@@ -50,7 +50,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect(await list(`;fid=${german};state=mapped`)).toHaveLength(1);
   });
 
-  it('takes CSV, and reports each line: the good ones are done', async () => {
+  it('accepts CSV and reports each line: valid lines are applied', async () => {
     const body = [
       'categoryId;feedId;name',
       `12;${german};"Lautsprecher, aktiv"`,
@@ -84,7 +84,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['b']);
   });
 
-  it('of lines about one name does the last good one, and reports those that are not', async () => {
+  it('applies the last valid line for a name, and reports the others', async () => {
     const { german: feedId } = FEEDS;
     const answer = await change([
       { feedId, name: 'thrice', categoryId: 11 },
@@ -112,7 +112,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect(await app.engines.log.head()).toBe(head);
   });
 
-  it('suggests categories for unmapped names, and for any name, with scores', async () => {
+  it('suggests categories with scores, for unmapped names and for any name', async () => {
     const response = await app.get(`${PATH}/suggestions;fid=${german};name=cuffie;most=2`, { token });
     const { suggestions } = response.json<{
       suggestions: { categoryName: string; suggestions: { categoryId: string; score: number }[] }[];
@@ -152,7 +152,7 @@ describe("an operator's desk of category mappings (decisions X60)", () => {
     expect(outcome(await ask())).toBe(expected);
   });
 
-  it('tells a product token from its own in other services too (decisions A4)', async () => {
+  it('issues tokens that other services refuse (decisions A4)', async () => {
     expect(outcome(await app.get('/1.0/productCategories', { token }))).toBe('403 2');
   });
 });

@@ -64,8 +64,8 @@ async function halfPosted(): Promise<{ readonly posting: Promise<Response>; read
   return { posting, held };
 }
 
-describe('while a load is under way', () => {
-  it('a copy can be made, and since then tells the rest, by date and by X-Next-Since (decisions P28, X51, X62)', async () => {
+describe('while a load is in progress', () => {
+  it('a copy can be made, and since returns the rest, by date and by X-Next-Since (decisions P28, X51, X62)', async () => {
     const { posting, held } = await halfPosted();
     now += HOUR;
     const copy = await get();
@@ -83,7 +83,7 @@ describe('while a load is under way', () => {
     expect(removedIn(next)).toEqual(['a']);
   });
 
-  it('nothing is published: lastUpdated, the feed list and the quota go by the loads that have ended (decisions P18, P19, X62)', async () => {
+  it('nothing is published: lastUpdated, the feed list and the quota are those of finished loads (decisions P18, P19, X62)', async () => {
     const started = now;
     await post(german, [product('a')], { keys: ';mode=replace' });
     const before = await get();
@@ -108,7 +108,7 @@ describe('while a load is under way', () => {
     ]);
   });
 
-  it('nor is anything of a load that is stored as a whole and shown in part (decisions X62)', async () => {
+  it('neither is a load that is stored completely but visible only in part (decisions X62)', async () => {
     const started = now;
     await post(german, [product('a', { price: 11 })], { keys: ';mode=replace' });
     expect(outcome(await get())).toBe('200');
@@ -139,7 +139,7 @@ describe('while a load is under way', () => {
     expect(idsIn(await get())).toEqual(many);
   });
 
-  it('it may be broken off: what it has stored is shown, and published when the same is posted again (decisions A12, X62)', async () => {
+  it('it may be broken off: its stored products are visible, and published when the same is posted again (decisions A12, X62)', async () => {
     await post(german, [product('a')], { keys: ';mode=replace' });
     const whole = now;
     now += HOUR;
@@ -167,7 +167,7 @@ describe('while a load is under way', () => {
   });
 });
 
-describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (decisions P10)', (keys) => {
+describe.each(['', ';priceHistory=true'])('products and their prices with "%s" (decisions P10)', (keys) => {
   const change = async (): Promise<void> => {
     now += HOUR;
     await post(german, [product('a', { price: 99 }), product('new')]);
@@ -179,7 +179,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
     await post(german, [product('a', { price: 7 }), product('gone')], { keys: ';mode=replace' });
   });
 
-  it('a download is of one moment', async () => {
+  it('a download is consistent', async () => {
     const before = (await get(keys)).body;
     const held = pauseRendering(app.exporter, 2);
     const sent = get(keys);
@@ -190,7 +190,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
     expect((await get(keys)).body).toContain('"value":"99.00"');
   });
 
-  it('a search is of one moment, each offer for itself', async () => {
+  it('each offer of a search is consistent', async () => {
     const find = () => app.get(`/1.0/products;fid=${german}${keys}`, { token: TOKENS.preisblick });
     const before = (await find()).body;
     const held = pauseCall(app.engines.store, 'get', 1, ({ collection }) => collection === 'price-history');
@@ -203,7 +203,7 @@ describe.each(['', ';priceHistory=true'])('what is told with the prices of%s (de
   });
 });
 
-it('a price that the history does not have yet is told by the offer (decisions P10)', async () => {
+it('a price that the history does not have yet comes from the offer (decisions P10)', async () => {
   await post(german, [product('late', { price: 7 })]);
   const before = now;
   now += HOUR;
@@ -218,7 +218,7 @@ it('a price that the history does not have yet is told by the offer (decisions P
   expect(products[0]?.offers).toMatchObject([{ price: 8, priceHistory }]);
 });
 
-it('a price is told that was stored by a clock ahead of that by which the next one was (decisions P10)', async () => {
+it('a price is included even if its clock was ahead of that of the next price (decisions P10)', async () => {
   await post(german, [product('ahead', { price: 7 })]);
   const first = now;
   const late = () => new Date(first - 60_000);

@@ -42,7 +42,7 @@ async function lint(document: string): Promise<readonly Problem[]> {
 }
 
 describe('the description of the interface (decisions A8)', () => {
-  it('is served without a token, as JSON only, and need not be sent again', async () => {
+  it('is served without a token, as JSON only, with an ETag', async () => {
     const { headers, statusCode } = await app.get('/1.0/openapi.json');
     expect([statusCode, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
     const again = await app.get('/1.0/openapi.json', { headers: { 'if-none-match': String(headers.etag) } });
@@ -54,7 +54,7 @@ describe('the description of the interface (decisions A8)', () => {
     expect(await lint(text)).toEqual([]);
   });
 
-  it('names this installation, refers only to what is in it, and has all keys as one parameter (decisions X36)', () => {
+  it('names this installation, has no dangling references, and has all keys as one parameter (decisions X36)', () => {
     const document = JSON.parse(text) as Document;
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://api.example' }] });
     const search = document.paths['/1.0/products.{format}{keys}']?.get as { parameters: object[] };
@@ -78,7 +78,7 @@ describe('the description of the interface (decisions A8)', () => {
     expect(search?.keys).toHaveProperty('tdCategoryId');
   });
 
-  it('leaves no route of a service out', () => {
+  it('includes every route of every service', () => {
     const controllers = [...app.http.get(ModulesContainer).values()].flatMap((module) => [
       ...module.controllers.values(),
     ]);
@@ -94,7 +94,7 @@ describe('the description of the interface (decisions A8)', () => {
     expect(handlers.length).toBe(untold.length + operations.length);
   });
 
-  it('says of each key what it does', () => {
+  it('describes each key', () => {
     for (const {
       keys,
       text: { id },
@@ -120,7 +120,7 @@ describe('the description of the interface (decisions A8)', () => {
     });
   });
 
-  it('tells the codes of each service with its operations only', () => {
+  it('lists the codes of a service with its operations only', () => {
     const { paths } = JSON.parse(text) as Document;
     const codes = (path: string, method: string): string[] => {
       const { responses } = paths[path]?.[method] as { responses: Record<string, { description: string }> };
@@ -136,8 +136,8 @@ describe('the description of the interface (decisions A8)', () => {
   });
 });
 
-describe('the page to read and try it at (decisions A8)', () => {
-  it('is served without a token, and takes nothing from elsewhere', async () => {
+describe('the documentation page (decisions A8)', () => {
+  it('is served without a token, and loads nothing from other hosts', async () => {
     const { statusCode, headers, body } = await app.get('/docs');
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';");
@@ -153,7 +153,7 @@ describe('the page to read and try it at (decisions A8)', () => {
     }
   });
 
-  it('has no other files, and one address', async () => {
+  it('has no other files, and a single address', async () => {
     expect((await app.get('/docs/package.json')).statusCode).toBe(404);
     expect((await app.get('/docs/..%2fpackage.json')).statusCode).toBe(404);
     const { statusCode, headers } = await app.get('/docs/');

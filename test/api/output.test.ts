@@ -81,7 +81,7 @@ const EVERYTHING = {
 const ALL_KEYS = ';sourceproducturl=true;priceHistory=true;dateOutputFormat=iso8601';
 
 describe('an answer in JSON (Document 1, Product (search and bulk output))', () => {
-  it('has every field, and no other', async () => {
+  it('has exactly the documented fields', async () => {
     const { headers, body } = await app.get(`/1.0/products;fid=${german}${ALL_KEYS}`, {
       token: TOKENS.preisblick,
     });
@@ -91,7 +91,7 @@ describe('an answer in JSON (Document 1, Product (search and bulk output))', () 
     expect(missingFrom(OFFER_FIELDS, Object.keys(EVERYTHING.offers[0]!))).toEqual([]);
   });
 
-  it('leaves out what was not posted, and tells the platform category in English (decisions P13)', async () => {
+  it('omits fields that were not posted, and names the platform category in English (decisions P13)', async () => {
     const { products } = await search(`;fid=${shared}`, 'preisblick');
     expect(products).toEqual([
       {
@@ -117,7 +117,7 @@ describe('an answer in JSON (Document 1, Product (search and bulk output))', () 
     ]);
   });
 
-  it('gives an advertiser its own URLs', async () => {
+  it('has the advertiser’s own URLs for the advertiser', async () => {
     const [found] = (await search(`;fid=${german}`)).products;
     expect(found?.offers[0]?.productUrl).toBe(FULL.productUrl);
   });
@@ -132,7 +132,7 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
   const xmlOf = async (keys: string, by: Client = 'preisblick') =>
     (await app.get(`/1.0/products.xml;fid=${keys}`, { token: TOKENS[by] })).body;
 
-  it('begins with the root result, its namespaces and version', async () => {
+  it('starts with the root result, its namespaces and version', async () => {
     const answer = await app.get(`/1.0/products.xml;fid=${german}`, { token: TOKENS.preisblick });
     expect(answer.headers['content-type']).toBe('application/xml; charset=utf-8');
     expect(answer.body).toMatch(
@@ -213,7 +213,7 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
     );
   });
 
-  it('gives dates in milliseconds as epoch, and leaves out what was not posted', async () => {
+  it('has dates in milliseconds as epoch, and omits fields that were not posted', async () => {
     const root = await parse(await xmlOf(`${shared};priceHistory=true`));
     const [found] = root.children[1]!.children;
     expect(found!.children.map(({ name }) => name)).toEqual([

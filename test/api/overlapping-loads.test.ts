@@ -105,7 +105,7 @@ function publishedBy(events: readonly RecordedEvent[]): Position | undefined {
   return publishing?.position;
 }
 
-it('whatever a copy of a date may lack is sent, and each load publishes a version when it ends, though two processes whose clocks are a minute apart load at the same time (decisions P18, P28, X51, X62)', async () => {
+it('since a date returns everything that a copy may lack, and each load publishes a version when it ends, even if two processes whose clocks are a minute apart load concurrently (decisions P18, P28, X51, X62)', async () => {
   const { log } = app.engines;
   const stored: { readonly event: RecordedEvent; readonly when: number }[] = [];
   let run = 0;

@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 
 describe('POST create (Document 1, Behaviour rules for posting)', () => {
-  it('creates products whose sourceProductId is not in the feed, and leaves those not named', async () => {
+  it('creates products with a new sourceProductId, and leaves the others unchanged', async () => {
     await post(german, [product('a'), product('b')]);
     await post(german, [product('c')]);
     expect(await listed()).toEqual(['a', 'b', 'c']);
@@ -39,7 +39,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     expect(products[0]).not.toHaveProperty('size');
   });
 
-  it('knows the same sourceProductId in another feed as another product', async () => {
+  it('treats the same sourceProductId in another feed as another product', async () => {
     await post(german, [product('a', { name: 'German' })]);
     await post(swedish, [product('a', { name: 'Swedish' })]);
     const { products } = await search(`;fid=${german},${swedish};orderBy=priceAsc`);
@@ -57,7 +57,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     expect((await search(`;fid=${german};priceHistory=true`)).products).toEqual(before);
   });
 
-  it('is taken with every field, as XML no other than as JSON (decisions X5)', async () => {
+  it('accepts every field, in XML as in JSON (decisions X5)', async () => {
     await post(german, [FULL]);
     const [asJson] = (await search(`;fid=${german};dateOutputFormat=iso8601`)).products;
     await remove(`;fid=${german};deleteAll=true`);
@@ -72,7 +72,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     expect(missingFrom(POSTED_FIELDS, [...Object.keys(FULL), 'identifiers'])).toEqual([]);
   });
 
-  it('takes identifiers under identifiers as well as on the product (decisions P9)', async () => {
+  it('accepts identifiers under identifiers as well as on the product (decisions P9)', async () => {
     const { ean, sku, upc, isbn, mpn } = FULL;
     const identifiers = { ean, sku, upc, isbn, mpn };
     await post(german, [
@@ -87,7 +87,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
     expect(found).toEqual({ a: identifiers, b: identifiers, c: { ean: '4012345678901' } });
   });
 
-  it('takes integers for identifiers and digits for integers, and keeps texts to the letter (decisions A11)', async () => {
+  it('accepts integers for identifiers and digits for integers, and preserves texts exactly (decisions A11)', async () => {
     const name = ' \u00a0 a  &amp; b\t';
     await post(german, [
       product('1', { sourceProductId: 77, name, categories: [{ id: 11 }], inStock: '5', sku: 9 }),
@@ -119,7 +119,7 @@ describe('POST create (Document 1, Behaviour rules for posting)', () => {
 });
 
 describe('POST with mode=replace (Document 1, Behaviour rules for posting)', () => {
-  it('replaces all products; price history is kept and updated', async () => {
+  it('replaces all products; price history continues', async () => {
     await post(german, [product('a'), product('kept')]);
     now = new Date('2026-03-02T12:00:00Z');
     await post(german, [product('kept', { price: 12 }), product('c')], { keys: ';mode=replace' });
@@ -141,7 +141,7 @@ describe('POST with mode=replace (Document 1, Behaviour rules for posting)', () 
     expect(await listed()).toEqual([]);
   });
 
-  it('keeps the old version of a product that was posted but refused (decisions P1)', async () => {
+  it('retains the old version of a product that was refused (decisions P1)', async () => {
     await post(german, [product('a', { brand: 'Old' }), product('b')]);
     const answer = await post(german, [product('a', { brand: 'New', description: '' })], {
       keys: ';MODE=REPLACE',
@@ -150,7 +150,7 @@ describe('POST with mode=replace (Document 1, Behaviour rules for posting)', () 
     expect((await search(`;fid=${german}`)).products).toMatchObject([{ brand: 'Old' }]);
   });
 
-  it('knows no other mode: PF_430', async () => {
+  it('refuses any other mode: PF_430', async () => {
     expect(outcome(await post(german, [], { keys: ';mode=delete' }))).toBe('400 PF_430');
   });
 });
@@ -189,7 +189,7 @@ describe('DELETE (Document 1, Delete products)', () => {
     expect(await listed()).toHaveLength(5);
   });
 
-  it('leaves price history to a product that is listed again (decisions P10)', async () => {
+  it('preserves the price history of a product that is listed again (decisions P10)', async () => {
     await post(german, [product('same'), product('other')]);
     await remove(`;fid=${german};spId=same,other`);
     now = new Date('2026-03-03T00:00:00Z');
@@ -232,12 +232,12 @@ describe('the answer of a write (Document 1, Endpoints and Errors)', () => {
     },
   );
 
-  it('to DELETE is an empty list in both formats', async () => {
+  it('is an empty list for DELETE, in both formats', async () => {
     expect((await app.delete(`/1.0/products.xml;fid=${german};spId=a`, { token })).body).toBe(EMPTY_XML);
     expect((await remove(`;fid=${german};spId=a`)).body).toBe('{"errors":[]}');
   });
 
-  it('tells its position, also when nothing has changed (decisions A7)', async () => {
+  it('has a position, even if nothing has changed (decisions A7)', async () => {
     const first = await post(german, [product('a')]);
     const second = await post(german, [product('b')]);
     const third = await post(german, [product('b')]);

@@ -32,12 +32,12 @@ beforeEach(async () => {
 });
 
 describe('the quota of downloads (decisions P18)', () => {
-  it('begins with five days without any (Document 1, Limits: Grace period)', async () => {
+  it('starts after a grace period of five days (Document 1, Limits: Grace period)', async () => {
     expect(await outcomes(['', '', '', '', ''])).toEqual(Array(5).fill(200));
     now += 6 * DAY;
   });
 
-  it('is three downloads of a version in 24 hours, in whatever format (Document 1, Limits: Bulk download repeats)', async () => {
+  it('is three downloads of a version in 24 hours, in any format (Document 1, Limits: Bulk download repeats)', async () => {
     const answers = await outcomes(['', '.xml', '.csv', '', '.xml']);
     expect(answers).toEqual([200, 200, 200, 429, 429]);
     const refused = await get();
@@ -52,14 +52,14 @@ describe('the quota of downloads (decisions P18)', () => {
     expect(await outcomes([''])).toEqual([200]);
   });
 
-  it('counts for each organisation and each feed alone, whichever token it calls with', async () => {
+  it('counts separately for each organisation and feed, with any token', async () => {
     expect(await outcomes(['', '', '', ''])).toEqual([200, 200, 200, 429]);
     expect(outcome(await get('', TOKENS.preisblickAll))).toBe('429 429');
     expect((await get('', TOKENS.deals)).statusCode).toBe(200);
     expect((await app.get(url('', shared), { token: TOKENS.preisblick })).statusCode).toBe(200);
   });
 
-  it('does not count what is answered 304, HEAD, and what is refused for another reason', async () => {
+  it('does not count 304, HEAD and refused requests', async () => {
     const { etag } = (await get()).headers;
     for (let time = 0; time < 5; time += 1) {
       const unchanged = await get('', TOKENS.preisblick, { 'if-none-match': String(etag) });
@@ -70,7 +70,7 @@ describe('the quota of downloads (decisions P18)', () => {
     expect(await outcomes(['', '', ''])).toEqual([200, 200, 429]);
   });
 
-  it('is that of a version which a mapping or the category tree publishes if it concerns products (decisions X62)', async () => {
+  it('counts anew for a version that a mapping or the category tree publishes, if it affects products (decisions X62)', async () => {
     const mappings = (...names: readonly string[]) => ({
       ...NETWORK,
       mappings: names.map((name) => ({ feedId: german, name, categoryId: '12' })),
@@ -113,13 +113,13 @@ describe('the quota of downloads (decisions P18)', () => {
     expect(await outcomes([''])).toEqual([429]);
   });
 
-  it('takes the pages of a version for one download', async () => {
+  it('counts the pages of a version as one download', async () => {
     const pages = [';page=1;pageSize=1', ';page=2;pageSize=1', ';page=3;pageSize=1'];
     expect(await outcomes([...pages, ...pages, ...pages])).toEqual(Array(9).fill(200));
     expect(await outcomes([pages[0]!, ''])).toEqual([429, 429]);
   });
 
-  it('is exact when a hundred ask at once, of two processes, and after a restart', async () => {
+  it('is exact with a hundred concurrent requests to two processes, and after a restart', async () => {
     const other = await app.again();
     const target = `${url()}?token=${TOKENS.preisblick}`;
     const answers = await Promise.all(

@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-it(`${LISTINGS} random listings answer what looking at every voucher gives, order included (decisions V3 to V12; SEARCH_SEED=${SEED})`, async () => {
+it(`${LISTINGS} random listings match a search through every voucher, including order (decisions V3 to V12; SEARCH_SEED=${SEED})`, async () => {
   expect(known.size).toBe(VOUCHERS);
   let found = 0;
   for (const { keys, target, client } of randomListings(LISTINGS, SEED)) {

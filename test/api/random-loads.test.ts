@@ -136,7 +136,7 @@ async function offers(): Promise<object> {
   );
 }
 
-it(`${STEPS} random posts, replacements and deletions make of a feed what the document says, prices and times of change too (Document 1, Behaviour rules for posting; decisions P1, P10; LOAD_SEED=${SEED})`, async () => {
+it(`${STEPS} random posts, replacements and deletions have the documented result, including prices and times of change (Document 1, Behaviour rules for posting; decisions P1, P10; LOAD_SEED=${SEED})`, async () => {
   const known = new KnownFeed();
   for (const [at, step] of fc.sample(steps, { numRuns: STEPS, seed: SEED }).entries()) {
     now += MINUTE;

@@ -65,7 +65,7 @@ const posted: readonly Posted[] = fc
   .sample(offers, { numRuns: PRODUCTS, seed: SEED })
   .map(([any, feedId, modified, common]) => ({ feedId, modified, product: { ...any, ...common } }));
 
-it(`${SEARCHES} random searches answer what looking at every product gives, order included (decisions P3 to P8; SEARCH_SEED=${SEED})`, async () => {
+it(`${SEARCHES} random searches match a search through every product, including order (decisions P3 to P8; SEARCH_SEED=${SEED})`, async () => {
   let now = new Date(DAYS[0]!);
   const app = await TestApp.start({ network: NETWORK, now: () => now });
   const { post, search } = clientOf(() => app);

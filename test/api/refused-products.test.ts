@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe('a product is refused by itself', () => {
+describe('a product is refused separately', () => {
   it.each([
     ['name', undefined, 'PF_240'],
     ['name', '', 'PF_240'],
@@ -60,12 +60,12 @@ describe('a product is refused by itself', () => {
     expect((await search(`;fid=${german};spId=refused`)).totalHits).toBe(0);
   });
 
-  it('for want of a sourceProductId, which the answer then does not name', async () => {
+  it('without a sourceProductId, which the answer then lacks', async () => {
     const answer = await post(german, [product('', { name: 'nameless' })]);
     expect(refusals(answer)).toEqual([{ code: 'PF_240', message: 'sourceProductId must be set' }]);
   });
 
-  it('for all that is wrong with it, each listed', async () => {
+  it('for all of its faults, each listed', async () => {
     const answer = await post(german, [
       product('a', { name: '', price: 'x', productUrl: 'y', inStock: 'z' }),
     ]);
@@ -81,14 +81,14 @@ describe('a product is refused by itself', () => {
     expect((await search(`;fid=${german};spId=large,small`)).ids).toEqual(['small']);
   });
 
-  it('not for an unknown category id with a name beside it (decisions P13)', async () => {
+  it('but not for an unknown category id with a name (decisions P13)', async () => {
     const answer = await post(german, [product('named', { categories: [{ id: '999', name: 'Curios' }] })]);
     expect(answer.statusCode).toBe(200);
   });
 });
 
-describe('a post that is partly bad (decisions P1)', () => {
-  it('stores the good products, lists each refused one and is 400', async () => {
+describe('a post with some invalid products (decisions P1)', () => {
+  it('stores the valid products, lists each refused one and is 400', async () => {
     const answer = await post(german, [
       product('g1'),
       product('b1', { price: 'x' }),
@@ -100,7 +100,7 @@ describe('a post that is partly bad (decisions P1)', () => {
     expect((await search(`;fid=${german};spId=g1,g2,b1,b2`)).ids.toSorted()).toEqual(['g1', 'g2']);
   });
 
-  it('stores the last usable of several products of one id, and lists each refusal', async () => {
+  it('stores the last valid one of several products with the same id, and lists each refusal', async () => {
     const answer = await post(german, [
       product('twice', { brand: 'first' }),
       product('twice', { brand: 'second' }),
@@ -111,7 +111,7 @@ describe('a post that is partly bad (decisions P1)', () => {
     expect((await search(`;fid=${german};spId=twice`)).products).toMatchObject([{ brand: 'second' }]);
   });
 
-  it('tells of it in XML, for products posted in XML', async () => {
+  it('answers in XML to products posted in XML', async () => {
     const answer = await app.post(target, {
       token,
       headers: XML_UTF8,
@@ -126,7 +126,7 @@ describe('a post that is partly bad (decisions P1)', () => {
   });
 });
 
-describe('a body that cannot be used stores nothing: PF_210 (decisions P1, X1, X11)', () => {
+describe('an unusable body stores nothing: PF_210 (decisions P1, X1, X11)', () => {
   const good = JSON.stringify(product('unstored'));
   const xml = `<product sourceProductId="unstored"><name>N</name><description>D</description><productUrl>https://a.example/</productUrl><productImage>https://a.example/</productImage><price>1</price><categories><category id="1"/></categories></product>`;
 
@@ -185,7 +185,7 @@ describe('a body that cannot be used stores nothing: PF_210 (decisions P1, X1, X
     expect(outcome(answer)).toBe('400 PF_430');
   });
 
-  it('is otherwise read by local names, in any namespace (decisions P24)', async () => {
+  it('is read by local names, in any namespace (decisions P24)', async () => {
     const body = `<p:products xmlns:p="urn:any">${xml.replace('unstored', 'any')}</p:products>`;
     expect((await app.post(target, { token, headers: XML_UTF8, body })).statusCode).toBe(200);
     expect((await search(`;fid=${german};spId=any`)).totalHits).toBe(1);
@@ -211,7 +211,7 @@ describe('Content-Type (Document 1, Conventions 8; decisions A10)', () => {
     expect(outcome(answer)).toBe(expected);
   });
 
-  it('is not needed for DELETE', async () => {
+  it('is not required for DELETE', async () => {
     expect((await app.delete(`${target};spId=a`, { token })).statusCode).toBe(200);
   });
 });

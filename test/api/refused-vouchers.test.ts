@@ -122,9 +122,9 @@ const REFUSED: readonly Row[] = [
     'a program of another advertiser',
     { programId: 201 },
     '102',
-    'programId is 201: that is no program of yours',
+    'programId is 201: expected a program of yours',
   ],
-  ['a program that there is not', { programId: 999 }, '102', 'programId is 999: that is no program of yours'],
+  ['a program that there is not', { programId: 999 }, '102', 'programId is 999: expected a program of yours'],
   [
     'a program that is paused (decisions V18)',
     { programId: 104 },
@@ -180,13 +180,13 @@ const TYPES: readonly (readonly [voucherTypeId: number, needs: object])[] = [
   [6, {}],
 ];
 
-describe('A post is taken', () => {
+describe('A post is accepted', () => {
   it.each(TAKEN)('with %s', async (_, changes) => {
     expect(await create(changes)).toBeGreaterThan(0);
   });
 
   it.each(TYPES)(
-    'of type %i with what it needs (Document 2, Voucher types)',
+    'of type %i with its required fields (Document 2, Voucher types)',
     async (voucherTypeId, needs) => {
       const id = await create({ voucherTypeId, ...needs });
       expect(await list(`;id=${id};voucherTypeId=${voucherTypeId}`)).toHaveLength(1);

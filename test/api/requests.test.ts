@@ -29,8 +29,8 @@ describe('the format of an answer (Document 1, Conventions 4; decisions A1)', ()
   });
 });
 
-describe('reading what one has written (decisions A7)', () => {
-  it('a small post is found by the next request, for everyone', async () => {
+describe('reading one’s own writes (decisions A7)', () => {
+  it('a small post is visible to the next request of any client', async () => {
     for (const id of ['a', 'b', 'c']) {
       await post(FEEDS.german, [product(id)]);
       expect((await search(`;fid=${FEEDS.german};spId=${id}`, 'preisblick')).ids).toEqual([id]);
@@ -46,12 +46,12 @@ describe('reading what one has written (decisions A7)', () => {
     expect([answer.statusCode, answer.body.includes('Product d')]).toEqual([200, true]);
   });
 
-  it('is 503 with Retry-After for a position that is not there in two seconds', async () => {
+  it('is 503 with Retry-After for a position that is not reached within two seconds', async () => {
     const answer = await app.get(OWN, { token, headers: { 'x-min-position': '9'.repeat(19) } });
     expect([outcome(answer), answer.headers['retry-after']]).toEqual(['503 503', '1']);
   });
 
-  it('refuses a position that is none', async () => {
+  it('refuses a malformed position', async () => {
     expect(outcome(await app.get(OWN, { token, headers: { 'x-min-position': 'now' } }))).toBe('400 PF_430');
   });
 });
@@ -84,7 +84,7 @@ describe('posts while the read models are behind (decisions X8)', () => {
     expect(answered).toEqual(['large', 'small']);
   });
 
-  it('of fewer are answered two seconds after that at the latest, with their position', async () => {
+  it('of fewer are answered at most two seconds later, with their position', async () => {
     const began = performance.now();
     const answer = await posted(1);
     expect(performance.now() - began).toBeGreaterThan(1_900);
@@ -94,17 +94,17 @@ describe('posts while the read models are behind (decisions X8)', () => {
     ]);
   });
 
-  it('that change nothing are answered at once', async () => {
+  it('without changes are answered immediately', async () => {
     const began = performance.now();
     expect(outcome(await behind.delete(`${OWN};spId=nobody`, { token }))).toBe('200');
     expect(performance.now() - began).toBeLessThan(1_900);
   });
 });
 
-describe('requests of other origins (Document 1, Conventions 7)', () => {
+describe('requests from other origins (Document 1, Conventions 7)', () => {
   const origin = 'https://shop.example';
 
-  it.each(['GET', 'POST', 'DELETE'])('may be %s, says the preflight', async (method) => {
+  it.each(['GET', 'POST', 'DELETE'])('may be %s, according to the preflight', async (method) => {
     const answer = await app.request('OPTIONS', `${OWN};spId=a?token=${token}`, {
       headers: {
         origin,
@@ -118,7 +118,7 @@ describe('requests of other origins (Document 1, Conventions 7)', () => {
     expect(answer.headers['access-control-allow-headers']).toContain('content-type');
   });
 
-  it('may read every answer, and what its headers tell', async () => {
+  it('may read every answer and its headers', async () => {
     const headers = { origin };
     const answers = [
       await app.get(OWN, { token, headers }),
@@ -137,7 +137,7 @@ describe('requests of other origins (Document 1, Conventions 7)', () => {
 });
 
 describe('JSONP of a write (Document 1, Conventions 5)', () => {
-  it('calls the function with the error list, or with what went wrong', async () => {
+  it('calls the function with the error list, or with the failure', async () => {
     const posted = await app.post(`${OWN}?jsonp=done`, {
       token,
       body: JSON.stringify({ products: [product('j')] }),
@@ -153,13 +153,13 @@ describe('JSONP of a write (Document 1, Conventions 5)', () => {
     expect(removed.body).toBe('/**/done({"errors":[]}, undefined, undefined);');
   });
 
-  it('is refused where the answer is XML, before anything is stored (decisions P27)', async () => {
+  it('is refused for XML before anything is stored (decisions P27)', async () => {
     const answer = await app.post(`${OWN}?jsonp=done`, { token, headers: XML_UTF8, body: '<products/>' });
     expect(answer.body).toContain('<code>PF_430</code>');
   });
 });
 
-it('an answer is not to be taken for another type', async () => {
+it('answers forbid content sniffing', async () => {
   for (const response of [await app.get(OWN, { token }), await app.get(OWN), await app.get('/none')]) {
     expect(response.headers['x-content-type-options']).toBe('nosniff');
   }

@@ -58,7 +58,7 @@ describe('pages (decisions P3)', () => {
     },
   );
 
-  it('together hold each product once', async () => {
+  it('together have each product once', async () => {
     const ids: string[] = [];
     for (let at = 1; at <= 4; at += 1)
       ids.push(...(await search(`;fid=${secret};pageSize=250;page=${at}`)).ids);
@@ -83,16 +83,16 @@ describe('without an order (decisions P7)', () => {
   const ordered = async (keys: string) => (await search(`;fid=${german}${keys}`)).ids;
   const tied = (...ids: string[]) => ids.toSorted(byOfferId(german));
 
-  it('comes the newest modification first, then the lowest offer id', async () => {
+  it('the newest modification comes first, then the lowest offer id', async () => {
     expect(await ordered('')).toEqual([...tied('new-a', 'new-b', 'new-c'), ...tied('old-a', 'old-b')]);
   });
 
-  it('with q come those with most of its distinct words in the title, then the newest', async () => {
+  it('with q, products with the most distinct words in the title come first, then the newest', async () => {
     expect(await ordered(';q=lamp desk')).toEqual(['old-b', 'new-a', 'old-a', 'new-b']);
     expect(await ordered(';q=lamp,desk red')).toEqual(['new-a', 'old-b', 'old-a', ...tied('new-b', 'new-c')]);
   });
 
-  it('with orderBy relevance plays no part, and ties go by offer id', async () => {
+  it('with orderBy, relevance is ignored, and ties are ordered by offer id', async () => {
     expect(await ordered(';q=lamp desk;orderBy=modificationDateAsc')).toEqual([
       ...tied('old-a', 'old-b'),
       ...tied('new-a', 'new-b'),
@@ -101,7 +101,7 @@ describe('without an order (decisions P7)', () => {
     expect(await ordered(';orderBy=priceDesc')).toEqual(tied('new-a', 'new-b', 'new-c', 'old-a', 'old-b'));
   });
 
-  it('a new price is a modification, the same product posted again is none (decisions X15)', async () => {
+  it('a new price is a modification, an unchanged post is not (decisions X15)', async () => {
     onDay(4);
     await post(german, [
       product('old-a', { name: 'Lamp', description: 'a desk' }),
@@ -141,7 +141,7 @@ describe('groupOffersByProduct (decisions P8)', () => {
     return [totalHits, ...ids];
   };
 
-  it('puts offers of one GTIN together, the cheapest first; counts are of products', async () => {
+  it('groups offers with the same GTIN, cheapest first; products are counted', async () => {
     expect(await groups(';orderBy=priceAsc')).toEqual([
       4,
       'g-cheap g-dear',
@@ -151,7 +151,7 @@ describe('groupOffersByProduct (decisions P8)', () => {
     ]);
   });
 
-  it('takes the product from the first offer, and names what it is grouped by', async () => {
+  it('has the product of the first offer, and its grouping id', async () => {
     const { products } = await search(`${FIDS};groupOffersByProduct=true;q=lamp`, 'deals');
     expect(products).toMatchObject([
       { name: 'Cheap lamp', brand: 'C', language: 'en', groupingId: 'ean04012345678901' },
@@ -161,13 +161,13 @@ describe('groupOffersByProduct (decisions P8)', () => {
     expect(alone?.groupingId).toBe(offerId(swedish, 'alone'));
   });
 
-  it('has only offers that match and that the caller may see', async () => {
+  it('includes only offers that match and that the caller may see', async () => {
     expect(await groups(';brand=B')).toEqual([1, 'g-dear']);
     expect(await groups(`;ean=${EAN},0${EAN}`)).toEqual([1, 'g-cheap g-dear']);
     expect(await groups(`;ean=${EAN},0${EAN}`, 'nord')).toEqual([1, 'g-unmapped g-cheap g-dear']);
   });
 
-  it('orders products by their cheapest, their newest and their best offer', async () => {
+  it('orders products by their cheapest, newest or best offer', async () => {
     expect(await groups(';orderBy=priceDesc')).toEqual([
       4,
       'g-upc g-upc2',
@@ -193,13 +193,13 @@ describe('groupOffersByProduct (decisions P8)', () => {
     expect(await groups(';q=dear lamp,thing,alone')).toEqual([3, 'g-dear', 'g-upc g-upc2', 'alone']);
   });
 
-  it('is cut into pages of products', async () => {
+  it('is paged by product', async () => {
     expect(await groups(';orderBy=priceAsc;pageSize=1')).toEqual([4, 'g-cheap g-dear']);
     expect(await groups(';orderBy=priceAsc;pageSize=1;page=4')).toEqual([4, 'g-upc g-upc2']);
     expect(await groups(';orderBy=priceAsc;limit=2')).toEqual([4, 'g-cheap g-dear', 'alone']);
   });
 
-  it('is not done without being asked for', async () => {
+  it('is off by default', async () => {
     const { totalHits, products } = await search(
       `${FIDS};groupOffersByProduct=false;ean=${EAN},0${EAN}`,
       'deals',

@@ -31,7 +31,7 @@ const changesOf = (answer: Response) => {
 };
 
 describe('what has changed since (decisions P28, X51)', () => {
-  it('is what was touched and is still there, and what has gone', async () => {
+  it('is the products that changed and exist, and the ids of removed ones', async () => {
     await post(
       german,
       ['a', 'b', 'c', 'd'].map((id) => product(id)),
@@ -54,7 +54,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     ]);
   });
 
-  it('is told by a date as well', async () => {
+  it('can be requested by date', async () => {
     await post(german, [product('a'), product('b')]);
     now += 86_400_000;
     await post(german, [product('b', { price: 3 })]);
@@ -67,7 +67,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(';since=0')).sent).toEqual(['a', 'b']);
   });
 
-  it('is everything after a change of what is joined', async () => {
+  it('is everything after a change of joined data', async () => {
     await post(german, [product('a'), product('b')]);
     const next = nextOf(await get());
     await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
@@ -92,14 +92,14 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(answer.body).toContain('a(1102)p(101)');
   });
 
-  it.each(['a site that was the caller’s is gone', 'a token was issued'] as const)(
+  it.each(['a site of the caller was removed', 'a token was issued'] as const)(
     'is everything by date after %s (decisions X51)',
     async (what) => {
       const connected = { ...NETWORK, connections: connectedBy(1101, 1102) };
       const isOther = (one: object) => !('siteId' in one && one.siteId === 1101);
       const token = { organisationId: 11, system: 'PRODUCTS', siteId: 1102, token: 'a'.repeat(40) };
       const changed = {
-        'a site that was the caller’s is gone': {
+        'a site of the caller was removed': {
           sites: NETWORK.sites.slice(1),
           connections: connected.connections.filter(isOther),
           tokens: NETWORK.tokens.filter(isOther),
@@ -116,7 +116,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     },
   );
 
-  it('is everything since a position of another log that this one was copied from (decisions X51)', async () => {
+  it('is everything for a position of another log (decisions X51)', async () => {
     await post(german, [product('a'), product('b')]);
     await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
     const [, facts = ''] = nextOf(await get()).split('-');
@@ -124,7 +124,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(`;since=${there}`))).toEqual({ sent: ['a'], removed: ['b'] });
   });
 
-  it('is exact however much has changed (decisions X51)', async () => {
+  it('is exact for any number of changes (decisions X51)', async () => {
     const ids = Array.from({ length: 1_500 }, (_, at) => `p${String(at).padStart(4, '0')}`);
     await post(german, [product('untouched'), ...ids.map((id) => product(id))]);
     await app.settled();
@@ -138,7 +138,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(`;since=${next}`))).toEqual({ sent: [ids[0]], removed: ids.slice(1) });
   });
 
-  it('is what a rename concerns, and everything after a change of more than 1,000 categories (decisions X51)', async () => {
+  it('is the products of renamed categories, and everything after changes of more than 1,000 categories (decisions X51)', async () => {
     await post(german, [product('renamed', { categories: [{ id: '21' }] }), product('untouched')]);
     const first = nextOf(await get());
     now += 2 * BEHIND;
@@ -157,7 +157,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(`;since=${first}`)).sent).toEqual(['renamed', 'untouched']);
   });
 
-  it('is by date nothing after a mapping that a copy of that date includes, until the next load (decisions P18, X51)', async () => {
+  it('is empty by date after a mapping that a copy of that date includes, until the next load (decisions P18, X51)', async () => {
     await post(german, [product('mapped', { categories: [{ name: 'Gadgets' }] }), product('a')]);
     now += 10 * BEHIND;
     const mappings = [...NETWORK.mappings, { feedId: german, name: 'Gadgets', categoryId: '12' }];
@@ -170,7 +170,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(await get(`;since=${now}`)).sent).toContain('a');
   });
 
-  it('is told in lines with pretty=true, and means the same', async () => {
+  it('has line breaks with pretty=true, and the same data', async () => {
     await post(german, [product('a'), product('b')]);
     const next = nextOf(await get());
     await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
@@ -182,7 +182,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(await parse(xml.body)).toEqual(await parse((await get(`;since=${next};format=xml`)).body));
   });
 
-  it('is no download when there is nothing (decisions P18)', async () => {
+  it('does not count as a download if empty (decisions P18)', async () => {
     await post(german, [product('a')]);
     const next = nextOf(await get());
     now += 6 * 86_400_000;
@@ -193,7 +193,7 @@ describe('what has changed since (decisions P28, X51)', () => {
     ]);
   });
 
-  it('is not told in CSV or by pages, nor since what is no date', async () => {
+  it('is refused in CSV, by pages, and for malformed dates', async () => {
     for (const keys of [
       ';since=0;format=csv',
       ';since=0;page=1',

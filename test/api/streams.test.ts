@@ -40,7 +40,7 @@ async function post(fid: number, body: Readable | Buffer, headers: Record<string
 }
 const hits = async (fid: number) => (await search(`;fid=${fid};pageSize=1`)).totalHits;
 
-describe('a body that comes in pieces', () => {
+describe('a body that arrives in chunks', () => {
   it.each([
     ['JSON', asJson, JSON_UTF8, 997],
     ['XML', asXml, XML_UTF8, 1009],
@@ -52,7 +52,7 @@ describe('a body that comes in pieces', () => {
     expect(await hits(german)).toBe(products.length);
   });
 
-  it('and breaks off stores nothing', async () => {
+  it('stores nothing if it breaks off', async () => {
     const broken = Readable.from(
       (async function* () {
         yield asJson.subarray(0, 300_000);
@@ -64,7 +64,7 @@ describe('a body that comes in pieces', () => {
     expect(await hits(swedish)).toBe(0);
   });
 
-  it('and is too large is refused as soon as it is, and stores nothing: 413 (decisions P2)', async () => {
+  it('is refused as soon as it is too large, and stores nothing: 413 (decisions P2)', async () => {
     let end = (): void => undefined;
     const answered = new Promise<void>((resolve) => (end = resolve));
     const tooLarge = Readable.from(
@@ -81,7 +81,7 @@ describe('a body that comes in pieces', () => {
 });
 
 describe('loads of one feed at a time (decisions P1; Document 1, Replace a feed)', () => {
-  it('take turns: the feed is what one of them posted', async () => {
+  it('are serialised: the feed has the products of one of them', async () => {
     const bodies = ['x', 'y', 'z'].map((prefix) =>
       Array.from({ length: 300 }, (_, at) => product(`${prefix}${at}`)),
     );
@@ -96,7 +96,7 @@ describe('loads of one feed at a time (decisions P1; Document 1, Replace a feed)
     expect([totalHits, new Set(ids.map((id) => id[0])).size]).toEqual([300, 1]);
   });
 
-  it('leave searches be: each is answered while a feed is loaded', async () => {
+  it('do not block searches: each is answered during a load', async () => {
     const loading = post(german, Readable.from(pieces(asXml, 5000)), XML_UTF8);
     let answered = 0;
     const done = loading.then(() => true);

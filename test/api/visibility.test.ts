@@ -23,7 +23,7 @@ afterAll(() => app.close());
 
 const ofFeed = (name: string) => ({ keys: `;spId=of+${name}`, id: `of ${name}` });
 
-describe('a product is readable and writable by those only that its feed is for (Document 1, Authentication 5; decisions P22)', () => {
+describe('a product can be read and written only by callers of its feed (Document 1, Authentication 5; decisions P22)', () => {
   const pairs = CLIENTS.flatMap((client) => NAMES.map((name) => [client, name] as const));
   const isOwner = (client: Client) => client === 'nord' || client === 'casa';
 
@@ -58,7 +58,7 @@ describe('a product is readable and writable by those only that its feed is for 
   });
 
   it.each(CLIENTS.filter((client) => client !== 'lonely'))(
-    '%s finds no other product, whatever it asks for',
+    '%s finds no other product with any key',
     async (client) => {
       const fids = VISIBLE[client].map((name) => FEEDS[name]).join(',');
       const { products } = await search(`;fid=${fids}`, client);
@@ -69,7 +69,7 @@ describe('a product is readable and writable by those only that its feed is for 
     },
   );
 
-  it('an offer of another is not found by its id', async () => {
+  it('an offer of another caller is not found by its id', async () => {
     const tdId = (await search(`;fid=${german}`, 'nord')).products[0]?.offers[0]?.id ?? '';
     expect((await search(`;fid=${german};tdId=${tdId}`, 'nord')).totalHits).toBe(1);
     expect((await search(`;fid=${italian};tdId=${tdId}`, 'casa')).totalHits).toBe(0);
@@ -102,7 +102,7 @@ describe('a tracker link (decisions P12, P26)', () => {
     expect(await linkOf(fid, by)).toBe(`https://pdt.affilog.example/click?${expected}`);
   });
 
-  it('names the program whose link it is, its logo and the currency of the first program (decisions P26)', async () => {
+  it('names its program, with its logo and the currency of the first program (decisions P26)', async () => {
     const [mine] = (await search(`;fid=${shared};currency=SEK`, 'preisblick')).products;
     expect(mine).toMatchObject({
       programLogo: 'https://nord.example/de.png',
@@ -127,7 +127,7 @@ describe('a tracker link (decisions P12, P26)', () => {
   });
 });
 
-describe('a product is seen by publishers once it is mapped (Document 1, What the service does 5; decisions P13)', () => {
+describe('publishers see a product once it is mapped (Document 1, What the service does 5; decisions P13)', () => {
   it.each([
     ['by an existing id', { id: '12' }, true],
     ['by an existing id, whatever its name', { id: '12', name: 'Nowhere' }, true],
@@ -174,7 +174,7 @@ describe('a product is seen by publishers once it is mapped (Document 1, What th
 });
 
 describe('a change of the network (decisions P22, P26)', () => {
-  it('holds for the next request: a site connected, a feed hidden', async () => {
+  it('affects the next request: a site connected, a feed hidden', async () => {
     expect(outcome(await app.get(`/1.0/products;fid=${italian}`, { token: TOKENS.deals }))).toBe(
       '400 PF_392',
     );
@@ -191,7 +191,7 @@ describe('a change of the network (decisions P22, P26)', () => {
     expect((await search(`;fid=${italian}`, 'casa')).totalHits).toBe(1);
   });
 
-  it('is known within a second where another process makes it: a site connected', async () => {
+  it('by another process is visible within a second: a site connected', async () => {
     const find = async () => outcome(await app.get(`/1.0/products;fid=${german}`, { token: TOKENS.lonely }));
     expect(await find()).toBe('400 PF_392');
     const connections = [{ siteId: 1301, programId: 101 }];

@@ -120,15 +120,15 @@ function as(client: keyof typeof VOUCHER_TOKENS): TestRequest {
   return { token: VOUCHER_TOKENS[client], body: BODY };
 }
 
-it('a refusal in XML is told in XML (decisions A1)', async () => {
+it('a refusal of a request in XML is in XML (decisions A1)', async () => {
   const answer = await app.post('/1.0/vouchers', xml('<voucher/>'));
   expect(answer.body).toContain(
     '<Response xmlns="https://api.example/1.0/vouchers"><errors><e><code>101</code><message>title must be set</message></e>',
   );
 });
 
-describe('Failures of ours', () => {
-  it('are Open API 5 with Retry-After while an engine does not answer (Document 2, Errors; decisions A12)', async () => {
+describe('Server failures', () => {
+  it('are Open API 5 with Retry-After while an engine is unavailable (Document 2, Errors; decisions A12)', async () => {
     const broken = await TestApp.start({ network: VOUCHER_NETWORK });
     await broken.engines.store.close();
     const answer = await broken.get(OWN, { token });
@@ -136,7 +136,7 @@ describe('Failures of ours', () => {
     await broken.close();
   });
 
-  it('are none of posts and deletions that are stored and cannot be listed yet (decisions A12, X8)', async () => {
+  it('do not include posts and deletions that are stored but not listed yet (decisions A12, X8)', async () => {
     const broken = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
     await broken.engines.store.close();
     const posted = await broken.post(OWN, { token, body: BODY });
@@ -153,7 +153,7 @@ describe('Failures of ours', () => {
     await broken.close();
   });
 
-  it('of a write are so too, nothing half is left, and to repeat it is harmless with a sourceId (decisions A12, X63)', async () => {
+  it('of a write leave nothing half done, and repeating it with a sourceId is harmless (decisions A12, X63)', async () => {
     const { log } = app.engines;
     let left = 0;
     const failing = await app.again({
@@ -197,12 +197,12 @@ describe('Failures of ours', () => {
     await failing.close();
   });
 
-  it('that are repeated make another voucher of one without a sourceId (decisions X63, V15)', async () => {
+  it('followed by a retry create a second voucher without a sourceId (decisions X63, V15)', async () => {
     const ids = [await app.post(OWN, { token, body: BODY }), await app.post(OWN, { token, body: BODY })];
     expect(new Set(ids.map(({ body }) => body)).size).toBe(2);
   });
 
-  it('are 500 when they are bugs, nothing of them leaked (decisions A12, X45)', async () => {
+  it('are 500 if they are bugs, without details (decisions A12, X45)', async () => {
     const event = { id: randomUUID(), type: 'VoucherMangled', data: '{"secret":1}', meta: '{}' };
     await app.engines.log.append('voucher-777', NO_STREAM, [event]);
     const answer = await app.delete(`${OWN}/777`, { token });
@@ -211,7 +211,7 @@ describe('Failures of ours', () => {
   });
 });
 
-it('beyond the rate that a setting says, requests are 429, for each token by itself (decisions A6)', async () => {
+it('requests above the configured rate are 429, separately for each token (decisions A6)', async () => {
   const settings = { RATE_LIMIT_VOUCHERS: '2' };
   const limited = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW), settings });
   const ask = (client: keyof typeof VOUCHER_TOKENS) => limited.get(OWN, { token: VOUCHER_TOKENS[client] });

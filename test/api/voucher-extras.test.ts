@@ -4,7 +4,7 @@ const world = voucherWorld();
 const { create, get, list, remove, passTo } = world;
 
 describe('Beyond the document (decisions V17)', () => {
-  it('a bulk post answers each voucher in its place, and stores the good ones (decisions V17)', async () => {
+  it('a bulk post answers each voucher in order, and stores the valid ones (decisions V17)', async () => {
     const body = JSON.stringify([
       voucher({ sourceId: 'a', title: 'First' }),
       voucher({ title: '' }),
@@ -33,7 +33,7 @@ describe('Beyond the document (decisions V17)', () => {
     expect([empty.statusCode, empty.body]).toEqual([200, '[]']);
   });
 
-  it('of those with one sourceId in a bulk post the last good one counts', async () => {
+  it('of several vouchers with one sourceId in a bulk post, the last valid one counts', async () => {
     const same = { sourceId: 'a' };
     const vouchers = [
       voucher({ ...same, title: 'First' }),
@@ -51,7 +51,7 @@ describe('Beyond the document (decisions V17)', () => {
     ]);
   });
 
-  it('versions tell what each event has changed, after a deletion too, to the owner only (decisions V17, V18, X42)', async () => {
+  it('versions list what each event changed, even after a deletion, for the owner only (decisions V17, V18, X42)', async () => {
     const id = await create({ sourceId: 's', languageId: 'de' });
     passTo(NOW + 1000);
     await create({ sourceId: 's', title: 'New', landingUrl: 'https://nord.example/' });
@@ -121,7 +121,7 @@ describe('Beyond the document (decisions V17)', () => {
     ]);
   });
 
-  it('a calendar without vouchers has the one component that RFC 5545 asks for, a time zone (decisions X46)', async () => {
+  it('a calendar without vouchers has the one component that RFC 5545 requires, a time zone (decisions X46)', async () => {
     expect((await get('.ics;id=999999')).body.split('\r\n')).toEqual([
       ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//affilog//vouchers//EN'],
       ...['BEGIN:VTIMEZONE', 'TZID:Etc/UTC', 'BEGIN:STANDARD', 'DTSTART:19700101T000000'],

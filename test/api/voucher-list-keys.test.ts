@@ -18,7 +18,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(idsOf(await list(';voucherTypeId=3,5', 'nord'))).toEqual([c, a]);
   });
 
-  it('keywords are looked for in title, descriptions and code, with marks and case ignored (decisions V11, P4)', async () => {
+  it('keywords are searched in title, descriptions and code, ignoring marks and case (decisions V11, P4)', async () => {
     const ids = [
       await create({ title: 'Größe XL' }),
       await create({ shortDescription: 'Lampen, günstig' }),
@@ -38,7 +38,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(await found('sal')).toEqual([]);
   });
 
-  it('siteSpecific tells vouchers for some sites from those for any (decisions V5, V11)', async () => {
+  it('siteSpecific separates vouchers for some sites from those for any (decisions V5, V11)', async () => {
     const any = await create();
     const one = await create({ siteIds: [1101] });
     const two = await create({ siteIds: [1101, 1202] });
@@ -51,7 +51,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(idsOf(await list(';siteSpecific=false', 'nord'))).toEqual([any]);
   });
 
-  it('siteId asks for what is usable on a site that is connected (decisions V11)', async () => {
+  it('siteId lists vouchers that a connected site may use (decisions V11)', async () => {
     const any = await create();
     const first = await create({ siteIds: [1202] });
     const second = await create({ siteIds: [1203] });
@@ -66,7 +66,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(await on('9999', 'nord')).toEqual([]);
   });
 
-  it('languageId filters for everyone, its case ignored (decisions V11)', async () => {
+  it('languageId filters for all callers, ignoring case (decisions V11)', async () => {
     const id = await create({ languageId: 'DE' });
     await create({ languageId: 'sv' });
     await create();
@@ -74,7 +74,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
       for (const code of ['de', 'De']) expect(idsOf(await list(`;languageId=${code}`, as))).toEqual([id]);
   });
 
-  it('the latest update comes first, then the higher id; pages begin at 0 (decisions V12; Document 2, Limits: List page default)', async () => {
+  it('the latest update comes first, then the higher id; pages start at 0 (decisions V12; Document 2, Limits: List page default)', async () => {
     const ids = [];
     for (let number = 0; number < 11; number += 1) ids.push(await create({ sourceId: `n${number}` }));
     passTo(NOW + 1000);
@@ -86,7 +86,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(idsOf(await list(';pageSize=4;page=3'))).toEqual([]);
   });
 
-  it('random is an order of its own for each seed, the same for the same one, over all pages (decisions V6)', async () => {
+  it('random orders by its seed, the same over all pages (decisions V6)', async () => {
     const ids = [];
     for (let number = 0; number < 12; number += 1) ids.push(await create());
     const one = idsOf(await list(';random=7'));
@@ -96,7 +96,7 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect([...one].sort((a, b) => a - b)).toEqual(idsOf(await list()).toReversed());
   });
 
-  it('the link of a token without a site bears its first connected site that may use the voucher (decisions V13)', async () => {
+  it('the link of a token without a site has the first connected site that may use the voucher (decisions V13)', async () => {
     const any = await create();
     const second = await create({ siteIds: [1203] });
     const links = await list('', 'deals');

@@ -45,7 +45,7 @@ it('minEndDate and maxStartDate are inclusive bounds, in milliseconds or ISO 860
   expect(await at(NOW, ';maxStartDate=2026-03-01T11:59:59.999Z', 'nord')).toEqual([]);
 });
 
-it('activeAt lists what is valid at that time, for advertisers too, even before it was published (decisions V17)', async () => {
+it('activeAt lists vouchers valid at that time, for advertisers too, even before their publication (decisions V17)', async () => {
   const id = await create({ endDate: NOW + DAY });
   const planned = await create({ publishStartDate: NOW + DAY + 1 });
   for (const as of ['preisblick', 'nord'] as const) {
@@ -55,7 +55,7 @@ it('activeAt lists what is valid at that time, for advertisers too, even before 
   }
 });
 
-it('a change of connections and programs is in the next listing (decisions V10, V18)', async () => {
+it('a change of connections and programs affects the next listing (decisions V10, V18)', async () => {
   const [any, only] = [await create(), await create({ siteIds: [1101] })];
   expect(idsOf(await list())).toEqual([only, any]);
   await world.app.import(

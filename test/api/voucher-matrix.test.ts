@@ -119,7 +119,7 @@ const owned = (client: VoucherClient) => ids.filter((id) => ownerOf(known.get(id
 const foreign = (client: VoucherClient) => ids.filter((id) => ownerOf(known.get(id)!) !== client);
 
 describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`, (client) => {
-  it('lists what is theirs to see, and nothing else, by whatever keys (decisions V5, V10)', async () => {
+  it('lists exactly the visible vouchers, with any keys (decisions V5, V10)', async () => {
     expect(known.size).toBe(2 * COUNT);
     const forAny = theirs(client).filter((id) => known.get(id)!.siteIds === undefined);
     const listings = [
@@ -138,7 +138,7 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
     expect([...inXml].map(([, id]) => Number(id))).toEqual(theirs(client));
   });
 
-  it('finds each of them by its id and by its word, and none of the others, asked for with their like or alone', async () => {
+  it('finds each visible voucher by id and by word, and no other', async () => {
     const listing = (all: readonly number[]): readonly string[] => [
       `;id=${all.join(',')}`,
       `;keywords=${all.map((id) => words.get(id)!).join(',')}`,
@@ -153,7 +153,7 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
         expect([keys, idsOf(await list(keys, client))]).toEqual([keys, seen.filter((one) => one === id)]);
   });
 
-  it('is told versions of its own alone (decisions V17)', async () => {
+  it('sees versions of its own vouchers only (decisions V17)', async () => {
     const versions = (id: number) => get(`/${id}/versions`, client);
     expect([...(await statuses(owned(client).filter(isTried), versions))]).toEqual(
       isOwner(client) ? [200] : [],
@@ -161,7 +161,7 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
     expect([...(await statuses(foreign(client).filter(isTried), versions))]).toEqual([404]);
   });
 
-  it('edits and deletes none of another, and writes nothing by trying', async () => {
+  it('cannot edit or delete those of others, and writes nothing by trying', async () => {
     const head = await app.engines.log.head();
     const others = foreign(client);
     expect([...(await statuses(others.filter(isTried), (id) => remove(id, client)))]).toEqual([400]);
@@ -178,7 +178,7 @@ describe.each(VOUCHER_CLIENTS)(`Of ${2 * COUNT} vouchers of two advertisers, %s`
   });
 });
 
-it('an advertiser who posts ids of another’s vouchers for a program of its own gets vouchers of its own (decisions V2)', async () => {
+it('an advertiser who posts ids of another’s vouchers for its own program gets new vouchers (decisions V2)', async () => {
   const before = await list('', 'nord');
   const stolen = owned('nord')
     .filter(isTried)

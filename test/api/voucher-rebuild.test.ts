@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-it('a rebuild from the log gives the same listings, in a random order too (decisions V6)', async () => {
+it('a rebuild from the log gives the same listings, including random orders (decisions V6)', async () => {
   for (let number = 0; number < 20; number += 1) {
     now += 1000;
     const sites = [undefined, [1101], [1202, 1203]][number % 3];

@@ -59,8 +59,8 @@ async function answers(paths: readonly string[], as: VoucherClient = 'nord'): Pr
 const post = (body: string) =>
   app.post('/1.0/vouchers', { token: VOUCHER_TOKENS.nord, headers: XML_UTF8, body });
 
-describe('what is sent of vouchers in XML is valid (decisions P24, X61)', () => {
-  it('lists, to owners and to publishers', async () => {
+describe('XML answers about vouchers are valid (decisions P24, X61)', () => {
+  it('lists, for owners and publishers', async () => {
     const paths = ['', ';dateOutputFormat=iso8601', ';id=999', ';pretty=true'].map((keys) => `.xml${keys}`);
     const documents = [...(await answers(paths)), ...(await answers(paths, 'preisblick'))];
     expect(documents.join('').match(/<voucher>/g)!.length).toBeGreaterThan(8);
@@ -72,7 +72,7 @@ describe('what is sent of vouchers in XML is valid (decisions P24, X61)', () => 
     expect(await faultsBySchema(app, 'VoucherVersions_v1_0.xsd', documents)).toEqual([]);
   });
 
-  it('and would not be with anything else in it, or without a field', async () => {
+  it('but not with an additional or a missing element', async () => {
     const [list = ''] = await answers(['.xml;id=1']);
     const [versions = ''] = await answers(['/1/versions.xml']);
     const wrong = [
@@ -97,8 +97,8 @@ describe('what is sent of vouchers in XML is valid (decisions P24, X61)', () => 
   });
 });
 
-describe('what is posted of vouchers in XML', () => {
-  it('with every field, in any order, is valid and stored, and so is its answer (decisions X61)', async () => {
+describe('vouchers posted in XML', () => {
+  it('are valid with every field in any order, are stored, and have a valid answer (decisions X61)', async () => {
     const element = (name: string) => `<${name === 'siteIds' ? 'siteId' : name}[/>]`;
     for (const field of VOUCHER_FIELDS) expect(POST).toMatch(new RegExp(element(field)));
     expect(await faultsBySchema(app, 'Voucher_v1_0.xsd', [POST])).toEqual([]);

@@ -43,7 +43,7 @@ const FULL = {
   languageId: 'de',
 };
 
-it('every field posted in JSON is answered, with those of the program beside (Document 2, Voucher returned by the list operation; decisions V1, V7)', async () => {
+it('every field posted in JSON is answered, with fields of the program (Document 2, Voucher returned by the list operation; decisions V1, V7)', async () => {
   const id = await create(FULL);
   const expected = {
     id,
@@ -83,7 +83,7 @@ it('every field posted in JSON is answered, with those of the program beside (Do
   });
 });
 
-it('fields that were not posted are there all the same (decisions V9, V13)', async () => {
+it('fields that were not posted are present in answers (decisions V9, V13)', async () => {
   const id = await create();
   expect((await list(`;id=${id}`))[0]).toMatchObject({
     code: '',
@@ -123,7 +123,7 @@ it('the same voucher posted as XML is the same voucher (Document 2, Voucher post
   expect({ ...one[0], id: 0 }).toEqual({ ...two[0], id: 0 });
 });
 
-it('texts are kept to the byte, in JSON and in XML (decisions A11)', async () => {
+it('texts are preserved exactly, in JSON and in XML (decisions A11)', async () => {
   const text = ' a\u00a0\u00a0b &amp; &lt;i>  ü/u\u0308 \u2028\t\r\n\n😀 ';
   const texts = {
     title: text,
@@ -158,7 +158,7 @@ it('a list in XML has one child per field, in voucherList (Document 2, Voucher r
   expect((await get('.xml;id=999999')).body).toBe('<?xml version="1.0" encoding="UTF-8"?><voucherList/>');
 });
 
-it('with jsonp the answer is a script (Document 2, Conventions; decisions A5)', async () => {
+it('jsonp is supported (Document 2, Conventions; decisions A5)', async () => {
   const answer = await app.get(`/1.0/vouchers;id=999999?jsonp=show`, { token });
   expect(answer.body).toBe('/**/show([], undefined, undefined);');
   const refused = await app.get('/1.0/vouchers?jsonp=show');
@@ -197,7 +197,7 @@ describe('An edit', () => {
     });
   });
 
-  it('by the id does so too, and the voucher keeps its own sourceId (decisions V15)', async () => {
+  it('by id does so too, and the voucher retains its own sourceId (decisions V15)', async () => {
     const id = await create({ sourceId: 'kept' });
     expect(await create({ sourceId: id, title: 'New' })).toBe(id);
     expect((await list(`;id=${id}`, 'nord'))[0]).toMatchObject({ title: 'New', sourceId: 'kept' });
@@ -231,7 +231,7 @@ describe('An edit', () => {
     },
   );
 
-  it('by anybody else is another voucher, or none', async () => {
+  it('by anyone else creates another voucher, or none', async () => {
     const id = await create({ sourceId: 'mine' });
     const foreign = await create({ sourceId: 'mine', programId: 201 }, 'casa');
     expect(foreign).not.toBe(id);
@@ -262,14 +262,14 @@ describe('A deletion', () => {
   });
 });
 
-it('of 100 racing posts of one new sourceId one voucher comes out (decisions V2)', async () => {
+it('100 racing posts of one new sourceId create one voucher (decisions V2)', async () => {
   const ids = await Promise.all(
     Array.from({ length: 100 }, (_, at) => create({ sourceId: 'race', title: `${at}` })),
   );
   expect(new Set(ids).size).toBe(1);
 });
 
-it('what was posted can be listed at once, and a write tells its position (decisions A7)', async () => {
+it('a posted voucher is listed immediately, and a write has its position (decisions A7)', async () => {
   const answer = await app.post('/1.0/vouchers', {
     token,
     headers: JSON_UTF8,

@@ -68,8 +68,8 @@ const answers = async (targets: readonly string[], client: Client = 'preisblick'
 const valid = async (file: string, documents: readonly string[]) =>
   expect(await faultsBySchema(app, file, documents)).toEqual([]);
 
-describe('what is sent in XML is valid (decisions P24)', () => {
-  it('products found', async () => {
+describe('XML answers are valid (decisions P24)', () => {
+  it('search results', async () => {
     const both = `fid=${german},${shared}`;
     const plain = ['', ';priceHistory=true', ';groupOffersByProduct=true', ';q=nothing', ';pretty=true'];
     const keys = [...plain, ';cursor=*;pageSize=1'];
@@ -82,7 +82,7 @@ describe('what is sent in XML is valid (decisions P24)', () => {
     ]);
   });
 
-  it('and would not be with anything else in it', async () => {
+  it('but not with an additional element', async () => {
     const [answer = ''] = await answers([`/1.0/products.xml;fid=${german}`]);
     const [history = ''] = await answers([`/1.0/products.xml;fid=${german};priceHistory=true`]);
     const others = [
@@ -95,7 +95,7 @@ describe('what is sent in XML is valid (decisions P24)', () => {
       expect(await faultsBySchema(app, 'ProductsFeedOutput_v3_0.xsd', [document])).not.toEqual([]);
   });
 
-  it('error lists: of requests, of posts, empty ones (decisions X30)', async () => {
+  it('error lists of requests and of posts, and empty ones (decisions X30)', async () => {
     const bad = await app.post(`/1.0/products.xml;fid=${german}`, {
       token: TOKENS.nord,
       body: JSON.stringify({ products: [{ sourceProductId: 'bad' }, {}] }),
@@ -109,7 +109,7 @@ describe('what is sent in XML is valid (decisions P24)', () => {
     await valid('Errors_v1_0.xsd', await answers(['/1.0/nowhere.xml', '/2.0/x.xml', '/none.xml']));
   });
 
-  it('feeds downloaded, and when they were last updated', async () => {
+  it('downloads, and the time of the last update', async () => {
     const keys = ['', ';page=1;pageSize=1;priceHistory=true', ';since=2026-01-01', ';pretty=true'];
     const feeds = keys.map((more) => `/1.0/productsUnlimited.xml;fid=${german}${more}`);
     await valid('ProductsFeedOutput_v3_0.xsd', await answers(feeds));
@@ -129,8 +129,8 @@ describe('what is sent in XML is valid (decisions P24)', () => {
   });
 });
 
-describe('what is posted in XML', () => {
-  it('as Document 1 shapes it, in any order, is valid and stored (decisions P24, X30)', async () => {
+describe('products posted in XML', () => {
+  it('are valid and stored in the shape of Document 1, in any order (decisions P24, X30)', async () => {
     await valid('ProductsFeedInput_v3_0.xsd', [POST]);
     const answer = await app.post(`/1.0/products.json;fid=${german}`, {
       token: TOKENS.nord,
@@ -156,8 +156,8 @@ describe('what is posted in XML', () => {
   });
 });
 
-describe('schemas are served (decisions A8, P24)', () => {
-  it('without a token, as XML, those of Document 1 by its names', async () => {
+describe('the XML schemas (decisions A8, P24)', () => {
+  it('are served without a token, as XML, under the names of Document 1', async () => {
     for (const name of [
       'ProductsFeedCommon_v3_0',
       'ProductsFeedInput_v3_0',
@@ -169,7 +169,7 @@ describe('schemas are served (decisions A8, P24)', () => {
     }
   });
 
-  it('of names that there are', async () => {
+  it('are listed if the name is unknown', async () => {
     const { statusCode, body } = await app.get('/1.0/schemas/None.xsd');
     expect([statusCode, body]).toEqual([
       404,
@@ -177,7 +177,7 @@ describe('schemas are served (decisions A8, P24)', () => {
     ]);
   });
 
-  it('with the vendor and the address of this installation (decisions A9)', async () => {
+  it('contain the vendor and the address of this installation (decisions A9)', async () => {
     const settings = { VENDOR: 'acme', BASE_URL: 'https://acme.example' };
     const other = await TestApp.start({ network: NETWORK, settings });
     const common = await other.get('/1.0/schemas/ProductsFeedCommon_v3_0.xsd');

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { DIST } from '../support/built';
 import { serverUrl } from './server';
 
-it('The benchmark measures projecting into and searching in an Elasticsearch against its bare client', async () => {
+it('the benchmark compares projecting into and searching Elasticsearch with its bare client', async () => {
   const args = [join(DIST, 'bench/main.js'), 'es-project', 'es-search', '--count', '200', '--json'];
   const env = { ...process.env, TEST_READ_STORE: serverUrl() };
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });

@@ -40,7 +40,7 @@ async function expectWell(ids: readonly string[]): Promise<void> {
 }
 
 describe('The service over an Elasticsearch (docs/operations.md, When a server fails; decisions A12)', () => {
-  it('that may not be written takes posts and finds what was there before', async () => {
+  it('that is write-protected accepts posts and finds earlier products', async () => {
     proxy.fault = ({ path }) =>
       path.includes('_bulk') ? { status: 403, error: 'cluster_block_exception' } : undefined;
     expect(outcome(await post(FEEDS.german, [product('b')]))).toBe('200');
@@ -52,7 +52,7 @@ describe('The service over an Elasticsearch (docs/operations.md, When a server f
     await expectWell(['a', 'b']);
   });
 
-  it('that is overloaded takes posts, answers searches with 500, and health says why', async () => {
+  it('that is overloaded accepts posts, answers searches with 500, and health reports why', async () => {
     proxy.fault = () => ({ status: 429 });
     expect(outcome(await post(FEEDS.german, [product('c')]))).toBe('200');
     const health = await app.get('/health/ready');
@@ -65,14 +65,14 @@ describe('The service over an Elasticsearch (docs/operations.md, When a server f
     await expectWell(['a', 'b', 'c']);
   });
 
-  it('that is slow answers late, and no more', async () => {
+  it('that is slow answers late, without failures', async () => {
     proxy.fault = () => ({ delay: 100 });
     expect(outcome(await post(FEEDS.german, [product('late')]))).toBe('200');
     expect(outcome(await find())).toBe('200');
     await expectWell(['a', 'b', 'c', 'late']);
   });
 
-  it('that says nothing keeps a post a second before it is stored, and as long as it would wait after (decisions X8)', async () => {
+  it('that does not respond delays a post by a second before it is stored, and by the usual wait afterwards (decisions X8)', async () => {
     const before = proxy.asked.length;
     proxy.fault = () => 'silence';
     const asked = performance.now();

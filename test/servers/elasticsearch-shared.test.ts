@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
-test('two stores see what the other writes, swaps and drops; a scan of what is dropped ends well', async () => {
+test('two stores see each other’s writes, swaps and drops; a scan of a dropped generation ends normally', async () => {
   let time = 1_000_000;
   const [one, other] = [0, 1].map(() => openElasticsearch(url, { now: () => time })) as [
     ReadStore,
@@ -66,7 +66,7 @@ test('two stores see what the other writes, swaps and drops; a scan of what is d
   await Promise.all([one.close(), other.close()]);
 });
 
-test('should somebody remove the index of leases, it is made again, and no generation gets a number twice', async () => {
+test('a removed index of leases is created again, and no generation number is reused', async () => {
   const first = await live(store, OFFERS);
   await put(store, target, generatedDocuments(60));
   await server.indices.delete({ index: `${new URL(url).pathname.slice(1)}.control` });

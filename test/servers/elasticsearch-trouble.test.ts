@@ -83,7 +83,7 @@ test.each([
   expect(await everything()).toEqual(new Map([...written(2)].filter((_, n) => n % 5 !== 0)));
 });
 
-test('the checkpoint is written when all documents are, never before', async () => {
+test('the checkpoint is written after all documents', async () => {
   await live(store, OFFERS);
   times(3, '_bulk', { busy: (place) => place > 10 });
   await store.write(target, puts(1), at(1));
@@ -100,7 +100,7 @@ test('the checkpoint is written when all documents are, never before', async () 
   expect(await store.checkpoint(target)).toBe(at(1));
 });
 
-test('a document that the server refuses fails loudly, and the checkpoint stays where it is', async () => {
+test('a document that the server refuses raises an error, and the checkpoint does not advance', async () => {
   await live(store, OFFERS);
   times(1, '_bulk', { status: 400, error: 'document_parsing_exception' });
   const failure = await store.write(target, puts(1), at(1)).catch((error: unknown) => error);
@@ -109,7 +109,7 @@ test('a document that the server refuses fails loudly, and the checkpoint stays 
   expect(await store.checkpoint(target)).toBe(at(0));
 });
 
-test('a server that is gone is named without its address, and work goes on when it is back', async () => {
+test('an unreachable server is named without its address, and work continues when it is back', async () => {
   const secret = openElasticsearch(url.replace('//', '//somebody:secret@'), {
     retryMs: { read: 0, write: 200 },
   });
@@ -134,7 +134,7 @@ test('a server that is gone is named without its address, and work goes on when 
   await secret.close();
 });
 
-test('a write waits for a server that comes back in time', async () => {
+test('a write waits for a server that returns in time', async () => {
   await live(store, OFFERS);
   await proxy.stop();
   const writing = store.write(target, puts(1), at(1));
@@ -171,7 +171,7 @@ test.each([
   await hasty.close();
 });
 
-test('a disk nearly full blocks writes and not searches; writes go on when it has room', async () => {
+test('a nearly full disk blocks writes but not searches; writes continue when it has room', async () => {
   const { number } = await live(store, OFFERS);
   await put(store, target, documents);
   const index = `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}`;
@@ -192,7 +192,7 @@ test('a disk nearly full blocks writes and not searches; writes go on when it ha
   await hasty.close();
 });
 
-test('what the server forgets of deletions does not let an older write undo a removal', async () => {
+test('an older write does not undo a removal even after the server has forgotten the deletion', async () => {
   const { number } = await live(store, OFFERS);
   const index = `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}`;
   await server.indices.putSettings({ index, settings: { gc_deletes: '0ms' } });
@@ -208,7 +208,7 @@ test('what the server forgets of deletions does not let an older write undo a re
   expect(await store.checkpoint(target)).toBe(at(3));
 });
 
-test('the runner goes on after a server that was busy, silent, full and gone: nothing is lost, nothing parked', async () => {
+test('the runner recovers after a server was busy, silent, full and unreachable: nothing is lost or parked', async () => {
   const world = await World.open();
   const hasty = openElasticsearch(url, { retryMs: { read: 50, write: 50 }, timeoutMs: 3_000 });
   const failures = new EventEmitter();
@@ -244,7 +244,7 @@ test('the runner goes on after a server that was busy, silent, full and gone: no
   }
 });
 
-test('what fills a generation waits twice as long as a minute of 429, which live writes do not (a second for a minute)', async () => {
+test('writes that fill a generation retry through two minutes of 429, live writes do not (a second for a minute)', async () => {
   const scaled = openElasticsearch(url, { retryMs: { write: 4_000 / 60, fill: 120_000 / 60 } });
   const first = await scaled.create(OFFERS);
   let until = Infinity;
@@ -262,7 +262,7 @@ test('what fills a generation waits twice as long as a minute of 429, which live
   await scaled.close();
 });
 
-test('a page beyond the end of a random order is known to be empty without sorting what there is', async () => {
+test('a page beyond the end of a random order is empty without sorting the documents', async () => {
   await live(store, OFFERS);
   await put(store, target, documents);
   const order = [{ shuffled: 'price', seed: 7 }];
@@ -274,7 +274,7 @@ test('a page beyond the end of a random order is known to be empty without sorti
   expect(sorted).toHaveLength(2);
 });
 
-test('closing ends a write that waits', async () => {
+test('closing ends a waiting write', async () => {
   await live(store, OFFERS);
   const other = openElasticsearch(url, { retryMs: { write: 600_000 } });
   const waits = new Promise<void>((resolve) => {
@@ -292,7 +292,7 @@ test('closing ends a write that waits', async () => {
   await expect(other.count(target, EVERYTHING)).rejects.toThrow(EngineUnavailable);
 });
 
-test('checkpoints that are asked for at the same time are one request', async () => {
+test('concurrent reads of checkpoints share one request', async () => {
   await live(store, OFFERS);
   await store.checkpoint(target);
   const before = proxy.asked.length;
@@ -300,7 +300,7 @@ test('checkpoints that are asked for at the same time are one request', async ()
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
 });
 
-test('an index that cannot be read fails its own checkpoint, not those requested with it', async () => {
+test('an unreadable index fails its own checkpoint only', async () => {
   const { number } = await live(store, OFFERS);
   const others = { ...OFFERS, name: 'others' };
   await live(store, others);

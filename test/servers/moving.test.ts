@@ -51,7 +51,7 @@ describe('Moving from one machine to the servers', () => {
     return engines;
   }
 
-  it('gives equal read models, once they are built from the copied log', async () => {
+  it('gives equal read models after a rebuild from the copied log', async () => {
     const here = await open('sqlite:', 'sqlite:');
     const there = await open(esdb.url, store.url);
     await createDemo(here.log, folder);

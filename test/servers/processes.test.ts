@@ -75,12 +75,12 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
   const priced = (products: readonly Posted[], price: number): readonly Posted[] =>
     products.map((product) => ({ ...product, price }));
 
-  it('find by one what was posted to the other', async () => {
+  it('find at one process what was posted to the other', async () => {
     const position = await post(0, PRODUCTS.slice(0, 100));
     expect(await found(1, position)).toBe(100);
   });
 
-  it('offer their log to analysts as the server itself would, but for writes (decisions P23)', async () => {
+  it('serve their log to analysts as the server itself would, except for writes (decisions P23)', async () => {
     const urls = [
       esdb.url,
       /^the log can be read at (esdb:\S+)$/m.exec(apis[0]?.stdoutLines.join('\n') ?? '')?.[1] ?? '',
@@ -96,7 +96,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     await Promise.all(clients.map((client) => client.dispose()));
   });
 
-  it('load one feed at the same time without loss and without an event twice', async () => {
+  it('load one feed concurrently without loss and without duplicate events', async () => {
     const positions = await Promise.all([post(0, PRODUCTS.slice(0, 1800)), post(1, PRODUCTS.slice(1200))]);
     const { prices, duplicates } = await readFeed(dirname(esdb.file));
     expect(duplicates).toEqual([]);
@@ -104,7 +104,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     expect(await found(0, positions.sort().at(-1) ?? '')).toBe(PRODUCTS.length);
   });
 
-  it('replace one feed at the same time one after the other: it is what one of them posted', async () => {
+  it('serialise concurrent replacements of one feed: it has the products of one of them', async () => {
     const [some, others] = [priced(PRODUCTS.slice(0, 1000), 1), priced(PRODUCTS.slice(500, 1200), 2)];
     await Promise.all([post(0, some, ';mode=replace'), post(1, others, ';mode=replace')]);
     const { prices, duplicates } = await readFeed(dirname(esdb.file));
@@ -116,7 +116,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     expect(wanted).toContain(listed);
   });
 
-  it('go on within 15 seconds after the projector that works was killed in the middle of a load', async () => {
+  it('continue within 15 seconds after the active projector was killed during a load', async () => {
     const store = openElasticsearch(environment['READ_STORE'] ?? '');
     // The first one works, the second one when the first one is gone.
     for (const [at, projector] of projectors.entries()) {
@@ -129,7 +129,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     await store.close();
   });
 
-  it('end with 0 when they are told to', async () => {
+  it('exit with 0 when stopped', async () => {
     const codes = await Promise.all([...apis, ...projectors].map((server) => server.end()));
     expect(codes).toEqual([0, 0, 0, 0]);
   });

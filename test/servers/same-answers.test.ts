@@ -34,13 +34,13 @@ async function expectAlike(
   }
 }
 
-describe(`A SQLite, and an EventStoreDB with an Elasticsearch, that hold the same (SEARCH_SEED=${SEED})`, () => {
+describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same data (SEARCH_SEED=${SEED})`, () => {
   const apps: TestApp[] = [];
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();
   });
 
-  test(`answer ${SEARCHES} random searches alike to the byte (decisions P3 to P8)`, async () => {
+  test(`answer ${SEARCHES} random searches with identical bytes (decisions P3 to P8)`, async () => {
     const feeds = twoFeeds(realFeeds() ?? generatedFeeds());
     for (const engines of ENGINES) apps.push(await appWith(feeds, { engines }));
     const searches = randomSearches(feeds.searched);
@@ -50,7 +50,7 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, that hold the sam
     );
   }, 300_000);
 
-  test(`answer ${SEARCHES} random listings alike to the byte (decisions V3 to V12)`, async () => {
+  test(`answer ${SEARCHES} random listings with identical bytes (decisions V3 to V12)`, async () => {
     for (const engines of ENGINES) apps.push((await appWithVouchers(SEED, { engines })).app);
     const listings = randomListings(SEARCHES, SEED);
     await expectAlike(

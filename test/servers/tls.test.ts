@@ -9,7 +9,7 @@ import { ownStore, serverUrl } from './server';
 /** What cannot be mended by waiting is not waited for: the test would end before. */
 const PATIENT = { timeoutMs: 2_000, retryMs: 600_000 };
 
-describe('Servers that are reached by TLS with users in their URLs (operations, Security)', () => {
+describe('Servers over TLS with users in their URLs (operations, Security)', () => {
   let esdb: EsdbServer;
   let folder: string;
   let fronts: readonly [log: TlsFront, store: TlsFront];
@@ -38,7 +38,7 @@ describe('Servers that are reached by TLS with users in their URLs (operations, 
     await removeFolder(folder);
   });
 
-  it('are used when their certificates are trusted', async () => {
+  it('are used if their certificates are trusted', async () => {
     const trusting = { ...environment, NODE_EXTRA_CA_CERTS: fronts[1].certificate };
     const server = await Server.start(folder, { environment: trusting });
     try {
@@ -60,7 +60,7 @@ describe('Servers that are reached by TLS with users in their URLs (operations, 
     expect(server.stderr).toBe('');
   });
 
-  it('are refused at once when they are not, without a word of the password or the port', async () => {
+  it('are refused immediately otherwise, without revealing the password or the port', async () => {
     const { EVENT_LOG: untrusted = '', READ_STORE: readStore = '' } = environment;
     const store = openElasticsearch(readStore, { retryMs: { read: 0 } });
     for (const [tried, { port }] of [
