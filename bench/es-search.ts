@@ -1,5 +1,5 @@
 import { searchGroupedProducts, searchProducts, searchWindow } from '../projections/product-search';
-import { type PostedProduct } from '../src/demo/generate';
+import { type PostedProduct } from '../src/demo/products';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { BareBulk } from './bare/es-bulk';

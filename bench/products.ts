@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
-import { generateProducts, type PostedProduct } from '../src/demo/generate';
+import { generateProducts } from './generate';
+import { type PostedProduct } from '../src/demo/products';
 import { type BodyFormat } from '../src/wire/format';
 
 /** Advertiser categories; each product has one. */

@@ -1,5 +1,5 @@
 import { products } from '../projections/products';
-import { type PostedProduct } from '../src/demo/generate';
+import { type PostedProduct } from '../src/demo/products';
 import { Layout } from '../src/engines/embedded/store/layout';
 import { phrase } from '../src/engines/embedded/store/selection';
 import { foldCase, wordsOf } from '../src/wire/words';

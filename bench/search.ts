@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type PostedProduct } from '../src/demo/generate';
+import { type PostedProduct } from '../src/demo/products';
 import { BareSearch } from './bare/search';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
 import { liveProducts } from './live-products';

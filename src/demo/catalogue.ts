@@ -1,4 +1,3 @@
-import { ean13 } from './generate';
 import { ELECTRONICS } from './electronics';
 import { FASHION_AND_SPORT } from './fashion-and-sport';
 import { HOME } from './home';
@@ -72,4 +71,11 @@ function modelOf(kind: Kind, random: Random): Omit<Article, 'number' | 'colour' 
 function eanOf(brand: string, number: number): string {
   const range = brand.charCodeAt(0) % 5 === 0 ? '04' : '20';
   return ean13(`${range}${String(number * 7919 + 1_000_003).padStart(10, '0')}`);
+}
+
+/** An EAN-13: twelve digits and their check digit. */
+export function ean13(twelveDigits: string): string {
+  let sum = 0;
+  for (let at = 0; at < 12; at += 1) sum += Number(twelveDigits.charAt(at)) * (at % 2 === 0 ? 1 : 3);
+  return `${twelveDigits}${(10 - (sum % 10)) % 10}`;
 }

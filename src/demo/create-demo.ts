@@ -13,7 +13,7 @@ import { FeedRefusals } from '../products/refusals';
 import { PostVoucher, PostVoucherHandler, VisibleWrites } from '../vouchers/commands';
 import { VoucherWriter } from '../vouchers/voucher-writer';
 import { FEEDS } from './feeds';
-import { type PostedProduct } from './generate';
+import { type PostedProduct } from './products';
 import { type DemoLines, demoLines } from './lines';
 import { demoNetwork } from './network';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED } from './products';

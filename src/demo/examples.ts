@@ -1,4 +1,4 @@
-import { type PostedProduct } from './generate';
+import { type PostedProduct } from './products';
 
 /** A product to post by hand: its category is mapped in the example feed, and no other product has its EAN. */
 const PRODUCT: PostedProduct = {

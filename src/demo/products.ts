@@ -2,9 +2,16 @@ import { type PostedCategory } from '../categories/mapped-category';
 import { type Article, catalogue } from './catalogue';
 import { CATEGORIES } from './categories';
 import { type DemoFeed, FEEDS } from './feeds';
-import { type PostedProduct } from './generate';
+import { type Identifiers, type Product } from '../products/feed';
 import { type Random, seededRandom } from './random';
 import { inLanguage, type Words } from './words';
+
+/** A product as posted in JSON (Document 1, Product posted by an advertiser). */
+export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {
+  readonly sourceProductId: string;
+  /** An amount with at most two decimals. */
+  readonly price: number;
+}
 
 /** The initial products of a feed, about 750: each feed has about half of all articles. */
 export function demoFeed(feedId: number): readonly PostedProduct[] {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
 import { pauseRendering } from '../support/pause-call';

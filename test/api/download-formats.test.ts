@@ -1,5 +1,5 @@
 import { parse as parseCsv } from 'csv-parse/sync';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, FULL, product } from './posted';

@@ -1,6 +1,7 @@
 import { PROJECTIONS } from '../../projections';
 import { rebuild } from '../../src/projector/rebuild';
-import { generateProducts, type PostedProduct } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { toJson, toXml } from '../support/products';

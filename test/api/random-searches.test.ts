@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { PROJECTIONS } from '../../projections';
 import { rebuild } from '../../src/projector/rebuild';
-import { type PostedProduct } from '../../src/demo/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { anyProduct } from '../support/products';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type PostedProduct } from '../../src/demo/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { cases } from '../support/size';
 import {
   answerOf,

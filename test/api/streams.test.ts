@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { TestApp } from '../support/app';
 import { toXml } from '../support/products';
 import { FEEDS, NETWORK, TOKENS } from './network';

@@ -1,5 +1,5 @@
 import { exampleCalls } from '../../src/demo/examples';
-import { ean13 } from '../../src/demo/generate';
+import { ean13 } from '../../src/demo/catalogue';
 import { demoLines } from '../../src/demo/lines';
 import { demoNetwork } from '../../src/demo/network';
 

@@ -1,8 +1,8 @@
 import { catalogue } from '../../src/demo/catalogue';
-import { ean13, type PostedProduct } from '../../src/demo/generate';
+import { ean13 } from '../../src/demo/catalogue';
+import { demoFeed, demoPriceChanges, type PostedProduct } from '../../src/demo/products';
 import { FEEDS } from '../../src/demo/feeds';
 import { demoNetwork } from '../../src/demo/network';
-import { demoFeed, demoPriceChanges } from '../../src/demo/products';
 import { Directory } from '../../src/directory/directory';
 import { readNetwork } from '../../src/directory/network-check';
 import { networkFacts, networkOf } from '../../src/directory/network-facts';

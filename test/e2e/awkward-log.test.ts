@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import {
   ADVERTISER,

@@ -1,4 +1,5 @@
-import { generateProducts, type PostedProduct } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { cases } from '../support/size';
 import { toJson, toXml } from '../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import {
   ADVERTISER,
   folderWithNetwork,

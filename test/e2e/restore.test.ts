@@ -1,6 +1,6 @@
 import { copyFile, cp, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import {
   ADVERTISER,
   folderWithNetwork,

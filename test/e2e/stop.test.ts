@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { Exporter } from '../../src/products/download/exporter';
 import { makeLoader } from '../../src/host/loader';
 import { stopServing } from '../../src/host/stop-serving';

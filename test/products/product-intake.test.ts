@@ -7,7 +7,7 @@ import { JsonBody } from '../../src/products/load/ingest/json-body';
 import { ProductIntake, type Validate } from '../../src/products/load/ingest/product-intake';
 import { validateSlice } from '../../src/products/load/ingest/validate';
 import { Spool } from '../../src/products/load/ingest/spool';
-import { type PostedProduct } from '../../src/demo/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { XmlBody } from '../../src/products/load/ingest/xml-body';
 import { type BodyFormat } from '../../src/wire/format';
 import { toXml } from '../support/products';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
 import { waitForPosition } from '../../src/projector/wait';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { readFeed } from '../e2e/feed-log';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { collected, happened } from '../support/esdb-events';

@@ -1,4 +1,4 @@
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { type TestApp } from '../support/app';
 import { type TestedEngines } from '../support/engines';
 import { REAL_PRODUCTS, type RealFeed, realFeeds } from '../support/real-products';

@@ -1,6 +1,6 @@
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
 import { TlsFront } from '../support/tls-front';

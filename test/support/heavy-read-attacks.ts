@@ -1,4 +1,4 @@
-import { generateProducts } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
 import { wordsOf } from '../../src/wire/words';
 import {
   abandon,

@@ -1,4 +1,4 @@
-import { type PostedProduct } from '../../src/demo/generate';
+import { type PostedProduct } from '../../src/demo/products';
 
 /** A posted offer; the service assigns its id. */
 export interface KnownOffer {

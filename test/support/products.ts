@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { ean13, type PostedProduct } from '../../src/demo/generate';
+import { ean13 } from '../../src/demo/catalogue';
+import { type PostedProduct } from '../../src/demo/products';
 import { type PostedCategory } from '../../src/categories/mapped-category';
 import { anyCharacters } from './any-characters';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ean13, type PostedProduct } from '../../src/demo/generate';
+import { ean13 } from '../../src/demo/catalogue';
+import { type PostedProduct } from '../../src/demo/products';
 
 /** Path of the real products, which a clone of the project does not contain. */
 export const REAL_PRODUCTS = join(__dirname, '../../../shared/data/products.json');

@@ -87,19 +87,6 @@ export function toUuid(id: string, encoding: IdEncoding): UUID {
   return uuid.setStructured(structured);
 }
 
-/** Decodes an id, in lower case; empty if there is none. */
-export function readUuid(uuid: UUID | undefined): string {
-  const structured = uuid?.getStructured();
-  if (structured === undefined) return uuid?.getString().toLowerCase() ?? '';
-  const digits =
-    fromInt64(structured.getMostSignificantBits()) + fromInt64(structured.getLeastSignificantBits());
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
 function toInt64(digits: string): string {
   return BigInt.asIntN(64, BigInt(`0x${digits}`)).toString();
-}
-
-function fromInt64(number: string): string {
-  return BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 }

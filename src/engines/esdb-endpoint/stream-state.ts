@@ -24,9 +24,6 @@ export interface StreamState {
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The maximum revision: EventStoreDB truncates a deleted stream before it. */
-export const DELETED = '9223372036854775807';
-
 /** The state of a stream, from its metadata stream. `stream` is its client name. */
 export async function stateOf(log: EventLog, stream: string): Promise<StreamState> {
   const last = await lastOf(log, metastreamOf(stream));

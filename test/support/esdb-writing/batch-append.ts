@@ -3,12 +3,12 @@ import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/gene
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { CallWriter } from '../../../src/engines/esdb-endpoint/call-writer';
-import { readUuid, toOffset } from '../../../src/engines/esdb-endpoint/client-values';
+import { toOffset } from '../../../src/engines/esdb-endpoint/client-values';
 import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
 import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { withTimeout } from '../../../src/kernel/unavailable';
-import { expectationOf, Proposal } from './proposal';
+import { expectationOf, Proposal, readUuid } from './proposal';
 import { type Expectation, timedOut, toStatus } from './refused-write';
 import { type Writer, type Written } from './writer';
 

@@ -1,7 +1,6 @@
 import { type UUID } from '@eventstore/db-client/generated/shared_pb';
 import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
 import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
-import { readUuid } from '../../../src/engines/esdb-endpoint/client-values';
 import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
 
 /** An event as both kinds of append contain it. */
@@ -62,4 +61,17 @@ export function expectationOf({ none, any, exists = false, revision }: ExpectedR
   if (revision === undefined) throw invalid('The expected revision is missing');
   // Far beyond any stream, where rounding does not matter.
   return Math.min(Number(revision), Number.MAX_SAFE_INTEGER);
+}
+
+/** Decodes an id, in lower case; empty if there is none. */
+export function readUuid(uuid: UUID | undefined): string {
+  const structured = uuid?.getStructured();
+  if (structured === undefined) return uuid?.getString().toLowerCase() ?? '';
+  const digits =
+    fromInt64(structured.getMostSignificantBits()) + fromInt64(structured.getLeastSignificantBits());
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+function fromInt64(number: string): string {
+  return BigInt.asUintN(64, BigInt(number)).toString(16).padStart(16, '0');
 }

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { metastreamOf, originalOf, storedName } from '../../../src/engines/esdb-endpoint/client-values';
 import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoint/stored-event';
-import { DELETED, lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
+import { lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
 import { KeyedMutex } from '../../../src/kernel/keyed-mutex';
 import { RecentIds } from './recent-ids';
 import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
 import { inAppends, toStored } from './to-stored';
+
+/** The maximum revision: EventStoreDB truncates a deleted stream before it. */
+const DELETED = '9223372036854775807';
 
 /** Where an append ended. */
 export interface Written {

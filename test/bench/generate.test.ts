@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { generateProducts, type PostedProduct } from '../../src/demo/generate';
+import { generateProducts } from '../../bench/generate';
+import { type PostedProduct } from '../../src/demo/products';
 import { checkProduct } from '../../src/products/product-check';
 import { anyProduct } from '../support/products';
 import { testRealProducts } from '../support/real-products';

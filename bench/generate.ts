@@ -1,13 +1,7 @@
-import { type PostedCategory } from '../categories/mapped-category';
-import { type Identifiers, type Product } from '../products/feed';
-import { type Random, seededRandom } from './random';
-
-/** A product as posted in JSON (Document 1, Product posted by an advertiser). */
-export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {
-  readonly sourceProductId: string;
-  /** An amount with at most two decimals. */
-  readonly price: number;
-}
+import { type PostedCategory } from '../src/categories/mapped-category';
+import { ean13 } from '../src/demo/catalogue';
+import { type PostedProduct } from '../src/demo/products';
+import { type Random, seededRandom } from '../src/demo/random';
 
 export interface GenerateOptions {
   readonly count: number;
@@ -114,11 +108,4 @@ const PROSE = prose(40_000, 13);
 function prose(words: number, seed: number): string {
   const random = seededRandom(seed);
   return Array.from({ length: words }, () => word(random)).join(' ');
-}
-
-/** An EAN-13: twelve digits and their check digit. */
-export function ean13(twelveDigits: string): string {
-  let sum = 0;
-  for (let at = 0; at < 12; at += 1) sum += Number(twelveDigits.charAt(at)) * (at % 2 === 0 ? 1 : 3);
-  return `${twelveDigits}${(10 - (sum % 10)) % 10}`;
 }
