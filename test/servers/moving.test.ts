@@ -59,11 +59,14 @@ describe('Moving from one machine to the servers', () => {
     const copied = await copyLog(here.log, there.log);
     expect(copied.before).toBe(0);
     await rebuildProjections(there, 'all', { force: true });
+    const empty: string[] = [];
     for (const { collection } of PROJECTIONS) {
       const expected = await documents(here, collection.name);
-      expect(expected.size).toBeGreaterThan(0);
+      if (expected.size === 0) empty.push(collection.name);
       expect(await documents(there, collection.name)).toEqual(expected);
     }
+    // The demo removes no products.
+    expect(empty).toEqual(['delistings']);
     for (const keys of SEARCHES) {
       const criteria = { ...keys, feedIds: FEEDS, visibleOnly: true, window: searchWindow() };
       const expected = await result(here.store, criteria);

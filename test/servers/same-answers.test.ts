@@ -1,17 +1,17 @@
 import { generateProducts } from '../../bench/generate';
-import { type TestApp } from '../support/app';
+import { TestApp } from '../support/app';
 import { type TestedEngines } from '../support/engines';
 import { REAL_PRODUCTS, type RealFeed, realFeeds } from '../support/real-products';
 import { TOKENS } from '../api/network';
 import { randomSearches, SEARCHES, SEED } from '../api/searches';
 import { appWith, twoFeeds } from '../api/two-feeds';
 import { appWithVouchers, randomListings } from '../api/voucher-listings';
-import { VOUCHER_TOKENS } from '../api/voucher-network';
+import { NOW, VOUCHER_NETWORK, VOUCHER_TOKENS } from '../api/voucher-network';
 
-const ENGINES: readonly TestedEngines[] = [
+const ENGINES = [
   { log: 'sqlite', store: 'sqlite' },
   { log: 'eventstoredb', store: 'elasticsearch' },
-];
+] as const satisfies readonly TestedEngines[];
 const FORMATS = ['json', 'xml'] as const;
 
 function generatedFeeds(): readonly [RealFeed, RealFeed] {
@@ -51,7 +51,13 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same dat
   }, 300_000);
 
   test(`answer ${SEARCHES} random listings with identical bytes (decisions V3 to V12)`, async () => {
-    for (const engines of ENGINES) apps.push((await appWithVouchers(SEED, { engines })).app);
+    // Vouchers posted in parallel get their ids in any order, so the second application has the first one's events.
+    const { app } = await appWithVouchers(SEED, { engines: ENGINES[0] });
+    apps.push(app);
+    const now = (): Date => new Date(NOW);
+    const copyOf = app.engines.log;
+    apps.push(await TestApp.start({ network: VOUCHER_NETWORK, now, engines: ENGINES[1], copyOf }));
+    await apps[1]?.settled();
     const listings = randomListings(SEARCHES, SEED);
     await expectAlike(
       apps,

@@ -11,6 +11,8 @@ import { readConfig } from '../../src/config';
 import { type FollowedDirectory } from '../../src/directory/follower';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
+import { type EventLog } from '../../src/kernel/event-log';
+import { copyLog } from '../../src/ops/copy-log';
 import { importNetwork } from '../../src/ops/import-network';
 import { openApi } from '../../src/host/api';
 import { baseOver } from '../../src/host/open-base';
@@ -31,6 +33,8 @@ export interface TestAppOptions {
   readonly paused?: boolean;
   /** Default: the engines that the suite runs with. */
   readonly engines?: TestedEngines;
+  /** A log whose events the application starts with. */
+  readonly copyOf?: EventLog;
 }
 
 export interface TestRequest {
@@ -57,7 +61,7 @@ export class TestApp {
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
-    const { network, now = () => new Date(), settings = {}, paused = false } = options;
+    const { network, now = () => new Date(), settings = {}, paused = false, copyOf } = options;
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
     const own = await isolatedEngines(dataDir, options.engines);
     const config = readConfig({
@@ -70,8 +74,9 @@ export class TestApp {
     const base = baseOver(engines);
     const { follower } = base;
     const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
-    const { position } = await importNetwork(engines.log, network, { at: now().toISOString() });
-    await follower.reached(position);
+    if (copyOf !== undefined) await copyLog(copyOf, engines.log);
+    await importNetwork(engines.log, network, { at: now().toISOString() });
+    await follower.reached(await engines.log.head());
     const api = await openApi({
       ...base,
       config,

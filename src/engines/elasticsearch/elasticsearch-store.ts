@@ -173,7 +173,7 @@ export class ElasticsearchStore extends ReadStore {
 
   private async requireFinished(target: Target): Promise<void> {
     const { isFinished } = await this.catalogue.find(target);
-    if (!isFinished) throw new Error('a generation must be finished before it is searched');
+    if (!isFinished) throw new Error('the generation is not finished: finish it before searching it');
   }
 
   /** Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to restart. */
