@@ -1,0 +1,103 @@
+/** Document 2, States and transitions: the states of a transaction, which are the message types of notifications. */
+export const STATES = {
+  1: { name: 'Tracked' },
+  2: { name: 'Invalid' },
+  3: { name: 'Paused' },
+  4: { name: 'Pending' },
+  5: { name: 'Tracked_Approved' },
+  6: { name: 'Pending_Approved' },
+  7: { name: 'Paused_Deleted' },
+  8: { name: 'Deleted' },
+  9: { name: 'Paid' },
+} as const;
+
+export type StateId = keyof typeof STATES;
+export type StateName = (typeof STATES)[StateId]['name'];
+
+/** What moves a transaction from one state to another. */
+export type Trigger =
+  | 'fails validation'
+  | 'program is paused'
+  | 'event has a pending period'
+  | 'event has no pending period'
+  | 'program is closed without payment'
+  | 'approved'
+  | 'denied'
+  | 'deleted'
+  | 'paid';
+
+interface Move {
+  readonly from: StateName;
+  readonly on: Trigger;
+  readonly to: StateName;
+}
+
+/**
+ * The rows of Document 2, States and transitions. Those after `decided` are not shown there (`docs/decisions.md#t5`).
+ */
+export const MOVES = [
+  { from: 'Tracked', on: 'fails validation', to: 'Invalid' },
+  { from: 'Tracked', on: 'program is paused', to: 'Paused' },
+  { from: 'Tracked', on: 'event has a pending period', to: 'Pending' },
+  { from: 'Tracked', on: 'event has no pending period', to: 'Tracked_Approved' },
+  { from: 'Paused', on: 'fails validation', to: 'Invalid' },
+  { from: 'Paused', on: 'event has a pending period', to: 'Pending' },
+  { from: 'Paused', on: 'event has no pending period', to: 'Tracked_Approved' },
+  { from: 'Paused', on: 'program is closed without payment', to: 'Paused_Deleted' },
+  { from: 'Pending', on: 'approved', to: 'Pending_Approved' },
+  { from: 'Pending', on: 'denied', to: 'Deleted' },
+  { from: 'Pending', on: 'deleted', to: 'Deleted' },
+  // Not shown in the document.
+  { from: 'Tracked_Approved', on: 'deleted', to: 'Deleted' },
+  { from: 'Pending_Approved', on: 'deleted', to: 'Deleted' },
+  { from: 'Tracked_Approved', on: 'paid', to: 'Paid' },
+  { from: 'Pending_Approved', on: 'paid', to: 'Paid' },
+] as const satisfies readonly Move[];
+
+/** The state that a trigger moves to; undefined where the table has no such move. */
+export function targetOf(from: StateName, on: Trigger): StateName | undefined {
+  return MOVES.find((move) => move.from === from && move.on === on)?.to;
+}
+
+const IDS = Object.fromEntries(Object.entries(STATES).map(([id, { name }]) => [name, Number(id)]));
+
+export function stateIdOf(name: StateName): StateId {
+  return IDS[name] as StateId;
+}
+
+/** Document 2, Denied reason IDs. */
+export const DENIED_REASONS = {
+  1: { name: 'Accepted manually' },
+  2: { name: 'Accepted through batch' },
+  3: { name: 'Accepted by auto-approve' },
+  4: { name: 'Denied by auto-deny' },
+  5: { name: 'Deleted by affiliate denial' },
+  6: { name: 'Application or credit check denied' },
+  7: { name: 'Fraudulent order or application' },
+  8: { name: 'Duplication or sale accredited to another source' },
+  9: { name: 'Order yet to be fulfilled' },
+  10: { name: 'Returned goods' },
+  11: { name: 'Out of stock' },
+  12: { name: 'Unfulfilled payment' },
+  13: { name: 'Invalid lead' },
+  14: { name: 'Order cancelled' },
+  15: { name: 'Callback number shown' },
+  16: { name: 'Insufficient information' },
+  17: { name: 'Order not found' },
+  18: { name: 'Sale already accredited to publisher' },
+  19: { name: 'Voucher incorrectly used' },
+  21: { name: 'Accepted using API' },
+  22: { name: 'Deleted using API' },
+} as const;
+
+export type DeniedReasonId = keyof typeof DENIED_REASONS;
+
+/** Document 2, Event type IDs. */
+export const EVENT_TYPES = {
+  4: { name: 'Post-click lead', kind: 'lead', contact: 'click' },
+  5: { name: 'Post-click sale', kind: 'sale', contact: 'click' },
+  9: { name: 'Post-impression lead', kind: 'lead', contact: 'impression' },
+  10: { name: 'Post-impression sale', kind: 'sale', contact: 'impression' },
+} as const;
+
+export type EventTypeId = keyof typeof EVENT_TYPES;

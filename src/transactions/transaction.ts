@@ -1,0 +1,360 @@
+import { isDeepStrictEqual } from 'node:util';
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Decider } from '../kernel/decider';
+import {
+  type DeniedReasonId,
+  type EventTypeId,
+  type StateId,
+  type StateName,
+  stateIdOf,
+  targetOf,
+  type Trigger,
+} from './states';
+
+/**
+ * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. Each event of a state has everything that
+ * a message about this state may contain (Document 2, Events), so that a subscriber needs no other event.
+ */
+
+/** What is known of a transaction. Amounts are hundredths of the currency, times ISO 8601 instants. */
+export interface TransactionFacts {
+  readonly advertiserId: number;
+  readonly programId: number;
+  /** ISO 3166-1. */
+  readonly programCountry: string;
+  readonly siteId: number;
+  readonly siteName: string;
+  /** The organisation that owned the site when it was reported; absent for an unknown site. */
+  readonly publisherId?: number;
+  readonly eventId: number;
+  readonly eventTypeId: EventTypeId;
+  readonly orderNumber: string;
+  readonly orderValue: number;
+  /** ISO 4217. */
+  readonly currencyId: string;
+  readonly publisherCommission: number;
+  readonly tdCommission: number;
+  readonly timeOfEvent: string;
+  readonly timeOfVisit?: string;
+  readonly mediaCost?: number;
+  readonly adId?: number;
+  readonly locationId?: number;
+  readonly batchId?: number;
+  readonly epi?: string;
+  readonly epi2?: string;
+  readonly productId?: string;
+  /** `docs/decisions.md#t2`. */
+  readonly reportInfo?: string;
+  readonly visitorId?: string;
+}
+
+/** Fields that an advertiser may amend in the pending period. */
+export const AMENDABLE = [
+  'orderValue',
+  'publisherCommission',
+  'tdCommission',
+  'mediaCost',
+  'reportInfo',
+] as const satisfies readonly (keyof TransactionFacts)[];
+
+export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
+
+/** The end of a pending period: the system approves then, or denies (Document 2, Message attributes). */
+export type Period = { readonly autoApproveDate: string } | { readonly autoDenyDate: string };
+
+/** An approval or denial; the reason is one of Document 2, Denied reason IDs. */
+interface Ruling {
+  readonly pendingStatusDateChanged: string;
+  readonly deniedReasonId: DeniedReasonId;
+}
+
+type Entered<Type extends string, More = object> = {
+  readonly type: Type;
+  readonly data: { readonly at: string; readonly transaction: TransactionFacts } & More;
+};
+
+export type TransactionEvent =
+  /** `isHeld`: it stays Tracked until its advertiser has it validated (`docs/decisions.md#t3`). */
+  | Entered<'TransactionTracked', { readonly isHeld?: true }>
+  | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
+  | Entered<'TransactionPaused'>
+  | Entered<'TransactionBecamePending', Period>
+  | Entered<'TransactionTrackedApproved'>
+  | Entered<'TransactionPendingApproved', Period & Ruling>
+  | Entered<'TransactionPausedDeleted'>
+  | Entered<'TransactionDeleted', Partial<Period> & Ruling>
+  | Entered<'TransactionPaid', { readonly paymentId: number }>
+  /** The only event that does not change the state. */
+  | Entered<'TransactionAmended', Period>;
+
+/** The state that each event enters. */
+export const STATE_OF = {
+  TransactionTracked: 'Tracked',
+  TransactionInvalidated: 'Invalid',
+  TransactionPaused: 'Paused',
+  TransactionBecamePending: 'Pending',
+  TransactionTrackedApproved: 'Tracked_Approved',
+  TransactionPendingApproved: 'Pending_Approved',
+  TransactionPausedDeleted: 'Paused_Deleted',
+  TransactionDeleted: 'Deleted',
+  TransactionPaid: 'Paid',
+  TransactionAmended: 'Pending',
+} as const satisfies Readonly<Record<TransactionEvent['type'], StateName>>;
+
+export type TransactionState =
+  | { readonly name: 'Unknown' }
+  | {
+      readonly name: StateName;
+      /** As first reported: a repeated report is compared with it. */
+      readonly reported: TransactionFacts;
+      readonly transaction: TransactionFacts;
+      /** Once it was Pending. */
+      readonly period?: Period;
+      readonly paymentId?: number;
+    };
+
+/** What the directory says of a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
+export interface Surroundings {
+  readonly program: 'active' | 'paused' | 'closed' | 'unknown';
+  /** Of a closed program: its invoices were paid. */
+  readonly invoicesPaid: boolean;
+  readonly isConnected: boolean;
+  /** Of the event; undefined if the program does not have it. */
+  readonly pendingDays: number | undefined;
+  /** At the end of the pending period the system denies rather than approves. */
+  readonly autoDeny: boolean;
+}
+
+/** `at`: an ISO 8601 instant. */
+export type TransactionCommand =
+  | {
+      readonly do: 'report';
+      readonly at: string;
+      readonly transaction: TransactionFacts;
+      /** The fields that were posted: a repeated report must agree in them. */
+      readonly posted: readonly (keyof TransactionFacts)[];
+      readonly surroundings: Surroundings;
+      readonly isHeld?: true;
+    }
+  /** Validates one that is held, or that is Paused while its program is not. */
+  | { readonly do: 'validate'; readonly at: string; readonly surroundings: Surroundings }
+  /** Ends the pending period if it is over. */
+  | { readonly do: 'endPeriod'; readonly at: string }
+  | { readonly do: 'invalidate'; readonly at: string; readonly reason: string }
+  | {
+      readonly do: 'approve' | 'deny' | 'delete';
+      readonly at: string;
+      readonly reason: DeniedReasonId;
+      readonly amendments?: Amendments;
+    }
+  | { readonly do: 'pay'; readonly at: string; readonly paymentId: number }
+  | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments };
+
+/** The category of a transaction's stream. */
+export const TRANSACTION = 'transaction';
+
+type Known = Exclude<TransactionState, { readonly name: 'Unknown' }>;
+
+/** Repeating a command that was executed does nothing; one that the state does not allow raises 409. */
+export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
+  category: TRANSACTION,
+  initial: { name: 'Unknown' },
+  decide(command, state) {
+    if (command.do === 'report') return report(command, state);
+    if (state.name === 'Unknown') throw fault.unknownTransaction();
+    switch (command.do) {
+      case 'validate':
+        return validate(command, state);
+      case 'endPeriod':
+        return endPeriod(command, state);
+      case 'invalidate':
+        return state.name === 'Invalid' ? [] : [invalidated(state, command.at, [command.reason])];
+      case 'approve':
+        return approve(command, state);
+      case 'deny':
+      case 'delete':
+        return state.name === 'Deleted' ? [] : [deleted(command, state)];
+      case 'pay':
+        return pay(command, state);
+      case 'amend':
+        return amend(command, state);
+    }
+  },
+  evolve(state, { type, data }) {
+    const { transaction } = data;
+    const reported = state.name === 'Unknown' ? transaction : state.reported;
+    const before = state.name === 'Unknown' ? {} : state;
+    return {
+      ...before,
+      name: STATE_OF[type],
+      reported,
+      transaction,
+      ...periodIn(data),
+      ...('paymentId' in data ? { paymentId: data.paymentId } : {}),
+    };
+  },
+};
+
+type CommandTo<Action extends TransactionCommand['do']> = Extract<TransactionCommand, { readonly do: Action }>;
+
+function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
+  const { at, transaction, posted, surroundings, isHeld } = command;
+  if (state.name === 'Unknown') {
+    const tracked = { type: 'TransactionTracked', data: { at, transaction } } as const;
+    if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
+    return [tracked, ...leave('Tracked', transaction, surroundings, at)];
+  }
+  const other = posted.find((field) => !isDeepStrictEqual(transaction[field], state.reported[field]));
+  if (other === undefined) return [];
+  const [before, now] = [state.reported[other], transaction[other]].map((value) => JSON.stringify(value));
+  throw fault.alreadyReported(
+    `${other} is ${now}, but this transaction was reported with ${before ?? 'none'}: expected the same report, or another orderNumber`,
+  );
+}
+
+function validate(
+  { at, surroundings }: CommandTo<'validate'>,
+  { name, transaction }: Known,
+): readonly TransactionEvent[] {
+  return name === 'Tracked' || name === 'Paused' ? leave(name, transaction, surroundings, at) : [];
+}
+
+/** Where a Tracked or Paused transaction goes (Document 2, States and transitions); a Paused one may stay. */
+function leave(
+  from: 'Tracked' | 'Paused',
+  transaction: TransactionFacts,
+  surroundings: Surroundings,
+  at: string,
+): readonly TransactionEvent[] {
+  const reasons = failuresOf(from, transaction, surroundings);
+  const data = { at, transaction };
+  switch (targetOf(from, triggerOf(from, reasons, surroundings))) {
+    case 'Invalid':
+      return [{ type: 'TransactionInvalidated', data: { ...data, reasons } }];
+    case 'Paused':
+      return [{ type: 'TransactionPaused', data }];
+    case 'Paused_Deleted':
+      return [{ type: 'TransactionPausedDeleted', data }];
+    case 'Tracked_Approved':
+      return [{ type: 'TransactionTrackedApproved', data }];
+    case 'Pending':
+      return [{ type: 'TransactionBecamePending', data: { ...data, ...periodFrom(at, surroundings) } }];
+    default:
+      return [];
+  }
+}
+
+function triggerOf(
+  from: 'Tracked' | 'Paused',
+  reasons: readonly string[],
+  { program, invoicesPaid, pendingDays = 0 }: Surroundings,
+): Trigger {
+  if (from === 'Paused' && program === 'paused') return 'program is paused';
+  if (from === 'Paused' && program === 'closed' && !invoicesPaid) return 'program is closed without payment';
+  if (reasons.length > 0) return 'fails validation';
+  if (program === 'paused') return 'program is paused';
+  return pendingDays > 0 ? 'event has a pending period' : 'event has no pending period';
+}
+
+function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Period {
+  const end = new Date(Date.parse(at) + pendingDays * DAY).toISOString();
+  return autoDeny ? { autoDenyDate: end } : { autoApproveDate: end };
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** The validation tests (`docs/decisions.md#t3`). */
+function failuresOf(
+  from: 'Tracked' | 'Paused',
+  { timeOfEvent, timeOfVisit = timeOfEvent }: TransactionFacts,
+  { program, isConnected, pendingDays }: Surroundings,
+): readonly string[] {
+  const tests = [
+    [program === 'unknown', 'the program was removed'],
+    [program === 'closed' && from === 'Tracked', 'the program is closed'],
+    [pendingDays === undefined && program !== 'unknown', 'the program does not have the event'],
+    [!isConnected, 'the site is not connected to the program'],
+    [Date.parse(timeOfVisit) > Date.parse(timeOfEvent), 'timeOfVisit is later than timeOfEvent'],
+  ] as const;
+  return tests.filter(([isFailed]) => isFailed).map(([, reason]) => reason);
+}
+
+function endPeriod({ at }: CommandTo<'endPeriod'>, state: Known): readonly TransactionEvent[] {
+  const { name, period } = state;
+  if (name !== 'Pending' || period === undefined || Date.parse(at) < endOf(period)) return [];
+  return 'autoDenyDate' in period
+    ? [deleted({ do: 'deny', at, reason: AUTO_DENIED }, state)]
+    : [pendingApproved({ do: 'approve', at, reason: AUTO_APPROVED }, state)];
+}
+
+const [AUTO_APPROVED, AUTO_DENIED] = [3, 4] as const;
+
+/** The end of a pending period in epoch ms. */
+export function endOf(period: Period): number {
+  return Date.parse('autoDenyDate' in period ? period.autoDenyDate : period.autoApproveDate);
+}
+
+function approve(command: CommandTo<'approve' | 'deny' | 'delete'>, state: Known): readonly TransactionEvent[] {
+  const { name } = state;
+  const isApproved = name === 'Pending_Approved' || name === 'Tracked_Approved' || name === 'Paid';
+  return isApproved ? [] : [pendingApproved(command, state)];
+}
+
+function pendingApproved(
+  { at, reason, amendments }: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: Known,
+): TransactionEvent {
+  requireMove(state, 'approved');
+  const transaction = { ...state.transaction, ...amendments };
+  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason };
+  return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
+}
+
+function deleted(
+  { do: action, at, reason }: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: Known,
+): TransactionEvent {
+  requireMove(state, action === 'deny' ? 'denied' : 'deleted');
+  const { transaction, period } = state;
+  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason };
+  return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
+}
+
+function invalidated(state: Known, at: string, reasons: readonly string[]): TransactionEvent {
+  requireMove(state, 'fails validation');
+  return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
+}
+
+function pay({ at, paymentId }: CommandTo<'pay'>, state: Known): readonly TransactionEvent[] {
+  if (state.name === 'Paid' && state.paymentId === paymentId) return [];
+  requireMove(state, 'paid');
+  return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
+}
+
+function amend({ at, amendments }: CommandTo<'amend'>, state: Known): readonly TransactionEvent[] {
+  const transaction = { ...state.transaction, ...amendments };
+  if (isDeepStrictEqual(transaction, state.transaction)) return [];
+  if (state.name !== 'Pending') throw refused(state, 'amended');
+  return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];
+}
+
+function requireMove(state: Known, on: Trigger): void {
+  if (targetOf(state.name, on) === undefined) throw refused(state, on);
+}
+
+function refused({ name }: Known, action: string): Error {
+  return fault.noSuchMove(`the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state`);
+}
+
+/** A transaction has its period since it was Pending. */
+function periodOf({ period }: Known): Period {
+  if (period === undefined) throw new Error('a pending transaction without a period');
+  return period;
+}
+
+function periodIn(data: TransactionEvent['data']): { readonly period?: Period } {
+  if ('autoDenyDate' in data) return { period: { autoDenyDate: data.autoDenyDate } };
+  return 'autoApproveDate' in data ? { period: { autoApproveDate: data.autoApproveDate } } : {};
+}
