@@ -4,6 +4,7 @@ import { feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
+import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
 /** All read models. Those with one document per offer are adjacent, so that its id is computed once. */
@@ -14,4 +15,5 @@ export const PROJECTIONS: readonly Projection[] = [
   feeds,
   imports,
   vouchers,
+  transactions,
 ];

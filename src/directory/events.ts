@@ -39,6 +39,8 @@ export interface ProgramDefinition {
   readonly logoUrl: string | null;
   readonly acceptsClaims: boolean;
   readonly daysToAutoApprove: number | null;
+  /** Of a closed program: its invoices were paid (`docs/decisions.md#t4`). */
+  readonly invoicesPaid?: boolean;
   readonly events: readonly ConversionEvent[];
 }
 
@@ -48,6 +50,8 @@ interface ConversionEvent {
   readonly name: string;
   readonly kind: 'sale' | 'lead';
   readonly pendingDays: number;
+  /** At the end of the pending period the system denies rather than approves (`docs/decisions.md#t4`). */
+  readonly autoDeny?: boolean;
   readonly inquiry: boolean;
   readonly commission?: Commission;
 }

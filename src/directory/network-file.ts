@@ -98,6 +98,8 @@ const conversionEvent = z.strictObject({
   name,
   kind: z.enum(['sale', 'lead'], expects('sale or lead')),
   pendingDays: count,
+  /** At the end of the pending period transactions are denied rather than approved. */
+  autoDeny: flag.exactOptional(),
   inquiry: flag.default(false),
   commission: commission.exactOptional(),
 });
@@ -113,6 +115,8 @@ const program = z.strictObject({
   status: z.enum(PROGRAM_STATUSES, expects(oneOf(PROGRAM_STATUSES))).exactOptional(),
   acceptsClaims: flag.default(false),
   daysToAutoApprove: count.nullable().default(null),
+  /** Of a closed program: its paused transactions are validated rather than deleted. */
+  invoicesPaid: flag.exactOptional(),
   events: z.array(conversionEvent, expects('a list')).default([]),
 });
 

@@ -5,9 +5,10 @@ import { type Position, type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
 import { type CollectionSpec, type FieldValue } from '../kernel/read-store';
 
-/** A parsed event with its stream and its log position. */
+/** A parsed event with its stream, its revision there, and its log position. */
 export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly stream: string;
+  readonly revision: number;
   readonly position: Position;
 };
 
@@ -55,8 +56,8 @@ export class IncomingEvent {
   constructor(readonly event: RecordedEvent) {}
 
   parse(): ParsedEvent {
-    const { type, data, stream, position } = this.event;
-    return (this.parsed ??= { type, data: JSON.parse(data) as object, stream, position });
+    const { type, data, stream, revision, position } = this.event;
+    return (this.parsed ??= { type, data: JSON.parse(data) as object, stream, revision, position });
   }
 
   /** Id of the document that the event belongs to, cached for projections that share one `idOf`. */

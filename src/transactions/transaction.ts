@@ -4,7 +4,6 @@ import { type Decider } from '../kernel/decider';
 import {
   type DeniedReasonId,
   type EventTypeId,
-  type StateId,
   type StateName,
   stateIdOf,
   targetOf,
@@ -197,7 +196,10 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
   },
 };
 
-type CommandTo<Action extends TransactionCommand['do']> = Extract<TransactionCommand, { readonly do: Action }>;
+type CommandTo<Action extends TransactionCommand['do']> = Extract<
+  TransactionCommand,
+  { readonly do: Action }
+>;
 
 function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
   const { at, transaction, posted, surroundings, isHeld } = command;
@@ -296,7 +298,10 @@ export function endOf(period: Period): number {
   return Date.parse('autoDenyDate' in period ? period.autoDenyDate : period.autoApproveDate);
 }
 
-function approve(command: CommandTo<'approve' | 'deny' | 'delete'>, state: Known): readonly TransactionEvent[] {
+function approve(
+  command: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: Known,
+): readonly TransactionEvent[] {
   const { name } = state;
   const isApproved = name === 'Pending_Approved' || name === 'Tracked_Approved' || name === 'Paid';
   return isApproved ? [] : [pendingApproved(command, state)];
@@ -345,7 +350,9 @@ function requireMove(state: Known, on: Trigger): void {
 }
 
 function refused({ name }: Known, action: string): Error {
-  return fault.noSuchMove(`the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state`);
+  return fault.noSuchMove(
+    `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state`,
+  );
 }
 
 /** A transaction has its period since it was Pending. */

@@ -138,8 +138,8 @@ it('since a date returns everything that a copy may lack, and each load publishe
       }
       let state: StoredFeed | undefined;
       for (const [at, { event }] of stored.entries()) {
-        const { stream, position } = event;
-        state = feeds.fold(state, { ...(toDomainEvent(event) as FeedEvent), stream, position });
+        const { stream, revision, position } = event;
+        state = feeds.fold(state, { ...(toDomainEvent(event) as FeedEvent), stream, revision, position });
         const until = stored.slice(0, at + 1).map((one) => one.event);
         expect(state?.content).toBe(until.findLast(isAboutProduct)?.position);
         expect(state?.published.at(-1)?.position).toBe(publishedBy(until));

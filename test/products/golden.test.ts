@@ -11,11 +11,16 @@ import { type RefusalEvent } from '../../src/products/refusals';
 import { parseChange } from '../../src/products/feed-codec';
 import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 
-type Sample = FeedEvent & { readonly stream: string; readonly meta: object; readonly position: string };
+type Sample = FeedEvent & {
+  readonly stream: string;
+  readonly meta: object;
+  readonly revision: number;
+  readonly position: string;
+};
 
 function sample(type: (FeedEvent | RefusalEvent)['type']): Sample {
   const stored = JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as object;
-  return { ...stored, position: START } as Sample;
+  return { ...stored, revision: 0, position: START } as Sample;
 }
 
 /** One of each type, in an order in which they can follow each other. */

@@ -61,7 +61,7 @@ describe('an offer', () => {
   });
 
   test('is identified by feed and sourceProductId (decisions P11)', () => {
-    const parsed = { ...listed('a'), stream: 'feed-7', position: '1' };
+    const parsed = { ...listed('a'), stream: 'feed-7', revision: 0, position: '1' };
     expect(products.idOf(parsed)).toBe('666a0e5f-e33c-5ae5-be6d-99918385b23f');
   });
 });

@@ -4,7 +4,7 @@ import { golden } from '../support/golden';
 
 const parsedSample = (type: string) => {
   const { stream, event } = golden(type);
-  return { ...event, stream, position: START };
+  return { ...event, stream, revision: 0, position: START };
 };
 
 const REPLACING = PROJECTIONS.flatMap((projection) =>

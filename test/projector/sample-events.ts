@@ -83,7 +83,7 @@ export function project<Document extends object, Event extends DomainEvent>(
   let id = '';
   events.forEach((event, at) => {
     const position: Position = String(at + 1).padStart(19, '0');
-    const parsed: ParsedEvent<Event> = { ...event, stream, position };
+    const parsed: ParsedEvent<Event> = { ...event, stream, revision: at, position };
     id = projection.idOf(parsed);
     document = projection.fold(document, parsed);
   });

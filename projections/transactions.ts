@@ -1,0 +1,65 @@
+import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { type ParsedEvent, type Projection } from '../src/projector/projection';
+import { dueOf, storedAfter, type StoredTransaction } from '../src/transactions/stored-transaction';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/transactions/transaction';
+import { legacyIdOf } from '../src/transactions/transaction-id';
+
+const FIELDS = {
+  transactionId: 'keyword',
+  legacyTransactionId: 'keyword',
+  advertiserId: 'keyword',
+  programId: 'keyword',
+  siteId: 'keyword',
+  eventId: 'keyword',
+  eventTypeId: 'keyword',
+  messageTypeId: 'keyword',
+  orderNumber: 'keyword',
+  epi: 'keyword',
+  currencyId: 'keyword',
+  /** Epoch ms. */
+  timeOfEvent: 'number',
+  changed: 'number',
+  /** When the system ends the pending period (`dueOf`). */
+  due: 'number',
+} as const satisfies Readonly<Record<string, FieldType>>;
+
+export type TransactionField = keyof typeof FIELDS;
+
+const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
+
+/** All transactions (`docs/decisions.md#t6`), and what the system has to do with them (`docs/decisions.md#t4`). */
+export const transactions: Projection<StoredTransaction, TransactionEvent> = {
+  collection: {
+    name: 'transactions',
+    version: 1,
+    fields: FIELDS,
+    sorts: ['timeOfEvent', 'changed', 'due'],
+  },
+  streams: [`${TRANSACTION}-`],
+  handles: TYPES,
+  replaces: TYPES.filter((type) => type !== 'TransactionAmended'),
+  idOf: ({ stream }: ParsedEvent<TransactionEvent>) => stream.slice(TRANSACTION.length + 1),
+  fold: (before, event) => storedAfter(before, event, event.revision),
+  describe: (document, id) => ({ document, fields: fieldsOf(document, id) }),
+};
+
+function fieldsOf(stored: StoredTransaction, id: string): Readonly<Record<string, FieldValue>> {
+  const { transaction, messageTypeId, changed } = stored;
+  const due = dueOf(stored);
+  return {
+    transactionId: id,
+    legacyTransactionId: legacyIdOf(transaction),
+    advertiserId: String(transaction.advertiserId),
+    programId: String(transaction.programId),
+    siteId: String(transaction.siteId),
+    eventId: String(transaction.eventId),
+    eventTypeId: String(transaction.eventTypeId),
+    messageTypeId: String(messageTypeId),
+    orderNumber: transaction.orderNumber,
+    epi: transaction.epi ?? [],
+    currencyId: transaction.currencyId,
+    timeOfEvent: Date.parse(transaction.timeOfEvent),
+    changed,
+    ...(due === undefined ? {} : { due }),
+  };
+}

@@ -1,0 +1,60 @@
+import { endOf, type Period, STATE_OF, type TransactionEvent, type TransactionFacts } from './transaction';
+import { stateIdOf, type StateId } from './states';
+
+/** A document of the read model: the last event, and the attributes that only some states have. */
+export interface StoredTransaction {
+  readonly messageTypeId: StateId;
+  readonly transaction: TransactionFacts;
+  /** Epoch ms of the last transition; an amendment is none. */
+  readonly changed: number;
+  /** The number of the event that entered the state, from 1 (`docs/decisions.md#n1`). */
+  readonly sequenceNumber: number;
+  readonly autoApproveDate?: string;
+  readonly autoDenyDate?: string;
+  readonly pendingStatusDateChanged?: string;
+  readonly deniedReasonId?: number;
+  readonly paymentId?: number;
+  /** It stays Tracked until its advertiser has it validated. */
+  readonly isHeld?: true;
+  /** Why it is Invalid. */
+  readonly reasons?: readonly string[];
+}
+
+/** With its id. */
+export interface ListedTransaction extends StoredTransaction {
+  readonly transactionId: string;
+}
+
+/** The document after an event; `revision` is that of the event in its stream. */
+export function storedAfter(
+  before: StoredTransaction | undefined,
+  { type, data }: TransactionEvent,
+  revision: number,
+): StoredTransaction {
+  if (type === 'TransactionAmended' && before !== undefined)
+    return { ...before, transaction: data.transaction };
+  const { at, transaction, ...attributes } = data;
+  return {
+    messageTypeId: stateIdOf(STATE_OF[type]),
+    transaction,
+    changed: Date.parse(at),
+    sequenceNumber: revision + 1,
+    ...attributes,
+  };
+}
+
+/** When the system has to end the pending period, in epoch ms; undefined in other states. */
+export function dueOf({
+  messageTypeId,
+  autoApproveDate,
+  autoDenyDate,
+}: StoredTransaction): number | undefined {
+  if (messageTypeId !== stateIdOf('Pending')) return undefined;
+  const period: Period | undefined =
+    autoDenyDate !== undefined
+      ? { autoDenyDate }
+      : autoApproveDate !== undefined
+        ? { autoApproveDate }
+        : undefined;
+  return period && endOf(period);
+}

@@ -1,0 +1,16 @@
+import { hash } from 'node:crypto';
+import { type TransactionFacts } from './transaction';
+
+type Key = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId'>;
+
+/** Document 2, Message attributes: order number, event id and advertiser id joined by underscores. */
+export function legacyIdOf({ orderNumber, eventId, advertiserId }: Key): string {
+  return `${orderNumber}_${eventId}_${advertiserId}`;
+}
+
+/** The id of the transaction with a legacy id, and of its stream (`docs/decisions.md#t1`): 32 hexadecimal digits. */
+export function transactionIdOf(legacyId: string): string {
+  return hash('sha256', legacyId).slice(0, 32);
+}
+
+export const TRANSACTION_ID = /^[0-9a-f]{32}$/;
