@@ -25,6 +25,7 @@ import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
+import { transactionService, TransactionsModule } from './transactions/transactions.module';
 import { voucherService, VouchersModule } from './vouchers/vouchers.module';
 
 /** What the application is made of: opened and closed by others. */
@@ -66,6 +67,7 @@ class AppModule {
         HttpModule.with(http, readModels, clock),
         ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
+        TransactionsModule,
         OpsModule.with(readiness),
         DescribeModule,
       ],
@@ -86,7 +88,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, log } = parts;
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, opsService],
+    services: [productService, voucherService, transactionService, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => follower.directory.organisations.callerOf(hash),

@@ -1,10 +1,8 @@
-import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../directory/follower';
 import { Clock } from '../http/clock';
-import { WaitForReadModels } from '../http/wait-for-read-models';
+import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
-import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { checkVoucher } from './voucher-check';
@@ -58,23 +56,6 @@ export class WithdrawVoucher extends Command<{ readonly position: Position }> {
     readonly organisationId: number,
   ) {
     super();
-  }
-}
-
-/** Waits for writes to become visible. */
-@Injectable()
-export class VisibleWrites {
-  constructor(
-    private readonly log: EventLog,
-    private readonly readModels: WaitForReadModels,
-  ) {}
-
-  /** Waits until listings include what was written; returns the position from which they do. */
-  async after(written: readonly Written[]): Promise<Position> {
-    const positions = written.flatMap(({ position }) => position ?? []).sort();
-    const position = positions.at(-1) ?? (await this.log.head());
-    await this.readModels.afterWrite({ position, changes: positions.length });
-    return position;
   }
 }
 

@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../http/service';
 import { EventLog } from '../kernel/event-log';
 import { schemaFiles } from '../wire/record-document';
-import { PostVoucherHandler, PostVouchersHandler, VisibleWrites, WithdrawVoucherHandler } from './commands';
+import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
 import { voucherFaults as fault, voucherFaultTable } from './faults';
 import { voucherOperations } from './operations';
 import { VoucherQueries, VoucherSettings } from './voucher.queries';
@@ -33,7 +33,6 @@ export class VouchersModule {
         PostVoucherHandler,
         PostVouchersHandler,
         WithdrawVoucherHandler,
-        VisibleWrites,
         VoucherQueries,
         { provide: VoucherWriter, useFactory: (log: EventLog) => new VoucherWriter(log), inject: [EventLog] },
         { provide: VoucherSettings, useValue: settings },

@@ -98,6 +98,8 @@ export interface BodyFaults {
   /** Another than UTF-8. */
   readonly charset: (message: string) => Fault;
   readonly missingCharset: (message: string) => Fault;
+  /** Formats of which a body may omit the charset. */
+  readonly charsetOptional?: readonly Format[];
 }
 
 /**
@@ -114,7 +116,10 @@ export function bodyFormat<Accepted extends Format>(
   const format = accepted.find((one) => MEDIA_TYPES[one].includes(mediaTypeOf(contentType)));
   if (format === undefined) throw faults.type(`${sent}: expected ${example}`);
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
-  if (charset === '') throw faults.missingCharset(`${sent}: charset is missing, expected ${example}`);
+  if (charset === '') {
+    if (faults.charsetOptional?.includes(format)) return format;
+    throw faults.missingCharset(`${sent}: charset is missing, expected ${example}`);
+  }
   if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: expected ${example}`);
   return format;
 }

@@ -206,6 +206,21 @@ export function date(): Scalar<string, WrittenDate> {
   };
 }
 
+/** An instant, posted in epoch milliseconds or ISO 8601. */
+export function time(): Scalar<string, WrittenDate> {
+  const isoOf = (value: unknown) => instantIn(typeof value === 'string' ? readDate(value) : value);
+  return {
+    is: 'scalar',
+    posted: {
+      json: { anyOf: [INTEGER, STRING] },
+      xsd: 'xs:string',
+      note: ', in ISO 8601 or milliseconds since 1970',
+      read: reading(isoOf, 'an ISO 8601 date-time with Z or an offset, or milliseconds since 1970'),
+    },
+    answered: date().answered,
+  };
+}
+
 /** The most that a date can be away from 1970 (ms). */
 const MAX_TIME = 8.64e15;
 
@@ -258,7 +273,7 @@ const INTEGER = { type: 'integer' } as const;
 const DIGITS = { anyOf: [INTEGER, { type: 'string', pattern: '^-?\\d{1,16}$' }] } as const;
 
 /** An empty element is as good as none (`docs/decisions.md#v16`). */
-function orEmpty(name: string, pattern: string): NamedType {
+export function orEmpty(name: string, pattern: string): NamedType {
   return { name, base: 'xs:string', pattern: `\\s*(${pattern})?\\s*` };
 }
 

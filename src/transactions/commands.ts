@@ -1,0 +1,169 @@
+import { Injectable } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { conversionFaults as fault } from '../conversions/faults';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { Clock } from '../http/clock';
+import { VisibleWrites } from '../http/visible-writes';
+import { execute, load, type StateAt } from '../kernel/decider';
+import { NO_STREAM, type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import { Fault, Faults } from '../kernel/fault';
+import { inParallel } from '../kernel/in-parallel';
+import { checkReport } from './report-check';
+import { stateIdOf, type StateId } from './states';
+import {
+  type TransactionCommand,
+  transactionDecider,
+  type TransactionEvent,
+  type TransactionState,
+} from './transaction';
+import { legacyIdOf, transactionIdOf } from './transaction-id';
+import { checkTransition, transitionCommand } from './transition-check';
+
+/** A transaction after a command; `isNew`: the command has created it. */
+export interface Recorded {
+  readonly transactionId: string;
+  readonly legacyTransactionId: string;
+  readonly messageTypeId: StateId;
+  readonly isNew: boolean;
+}
+
+/** One result for each item, in their order. */
+export interface Results {
+  readonly results: readonly (Recorded | { readonly faults: readonly Fault[] })[];
+  /** The position from which lists include all of them. */
+  readonly position: Position;
+}
+
+/**
+ * Reports transactions (`docs/decisions.md#t2`). `posted` are reports as they were read from a body, unchecked; each
+ * succeeds or fails on its own.
+ */
+export class ReportTransactions extends Command<Results> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
+  ) {
+    super();
+  }
+}
+
+/** Requests transitions (`docs/decisions.md#t5`), in the same way. */
+export class MoveTransactions extends Command<Results> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
+  ) {
+    super();
+  }
+}
+
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 256;
+
+@Injectable()
+export class Transactions {
+  constructor(
+    private readonly log: EventLog,
+    private readonly visible: VisibleWrites,
+  ) {}
+
+  /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
+  async each(
+    posted: readonly unknown[],
+    one: (item: unknown) => Promise<Recorded & { readonly position?: Position | undefined }>,
+  ): Promise<Results> {
+    const results: Results['results'][number][] = [];
+    const written: { readonly position?: Position | undefined }[] = [];
+    await inParallel(posted.entries(), AT_ONCE, async ([at, item]) => {
+      try {
+        const { position, ...recorded } = await one(item);
+        results[at] = recorded;
+        written.push({ position });
+      } catch (error) {
+        results[at] = { faults: faultsIn(error) };
+      }
+    });
+    return { results, position: await this.visible.after(written) };
+  }
+
+  async execute(
+    transactionId: string,
+    command: TransactionCommand,
+    known?: StateAt<TransactionState>,
+  ): Promise<Recorded & { readonly position?: Position | undefined }> {
+    const { state, events, position } = await execute<TransactionCommand, TransactionState, TransactionEvent>(
+      this.log,
+      transactionDecider,
+      transactionId,
+      command,
+      known,
+    );
+    if (state.name === 'Unknown') throw fault.unknownTransaction();
+    return {
+      transactionId,
+      legacyTransactionId: legacyIdOf(state.transaction),
+      messageTypeId: stateIdOf(state.name),
+      isNew: events.some(({ type }) => type === 'TransactionTracked'),
+      position,
+    };
+  }
+
+  async load(transactionId: string): Promise<StateAt<TransactionState>> {
+    return await load(this.log, transactionDecider, transactionId);
+  }
+}
+
+@CommandHandler(ReportTransactions)
+export class ReportTransactionsHandler implements ICommandHandler<ReportTransactions> {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, caller }: ReportTransactions): Promise<Results> {
+    const { directory } = this.follower;
+    const now = this.clock.now();
+    return await this.transactions.each(posted, async (item) => {
+      const { legacyId, command } = checkReport(item, { directory, caller, now });
+      // Most reports are new ones: a repeated one is loaded after the conflict.
+      return await this.transactions.execute(transactionIdOf(legacyId), command, UNKNOWN);
+    });
+  }
+}
+
+const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, revision: NO_STREAM };
+
+@CommandHandler(MoveTransactions)
+export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions> {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, caller }: MoveTransactions): Promise<Results> {
+    const at = this.clock.now().toISOString();
+    return await this.transactions.each(posted, async (item) => {
+      const { transactionId, request } = checkTransition(item, caller);
+      const known = await this.transactions.load(transactionId);
+      const { state } = known;
+      if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
+        throw fault.unknownTransaction(`${transactionId}: your programs have no such transaction`);
+      const command = transitionCommand(request, state.transaction, this.follower.directory, at);
+      return await this.transactions.execute(transactionId, command, known);
+    });
+  }
+}
+
+function mayMove({ kind, organisationId }: MoveTransactions['caller'], advertiserId: number): boolean {
+  return kind === 'operator' || organisationId === advertiserId;
+}
+
+function faultsIn(error: unknown): readonly Fault[] {
+  if (error instanceof Faults) return error.faults;
+  if (error instanceof Fault) return [error];
+  throw error;
+}

@@ -1,0 +1,140 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Directory } from '../directory/directory';
+import { type Caller } from '../directory/organisations';
+import { type Program } from '../directory/programs';
+import { isPosted, Refusals, wrong } from '../wire/posted';
+import { type PostedOf } from '../wire/record';
+import { complete, type FoundIn, recordReader } from '../wire/record-read';
+import { commissionOf } from './commission';
+import { postedTransaction } from './fields';
+import { isReportInfo } from './report-info';
+import { EVENT_TYPES } from './states';
+import { surroundingsOf } from './surroundings';
+import { type TransactionCommand, type TransactionFacts } from './transaction';
+import { legacyIdOf } from './transaction-id';
+
+/** What a report is checked against. */
+export interface CheckOptions {
+  readonly directory: Directory;
+  readonly caller: Pick<Caller, 'organisationId' | 'kind'>;
+  readonly now: Date;
+}
+
+export type Report = Extract<TransactionCommand, { readonly do: 'report' }>;
+
+type Event = Program['events'][number];
+type Found = FoundIn<typeof postedTransaction>;
+
+/** How far `timeOfEvent` may lie ahead (ms). */
+const AHEAD = 5 * 60_000;
+
+const read = recordReader(postedTransaction);
+
+/** Any problem with a field is CON_350 (`docs/decisions.md#t2`). */
+export const PROBLEMS = {
+  missing: fault.content,
+  notNumeric: fault.content,
+  malformedUrl: fault.content,
+  malformedPrice: fault.content,
+  unusable: fault.content,
+} as const;
+
+/** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
+export function checkReport(
+  posted: unknown,
+  options: CheckOptions,
+): { readonly legacyId: string; readonly command: Report } {
+  if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
+  const refusals = new Refusals(PROBLEMS);
+  const found = read(posted, refusals);
+  const { program, event } = checkAccess(found, options, refusals);
+  checkTimes(found, options.now, refusals);
+  checkEvent(found, event, refusals);
+  if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
+    refusals.wrong(
+      'reportInfo',
+      found.reportInfo,
+      'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
+    );
+  const report = complete<PostedOf<typeof postedTransaction>>(found, refusals);
+  if (program === undefined || event === undefined) throw new Error('checked above');
+  const { validate, ...facts } = report;
+  const transaction = completed(facts, { program, event, ...options });
+  const command: Report = {
+    do: 'report',
+    at: options.now.toISOString(),
+    transaction,
+    posted: Object.keys(facts) as (keyof typeof facts)[],
+    surroundings: surroundingsOf(options.directory, transaction),
+    ...(validate === false ? { isHeld: true } : {}),
+  };
+  return { legacyId: legacyIdOf(transaction), command };
+}
+
+/** Document 2, Errors: CON_220, CON_230, CON_240. */
+function checkAccess(
+  { programId, eventId }: Found,
+  { directory, caller }: CheckOptions,
+  refusals: Refusals,
+): { readonly program?: Program; readonly event?: Event } {
+  if (programId === undefined) return {};
+  const program = directory.program(programId);
+  if (program === undefined) {
+    refusals.add(fault.unknownProgram, `programId is ${programId}: expected an existing program`);
+    return {};
+  }
+  if (caller.kind !== 'operator' && program.organisationId !== caller.organisationId) {
+    refusals.add(fault.noProgramAccess, `programId is ${programId}: expected a program of yours`);
+    return {};
+  }
+  const event = program.events.find(({ id }) => id === eventId);
+  if (event !== undefined) return { program, event };
+  if (eventId !== undefined) {
+    const ids = program.events.map(({ id }) => id).join(', ');
+    const expected =
+      ids === '' ? 'but the program has no events' : `expected one of program ${programId}: ${ids}`;
+    refusals.add(fault.noEventAccess, `eventId is ${eventId}: ${expected}`);
+  }
+  return { program };
+}
+
+function checkTimes({ timeOfEvent }: Found, now: Date, refusals: Refusals): void {
+  if (timeOfEvent === undefined || Date.parse(timeOfEvent) <= now.getTime() + AHEAD) return;
+  refusals.wrong('timeOfEvent', timeOfEvent, `a time until now, which is ${now.toISOString()}`);
+}
+
+/** `docs/decisions.md#t7`. */
+function checkEvent({ eventTypeId, orderValue }: Found, event: Event | undefined, refusals: Refusals): void {
+  if (event === undefined) return;
+  const { id, kind } = event;
+  if (eventTypeId !== undefined && EVENT_TYPES[eventTypeId].kind !== kind) {
+    const types = Object.entries(EVENT_TYPES).filter(([, type]) => type.kind === kind);
+    const expected = types.map(([type, { name }]) => `${type} (${name})`).join(' or ');
+    refusals.wrong('eventTypeId', eventTypeId, `${expected}: event ${id} is a ${kind}`);
+  }
+  if (kind === 'sale' && orderValue === undefined) refusals.missing('orderValue', `: event ${id} is a sale`);
+}
+
+type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;
+
+/** With what the report leaves to the directory. */
+function completed(
+  posted: PostedFacts,
+  { program, event, directory, now }: CheckOptions & { readonly program: Program; readonly event: Event },
+): TransactionFacts {
+  const site = directory.programs.site(posted.siteId);
+  const { orderValue = 0 } = posted;
+  return {
+    advertiserId: program.organisationId,
+    programCountry: program.country,
+    siteName: site?.name ?? '',
+    ...(site === undefined ? {} : { publisherId: site.organisationId }),
+    eventTypeId: event.kind === 'sale' ? 5 : 4,
+    currencyId: program.currency,
+    timeOfEvent: now.toISOString(),
+    publisherCommission: commissionOf(event, orderValue),
+    tdCommission: 0,
+    ...posted,
+    orderValue,
+  };
+}

@@ -1,0 +1,80 @@
+import { Body, Controller, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type Caller } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
+import { PostedBody } from '../http/posted-body';
+import { Faults } from '../kernel/fault';
+import { errorsAsJson } from '../wire/errors';
+import { documentWriter } from '../wire/record-document';
+import { readOne, readSeveral } from './body';
+import { MoveTransactions, ReportTransactions, type Results } from './commands';
+import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
+import { RESULT, RESULTS, transactionOperations as operations } from './operations';
+
+/** Most bytes of one posted item, and of a list. */
+const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
+
+/** Reports of transactions and requests for transitions (`docs/decisions.md#t2`, `#t5`). */
+@Controller('/1.0/conversions/transactions')
+export class TransactionsController {
+  constructor(private readonly commands: CommandBus) {}
+
+  @Post()
+  @ApiOperation(operations.reportTransaction)
+  @Roles(['advertiser', 'operator'])
+  async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
+    return toAnswer(await this.commands.execute(new ReportTransactions([posted], caller)));
+  }
+
+  @Post('bulk')
+  @ApiOperation(operations.reportTransactions)
+  @Roles(['advertiser', 'operator'])
+  async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const bytes = await body.bytes(MAX_BODY.several);
+    const posted = readSeveral(postedTransactions, 'transactions', bytes, format);
+    return toAnswers(await this.commands.execute(new ReportTransactions(posted, caller)));
+  }
+
+  @Post('transitions')
+  @ApiOperation(operations.moveTransaction)
+  @Roles(['advertiser', 'operator'])
+  async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
+    return toAnswer(await this.commands.execute(new MoveTransactions([posted], caller)));
+  }
+
+  @Post('transitions/bulk')
+  @ApiOperation(operations.moveTransactions)
+  @Roles(['advertiser', 'operator'])
+  async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const bytes = await body.bytes(MAX_BODY.several);
+    const posted = readSeveral(postedTransitions, 'transitions', bytes, format);
+    return toAnswers(await this.commands.execute(new MoveTransactions(posted, caller)));
+  }
+}
+
+const resultToXml = documentWriter(RESULT);
+const resultsToXml = documentWriter(RESULTS);
+
+/** The only result; raises its faults. */
+function toAnswer({ results: [result], position }: Results): Answer {
+  if (result === undefined) throw new Error('one item has one result');
+  if ('faults' in result) throw new Faults(result.faults);
+  return Answer.of(toResult(result), resultToXml, { status: result.isNew ? 201 : 200, position });
+}
+
+function toAnswers({ results, position }: Results): Answer {
+  return Answer.of(results.map(toResult), resultsToXml, { position });
+}
+
+function toResult(result: Results['results'][number]): TransactionResult {
+  if ('faults' in result) return errorsAsJson(result.faults);
+  const { isNew: _, ...shown } = result;
+  return shown;
+}

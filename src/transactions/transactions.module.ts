@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import { conversionService } from '../conversions/conversion-service';
+import { MoveTransactionsHandler, ReportTransactionsHandler, Transactions } from './commands';
+import { transactionOperations } from './operations';
+import { TransactionsController } from './transactions.controller';
+
+/** Transactions, as part of the conversion service. */
+export const transactionService = conversionService(transactionOperations);
+
+@Module({
+  controllers: [TransactionsController],
+  providers: [ReportTransactionsHandler, MoveTransactionsHandler, Transactions],
+})
+export class TransactionsModule {}

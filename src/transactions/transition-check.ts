@@ -1,0 +1,115 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Directory } from '../directory/directory';
+import { type Caller } from '../directory/organisations';
+import { isPosted, Refusals, wrong } from '../wire/posted';
+import { type PostedOf } from '../wire/record';
+import { complete, recordReader } from '../wire/record-read';
+import { commissionOf } from './commission';
+import { postedTransition } from './fields';
+import { isReportInfo } from './report-info';
+import { PROBLEMS } from './report-check';
+import { type DeniedReasonId } from './states';
+import { surroundingsOf } from './surroundings';
+import { AMENDABLE, type Amendments, type TransactionCommand, type TransactionFacts } from './transaction';
+import { TRANSACTION_ID, transactionIdOf } from './transaction-id';
+
+/** A checked request for a transition (`docs/decisions.md#t5`). */
+export interface Transition {
+  readonly transactionId: string;
+  readonly request: Request;
+}
+
+type Request = Omit<PostedOf<typeof postedTransition>, 'transactionId' | 'legacyTransactionId'>;
+
+/** What rulings name by default, and what else they may name (Document 2, Denied reason IDs). */
+const REASONS = {
+  approve: { otherwise: 21, others: [1, 2] },
+  deny: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
+  delete: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
+} as const satisfies Readonly<
+  Record<string, { readonly otherwise: DeniedReasonId; readonly others: readonly DeniedReasonId[] }>
+>;
+
+const read = recordReader(postedTransition);
+
+/** Checks a request, JSON or XML alike. Raises everything that is wrong as `Faults`. */
+export function checkTransition(posted: unknown, caller: Pick<Caller, 'kind'>): Transition {
+  if (!isPosted(posted)) throw fault.content(wrong('a transition', posted, 'an object'));
+  const refusals = new Refusals(PROBLEMS);
+  const found = read(posted, refusals);
+  const { action, deniedReasonId, transactionId, legacyTransactionId } = found;
+  const id = legacyTransactionId === undefined ? transactionId : transactionIdOf(legacyTransactionId);
+  if (id === undefined) refusals.missing('transactionId', ', or legacyTransactionId');
+  else if (transactionId !== undefined && transactionId !== id)
+    refusals.wrong('transactionId', transactionId, `${id}, the id of the given legacyTransactionId`);
+  if (action === 'pay' && found.paymentId === undefined)
+    refusals.missing('paymentId', ' where action is pay');
+  if (action === 'pay' && caller.kind !== 'operator')
+    refusals.add(fault.userType, 'action is pay: expected a token of an operator');
+  if (deniedReasonId !== undefined && action !== undefined) checkReason(action, deniedReasonId, refusals);
+  const amended = AMENDABLE.filter((field) => found[field] !== undefined);
+  if (action === 'amend' && amended.length === 0) refusals.missing(`one of ${AMENDABLE.join(', ')}`);
+  if (amended.length > 0 && action !== undefined && action !== 'amend' && action !== 'approve')
+    refusals.refuse('unusable', `${amended.join(', ')}: expected only where action is amend or approve`);
+  if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
+    refusals.wrong(
+      'reportInfo',
+      found.reportInfo,
+      'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
+    );
+  const {
+    transactionId: _id,
+    legacyTransactionId: _legacyId,
+    ...request
+  } = complete<PostedOf<typeof postedTransition>>(found, refusals);
+  return { transactionId: id ?? '', request };
+}
+
+function checkReason(action: Request['action'], reason: DeniedReasonId, refusals: Refusals): void {
+  const reasons = action in REASONS ? REASONS[action as keyof typeof REASONS] : undefined;
+  if (reasons === undefined)
+    return refusals.refuse(
+      'unusable',
+      `deniedReasonId: expected only where action is approve, deny or delete`,
+    );
+  const known: readonly number[] = [...reasons.others, reasons.otherwise];
+  if (!known.includes(reason))
+    refusals.wrong('deniedReasonId', reason, `one of ${known.join(', ')} where action is ${action}`);
+}
+
+/** The command for a transaction with these facts. `at` is an ISO 8601 instant. */
+export function transitionCommand(
+  { action, deniedReasonId, paymentId = 0, ...amended }: Request,
+  transaction: TransactionFacts,
+  directory: Directory,
+  at: string,
+): TransactionCommand {
+  switch (action) {
+    case 'approve':
+    case 'deny':
+    case 'delete': {
+      const reason = deniedReasonId ?? REASONS[action].otherwise;
+      return { do: action, at, reason, amendments: withCommission(amended, transaction, directory) };
+    }
+    case 'amend':
+      return { do: 'amend', at, amendments: withCommission(amended, transaction, directory) };
+    case 'validate':
+      return { do: 'validate', at, surroundings: surroundingsOf(directory, transaction) };
+    case 'invalidate':
+      return { do: 'invalidate', at, reason: 'its advertiser has invalidated it' };
+    case 'pay':
+      return { do: 'pay', at, paymentId };
+  }
+}
+
+/** A commission in per cent follows the order value (`docs/decisions.md#t5`). */
+function withCommission(
+  amendments: Amendments,
+  { programId, eventId, orderValue, publisherCommission }: TransactionFacts,
+  directory: Directory,
+): Amendments {
+  const event = directory.program(programId)?.events.find(({ id }) => id === eventId);
+  const isByTerms = event !== undefined && commissionOf(event, orderValue) === publisherCommission;
+  if (!isByTerms || amendments.orderValue === undefined) return amendments;
+  return { publisherCommission: commissionOf(event, amendments.orderValue), ...amendments };
+}

@@ -1,0 +1,53 @@
+import { isCurrency } from './iso-codes';
+import { reading, type Scalar } from './record';
+import { orEmpty } from './record-kinds';
+
+/** An amount of money with at most two decimals, read to hundredths; answers have it as a number with decimals. */
+export function money(): Scalar<number, number> {
+  const limit = `, at most ${MAX_HUNDREDTHS / 100}`;
+  return {
+    is: 'scalar',
+    posted: {
+      json: {
+        anyOf: [
+          { type: 'number', minimum: 0 },
+          { type: 'string', pattern: MONEY.source },
+        ],
+      },
+      xsd: orEmpty('money', '\\d{1,11}(\\.\\d{1,2})?'),
+      read: reading(
+        hundredthsIn,
+        `an amount from 0 with at most two decimals and a dot as decimal mark, such as 12.50${limit}`,
+      ),
+    },
+    answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: (amount) => amount },
+  };
+}
+
+const MONEY = /^\d{1,11}(\.\d{1,2})?$/;
+const MAX_HUNDREDTHS = 10_000_000_000_000;
+
+function hundredthsIn(value: unknown): number | undefined {
+  const found = typeof value === 'string' && MONEY.test(value) ? Number(value) : value;
+  if (typeof found !== 'number' || !(found >= 0)) return undefined;
+  const hundredths = Math.round(found * 100);
+  return hundredths <= MAX_HUNDREDTHS && hundredths / 100 === found ? hundredths : undefined;
+}
+
+/** ISO 4217, in whatever case. */
+export function currency(): Scalar<string, string> {
+  const codeIn = (value: unknown) => {
+    const code = typeof value === 'string' ? value.toUpperCase() : '';
+    return isCurrency(code) ? code : undefined;
+  };
+  return {
+    is: 'scalar',
+    posted: {
+      json: { type: 'string' },
+      xsd: 'xs:string',
+      isText: true,
+      read: reading(codeIn, 'an ISO 4217 code such as EUR'),
+    },
+    answered: { json: { type: 'string' }, xsd: 'xs:string', write: (code) => code },
+  };
+}
