@@ -75,6 +75,6 @@ function toAnswers({ results, position }: Results): Answer {
 
 function toResult(result: Results['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
-  const { isNew: _, ...shown } = result;
-  return shown;
+  const { transactionId, legacyTransactionId, messageTypeId } = result;
+  return { transactionId, legacyTransactionId, messageTypeId };
 }

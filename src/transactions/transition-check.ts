@@ -19,7 +19,7 @@ export interface Transition {
   readonly request: Request;
 }
 
-type Request = Omit<PostedOf<typeof postedTransition>, 'transactionId' | 'legacyTransactionId'>;
+type Request = PostedOf<typeof postedTransition>;
 
 /** What rulings name by default, and what else they may name (Document 2, Denied reason IDs). */
 const REASONS = {
@@ -40,6 +40,7 @@ export function checkTransition(posted: unknown, caller: Pick<Caller, 'kind'>): 
   const { action, deniedReasonId, transactionId, legacyTransactionId } = found;
   const id = legacyTransactionId === undefined ? transactionId : transactionIdOf(legacyTransactionId);
   if (id === undefined) refusals.missing('transactionId', ', or legacyTransactionId');
+  else if (!TRANSACTION_ID.test(id)) refusals.wrong('transactionId', id, '32 hexadecimal digits');
   else if (transactionId !== undefined && transactionId !== id)
     refusals.wrong('transactionId', transactionId, `${id}, the id of the given legacyTransactionId`);
   if (action === 'pay' && found.paymentId === undefined)
@@ -57,11 +58,7 @@ export function checkTransition(posted: unknown, caller: Pick<Caller, 'kind'>): 
       found.reportInfo,
       'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
     );
-  const {
-    transactionId: _id,
-    legacyTransactionId: _legacyId,
-    ...request
-  } = complete<PostedOf<typeof postedTransition>>(found, refusals);
+  const request = complete<Request>(found, refusals);
   return { transactionId: id ?? '', request };
 }
 
@@ -79,11 +76,14 @@ function checkReason(action: Request['action'], reason: DeniedReasonId, refusals
 
 /** The command for a transaction with these facts. `at` is an ISO 8601 instant. */
 export function transitionCommand(
-  { action, deniedReasonId, paymentId = 0, ...amended }: Request,
+  { action, deniedReasonId, paymentId = 0, ...request }: Request,
   transaction: TransactionFacts,
   directory: Directory,
   at: string,
 ): TransactionCommand {
+  const amended = Object.fromEntries(
+    AMENDABLE.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]]])),
+  );
   switch (action) {
     case 'approve':
     case 'deny':

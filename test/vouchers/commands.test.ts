@@ -1,3 +1,4 @@
+import { VisibleWrites } from '../../src/http/visible-writes';
 import { followDirectory } from '../../src/directory/follower';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
@@ -9,7 +10,6 @@ import {
   PostVoucherHandler,
   PostVouchers,
   PostVouchersHandler,
-  VisibleWrites,
   WithdrawVoucher,
   WithdrawVoucherHandler,
 } from '../../src/vouchers/commands';
