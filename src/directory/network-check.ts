@@ -1,3 +1,4 @@
+import { type OrganisationKind, type System } from './events';
 import {
   LIST_NAMES,
   type ListName,
@@ -95,7 +96,7 @@ class MergedNetwork {
     for (const token of tokens) {
       const { organisationId, system, siteId, hash } = token;
       const organisation = this.find('organisations', organisationId, token, 'organisationId');
-      if (organisation !== undefined && (organisation.kind === 'operator') !== (system === 'OPS'))
+      if (organisation !== undefined && !isAvailable(system, organisation.kind))
         this.fault(token, '.system', `${system} is not available to ${withArticle(organisation.kind)}`);
       const site = siteId === undefined ? undefined : this.find('sites', siteId, token, 'siteId');
       if (site !== undefined && site.organisationId !== organisationId)
@@ -188,4 +189,9 @@ class MergedNetwork {
 
 function withArticle(kind: string): string {
   return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`;
+}
+
+/** Operators have the systems that other organisations have not, and transactions (`docs/decisions.md#t2`). */
+function isAvailable(system: System, kind: OrganisationKind): boolean {
+  return system === 'CONVERSIONS' || (kind === 'operator') === (system === 'OPS');
 }

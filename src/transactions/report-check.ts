@@ -2,7 +2,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type Program } from '../directory/programs';
-import { isPosted, Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { commissionOf } from './commission';
@@ -49,7 +49,7 @@ export function checkReport(
   const found = read(posted, refusals);
   const { program, event } = checkAccess(found, options, refusals);
   checkTimes(found, options.now, refusals);
-  checkEvent(found, event, refusals);
+  checkEvent(found, posted, event, refusals);
   if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
     refusals.wrong(
       'reportInfo',
@@ -104,7 +104,12 @@ function checkTimes({ timeOfEvent }: Found, now: Date, refusals: Refusals): void
 }
 
 /** `docs/decisions.md#t7`. */
-function checkEvent({ eventTypeId, orderValue }: Found, event: Event | undefined, refusals: Refusals): void {
+function checkEvent(
+  { eventTypeId }: Found,
+  posted: Posted,
+  event: Event | undefined,
+  refusals: Refusals,
+): void {
   if (event === undefined) return;
   const { id, kind } = event;
   if (eventTypeId !== undefined && EVENT_TYPES[eventTypeId].kind !== kind) {
@@ -112,7 +117,8 @@ function checkEvent({ eventTypeId, orderValue }: Found, event: Event | undefined
     const expected = types.map(([type, { name }]) => `${type} (${name})`).join(' or ');
     refusals.wrong('eventTypeId', eventTypeId, `${expected}: event ${id} is a ${kind}`);
   }
-  if (kind === 'sale' && orderValue === undefined) refusals.missing('orderValue', `: event ${id} is a sale`);
+  if (kind === 'sale' && isUnset(posted['orderValue']))
+    refusals.missing('orderValue', `: event ${id} is a sale`);
 }
 
 type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;

@@ -1,0 +1,298 @@
+import { createHash } from 'node:crypto';
+import { CONVERSION_TOKENS, PATH, reportOf, type Result, transactionWorld } from './transaction-network';
+import { XML_UTF8 } from './posted';
+import { NOW, refusalOf } from './voucher-network';
+
+const world = transactionWorld();
+const { report, reportAll, move, moveAll, create } = world;
+const DAY = 24 * 60 * 60 * 1000;
+
+describe('reporting a transaction', () => {
+  it('answers 201 with its ids and state, then 200 (decisions T1, T2)', async () => {
+    const first = await report(reportOf('A-1'));
+    const legacyTransactionId = 'A-1_301_1';
+    const transactionId = createHash('sha256').update(legacyTransactionId).digest('hex').slice(0, 32);
+    expect([first.statusCode, first.json()]).toEqual([
+      201,
+      { transactionId, legacyTransactionId, messageTypeId: 4 },
+    ]);
+    const again = await report(reportOf('A-1'));
+    expect([again.statusCode, again.json()]).toEqual([200, first.json()]);
+  });
+
+  it('takes XML, and answers in it by extension', async () => {
+    const answer = await world.app.post(`${PATH}.xml`, {
+      token: CONVERSION_TOKENS.nord,
+      headers: XML_UTF8,
+      body:
+        '<transaction><programId>101</programId><eventId>302</eventId><siteId>1101</siteId>' +
+        '<orderNumber>X-1</orderNumber></transaction>',
+    });
+    expect([answer.statusCode, answer.body]).toEqual([
+      201,
+      expect.stringMatching(/<result>\s*<transactionId>[0-9a-f]{32}<.*<messageTypeId>5</s),
+    ]);
+  });
+
+  it('has a state at once (decisions T3): 2 Invalid, 3 Paused, 4 Pending, 5 Tracked_Approved, 1 Tracked', async () => {
+    const states = await Promise.all([
+      create('S-2', { siteId: 1202, timeOfVisit: NOW }),
+      create('S-3', { programId: 104 }),
+      create('S-4'),
+      create('S-5', { eventId: 302 }),
+      create('S-1', { validate: false }),
+    ]);
+    expect(states.map(({ messageTypeId }) => messageTypeId)).toEqual([2, 3, 4, 5, 1]);
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    ['no program', { programId: undefined }, '400 CON_350', /programId must be set/],
+    [
+      'an unknown program',
+      { programId: 999 },
+      '404 CON_220',
+      /programId is 999: expected an existing program/,
+    ],
+    ['a program of another advertiser', { programId: 201 }, '403 CON_230', /expected a program of yours/],
+    [
+      'an event that the program does not have',
+      { eventId: 401 },
+      '403 CON_240',
+      /expected one of program 101: 301/,
+    ],
+    [
+      'no order value of a sale',
+      { orderValue: undefined },
+      '400 CON_350',
+      /orderValue must be set: event 301/,
+    ],
+    [
+      'an order value with three decimals',
+      { orderValue: 1.005 },
+      '400 CON_350',
+      /at most two decimals.*1\.005/,
+    ],
+    ['a currency', { currencyId: 'XXY' }, '400 CON_350', /ISO 4217/],
+    ['a future', { timeOfEvent: NOW + 301_000 }, '400 CON_350', /timeOfEvent/],
+    [
+      'a lead type of a sale (decisions T7)',
+      { eventTypeId: 9 },
+      '400 CON_350',
+      /5 \(Post-click sale\) or 10/,
+    ],
+    ['an unknown event type (decisions T7)', { eventTypeId: 6 }, '400 CON_350', /eventTypeId/],
+    ['a long order number', { orderNumber: 'x'.repeat(241) }, '400 CON_350', /at most 240 characters/],
+    ['items without their parameters', { reportInfo: 'lamp' }, '400 CON_350', /f1=number/],
+    ['several', { orderValue: -1, siteId: 'x', programId: 201 }, '400 CON_350 CON_350 CON_230', /siteId/],
+  ])('with %s is refused (decisions T2)', async (_, changes, codes, message) => {
+    const refusal = refusalOf(await report(reportOf('R-1', changes)));
+    expect(refusal.codes).toBe(codes);
+    expect(refusal.message).toMatch(message);
+  });
+
+  it.each(['preisblick', 'preisblickAll', 'deals', 'lonely'] as const)(
+    'is not for publishers: %s (decisions T2)',
+    async (publisher) => {
+      expect(refusalOf(await report(reportOf('P-1'), publisher)).codes).toBe('400 CON_330');
+      expect(
+        refusalOf(await move({ legacyTransactionId: 'A-1_301_1', action: 'approve' }, publisher)).codes,
+      ).toBe('400 CON_330');
+    },
+  );
+
+  it('is open to operators, for any program (decisions T2)', async () => {
+    const answer = await report(reportOf('O-1', { programId: 201, eventId: 401 }), 'operator');
+    expect(answer.json<Result>().legacyTransactionId).toBe('O-1_401_2');
+  });
+
+  it('again with another value is CON_510 (decisions T2)', async () => {
+    await create('C-1');
+    const refusal = refusalOf(await report(reportOf('C-1', { orderValue: 101 })));
+    expect(refusal.codes).toBe('409 CON_510');
+    expect(refusal.message).toMatch(/orderValue/);
+  });
+
+  it.each<[string, string, string]>([
+    ['no JSON', '{', '400 CON_310'],
+    ['a list', '[]', '400 CON_310'],
+    ['a text', '"x"', '400 CON_310'],
+  ])('with a body that is %s is refused', async (_, body, codes) => {
+    const answer = await world.app.post(PATH, { token: CONVERSION_TOKENS.nord, body });
+    expect(refusalOf(answer).codes).toBe(codes);
+  });
+
+  it.each<[string, string | undefined, number]>([
+    ['JSON without a charset is taken (decisions A10)', 'application/json', 201],
+    ['another type is CON_360', 'text/plain; charset=utf-8', 400],
+    ['another charset is CON_360', 'application/json; charset=latin1', 400],
+    ['XML without a charset is CON_310', 'application/xml', 400],
+  ])('%s', async (name, type, status) => {
+    const answer = await world.app.post(PATH, {
+      token: CONVERSION_TOKENS.nord,
+      headers: { 'content-type': type ?? '' },
+      body: JSON.stringify(reportOf('T-1')),
+    });
+    expect(answer.statusCode).toBe(status);
+    if (status === 400) expect(answer.body).toContain(/CON_\d+/.exec(name)?.[0]);
+  });
+
+  it('of one key a hundred times at once makes one transaction (decisions T1)', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => report(reportOf('RACE'))));
+    const statuses = answers.map(({ statusCode }) => statusCode).sort();
+    expect(statuses).toEqual([...Array<number>(99).fill(200), 201]);
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+    const { transactionId } = answers[0]!.json<Result>();
+    const events = [];
+    for await (const batch of world.app.engines.log.readStream(`transaction-${transactionId}`))
+      events.push(...batch.map(({ type }) => type));
+    expect(events).toEqual(['TransactionTracked', 'TransactionBecamePending']);
+  });
+});
+
+describe('reporting several', () => {
+  it('gives one result for each, in order, and records what is valid (decisions T2)', async () => {
+    const answer = await reportAll([
+      reportOf('B-1'),
+      reportOf('B-2', { orderValue: 'x' }),
+      reportOf('B-1'),
+      'nothing',
+      reportOf('B-3', { eventId: 302 }),
+    ]);
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toMatchObject([
+      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4 },
+      { errors: [{ code: 'CON_350' }] },
+      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4 },
+      { errors: [{ code: 'CON_350', message: expect.stringContaining('an object') as string }] },
+      { legacyTransactionId: 'B-3_302_1', messageTypeId: 5 },
+    ]);
+  });
+
+  it('takes 10,000 at most (decisions T2)', async () => {
+    const answer = await reportAll(Array.from({ length: 10_001 }, () => 0));
+    expect(refusalOf(answer)).toEqual({
+      codes: '400 CON_310',
+      message: '10001 items: expected at most 10000',
+    });
+  });
+
+  it('takes XML (decisions T2)', async () => {
+    const one = (order: string) =>
+      `<transaction><programId>101</programId><eventId>302</eventId><siteId>1101</siteId><orderNumber>${order}</orderNumber></transaction>`;
+    const answer = await world.app.post(`${PATH}/bulk.xml`, {
+      token: CONVERSION_TOKENS.nord,
+      headers: XML_UTF8,
+      body: `<transactions>${one('XB-1')}${one('')}</transactions>`,
+    });
+    expect(answer.body).toMatch(
+      /<results>\s*<result>.*XB-1_302_1.*<\/result>\s*<result>.*CON_350.*<\/results>/s,
+    );
+  });
+});
+
+describe('requested transitions (decisions T5)', () => {
+  it.each<[string, object, object, number]>([
+    ['approve', {}, { action: 'approve' }, 6],
+    ['deny', {}, { action: 'deny', deniedReasonId: 10 }, 8],
+    ['delete', { eventId: 302 }, { action: 'delete' }, 8],
+    ['amend', {}, { action: 'amend', orderValue: 50 }, 4],
+    ['validate', { validate: false }, { action: 'validate' }, 4],
+    ['invalidate', { validate: false }, { action: 'invalidate' }, 2],
+  ])('%s, also when repeated', async (name, changes, request, state) => {
+    const { transactionId } = await create(`M-${name}`, changes);
+    for (const id of [{ transactionId }, { transactionId }]) {
+      const answer = await move({ ...id, ...request });
+      expect([answer.statusCode, answer.json<Result>().messageTypeId]).toEqual([200, state]);
+    }
+  });
+
+  it('pay is for operators, once (decisions T5)', async () => {
+    const { legacyTransactionId } = await create('M-pay', { eventId: 302 });
+    const pay = { legacyTransactionId, action: 'pay', paymentId: 77 };
+    expect(refusalOf(await move(pay)).codes).toBe('400 CON_330');
+    expect((await move(pay, 'operator')).json<Result>().messageTypeId).toBe(9);
+    expect((await move(pay, 'operator')).statusCode).toBe(200);
+    expect(refusalOf(await move({ ...pay, paymentId: 78 }, 'operator')).codes).toBe('409 CON_520');
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    ['no id', { action: 'approve' }, '400 CON_350', /transactionId must be set/],
+    ['a malformed id', { action: 'approve', transactionId: '../x' }, '400 CON_350', /32 hexadecimal digits/],
+    [
+      'two ids that differ',
+      { action: 'approve', transactionId: '0'.repeat(32), legacyTransactionId: 'A-1_301_1' },
+      '400 CON_350',
+      /the id of the given legacyTransactionId/,
+    ],
+    [
+      'an unknown id',
+      { action: 'approve', transactionId: '0'.repeat(32) },
+      '404 CON_500',
+      /no such transaction/,
+    ],
+    ['no action', { legacyTransactionId: 'A-1_301_1' }, '400 CON_350', /action must be set/],
+    ['an unknown action', { legacyTransactionId: 'A-1_301_1', action: 'x' }, '400 CON_350', /approve, deny/],
+    [
+      'a denial by the system',
+      { legacyTransactionId: 'A-1_301_1', action: 'deny', deniedReasonId: 4 },
+      '400 CON_350',
+      /deniedReasonId/,
+    ],
+    [
+      'a reason of an amendment',
+      { legacyTransactionId: 'A-1_301_1', action: 'amend', orderValue: 1, deniedReasonId: 10 },
+      '400 CON_350',
+      /deniedReasonId/,
+    ],
+    [
+      'an amendment of nothing',
+      { legacyTransactionId: 'A-1_301_1', action: 'amend' },
+      '400 CON_350',
+      /orderValue/,
+    ],
+    [
+      'an amended denial',
+      { legacyTransactionId: 'A-1_301_1', action: 'deny', orderValue: 1 },
+      '400 CON_350',
+      /amend or approve/,
+    ],
+    [
+      'a transition that the table does not have',
+      { legacyTransactionId: 'A-1_301_1', action: 'validate', orderValue: 1 },
+      '400 CON_350',
+      /orderValue/,
+    ],
+  ])('with %s is refused', async (_, body, codes, message) => {
+    const refusal = refusalOf(await move(body));
+    expect(refusal.codes).toBe(codes);
+    expect(refusal.message).toMatch(message);
+  });
+
+  it('of a foreign transaction is CON_500, as of an unknown one', async () => {
+    const { transactionId } = await create('F-1');
+    expect(refusalOf(await move({ transactionId, action: 'approve' }, 'casa')).codes).toBe('404 CON_500');
+  });
+
+  it('from a state that does not allow it is CON_520', async () => {
+    const { transactionId } = await create('N-1', { siteId: 1201 });
+    const refusal = refusalOf(await move({ transactionId, action: 'approve' }));
+    expect(refusal.codes).toBe('409 CON_520');
+    expect(refusal.message).toMatch(/Invalid \(2\)/);
+  });
+
+  it('of several gives one result for each', async () => {
+    const { transactionId } = await create('L-1');
+    const answer = await moveAll([{ transactionId, action: 'approve' }, { action: 'approve' }, 5]);
+    expect(answer.json()).toMatchObject([
+      { transactionId, messageTypeId: 6 },
+      { errors: [{ code: 'CON_350' }] },
+      { errors: [{ code: 'CON_350' }] },
+    ]);
+  });
+
+  it('approving late is harmless: the period ends on its own later', async () => {
+    const { transactionId } = await create('LATE');
+    world.passTo(NOW + 20 * DAY);
+    expect((await move({ transactionId, action: 'approve' })).json<Result>().messageTypeId).toBe(6);
+  });
+});
