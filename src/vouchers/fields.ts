@@ -98,7 +98,7 @@ export const listedVouchers = listOf(record(LISTED, { name: 'Voucher' }), { each
 export type OutputVoucher = AnswerOf<ReturnType<typeof listedVouchers.of>>;
 
 /** Document 2, Endpoints, Vouchers: the new primary key. */
-export const voucherKey = listOf(integer(), { each: 'long', most: 1 });
+export const voucherKey = listOf(integer(), { each: 'long', least: 1, most: 1 });
 
 const ID = {
   type: 'object',

@@ -67,7 +67,7 @@ type DateField = 'startDate' | 'endDate' | 'publishStartDate' | 'publishEndDate'
 function checkOrder(found: Found, [first, last]: readonly [DateField, DateField], refusals: Refusals): void {
   const [start, end] = [timeOf(found[first]), timeOf(found[last])];
   if (end <= start)
-    refusals.refuse('unusable', `${last} is ${end}: it must be later than ${first}, which is ${start}`);
+    refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
 }
 
 /** NaN for a date that is absent: no comparison with it is true. */

@@ -74,7 +74,7 @@ export class Refusals {
 /** Names the field, what was expected, and the value, truncated. */
 export function wrong(place: Place, value: unknown, expected: string): string {
   const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return `${nameOf(place)} must be ${expected}, not '${(shown ?? '').slice(0, 100)}'`;
+  return `${nameOf(place)}: expected ${expected}, got '${(shown ?? '').slice(0, 100)}'`;
 }
 
 export function nameOf(place: Place): string {

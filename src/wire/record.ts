@@ -85,6 +85,8 @@ export interface List<K extends Kind = Kind> extends ListOptions {
 interface ListOptions {
   /** Element of each item in XML. */
   readonly each: string;
+  /** Items that an answer has at least. */
+  readonly least?: number;
   /** Items it may have. */
   readonly most?: number;
   /** A post that has none is read as if it had no list. */

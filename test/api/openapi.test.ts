@@ -120,6 +120,14 @@ describe('the description of the interface (decisions A8)', () => {
     });
   });
 
+  it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {
+    const { VoucherKey, SuggestedMappings } = (JSON.parse(text) as Document).components.schemas;
+    expect(VoucherKey).toMatchObject({ items: { type: 'integer' }, minItems: 1, maxItems: 1 });
+    expect(JSON.stringify(SuggestedMappings)).toContain(
+      '"score":{"type":"number","minimum":0,"maximum":1,"description":',
+    );
+  });
+
   it('lists the codes of a service with its operations only', () => {
     const { paths } = JSON.parse(text) as Document;
     const codes = (path: string, method: string): string[] => {

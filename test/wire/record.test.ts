@@ -70,13 +70,13 @@ describe('a record described by a table', () => {
     const lines = [{ sku: 'A' }, { sku: 'too long', count: 'x' }];
     expect(faultsIn({ kind: 3, lines, tags: ['a', 'b', 'c'], buyer: 'B', state: 'shut' })).toEqual([
       'id must be set',
-      "kind must be one of 1 (sale), 2 (lead), not '3'",
-      "state must be one of open, done, not 'shut'",
+      "kind: expected one of 1 (sale), 2 (lead), got '3'",
+      "state: expected one of open, done, got 'shut'",
       'lines[0].count must be set',
       'lines[1].sku has 8 bytes: expected at most 5',
-      "lines[1].count must be an integer, not 'x'",
-      `tags must be a list of at most 2 values, not '["a","b","c"]'`,
-      "buyer must be an object, not 'B'",
+      "lines[1].count: expected an integer, got 'x'",
+      `tags: expected a list of at most 2 values, got '["a","b","c"]'`,
+      "buyer: expected an object, got 'B'",
     ]);
     expect(faultsIn({ id: 1, lines: [] })).toEqual(['lines must be set: at least one line']);
   });
