@@ -23,14 +23,8 @@ type Found = FoundIn<typeof postedVoucher>;
 
 const read = recordReader(postedVoucher);
 
-/** All of them are 101 (`docs/decisions.md#v14`). */
-const PROBLEMS = {
-  missing: fault.invalidVoucher,
-  notNumeric: fault.invalidVoucher,
-  malformedUrl: fault.invalidVoucher,
-  malformedPrice: fault.invalidVoucher,
-  unusable: fault.invalidVoucher,
-} as const;
+/** All problems are 101 (`docs/decisions.md#v14`). */
+const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
 export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {

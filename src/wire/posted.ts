@@ -6,10 +6,13 @@ export type Posted = Readonly<Record<string, unknown>>;
 /** The path of a value; computed only for messages. */
 export type Place = string | (() => string);
 
-/** Why a posted value is unusable; each service maps problems to its faults. */
+/** Why a posted value is unusable. */
 export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
-export type ProblemFaults = Readonly<Record<Problem, (message: string, details?: FaultDetails) => Fault>>;
+type MakeFault = (message: string, details?: FaultDetails) => Fault;
+
+/** The faults of a service for problems; those that it does not name are `unusable` to it. */
+export type ProblemFaults = Readonly<Partial<Record<Problem, MakeFault>>> & { readonly unusable: MakeFault };
 
 export function isPosted(value: unknown): value is Posted {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -43,7 +46,7 @@ export class Refusals {
   }
 
   refuse(problem: Problem, message: string): void {
-    this.add(this.faultOf[problem], message);
+    this.add(this.faultOf[problem] ?? this.faultOf.unusable, message);
   }
 
   wrong(place: Place, value: unknown, expected: string, problem: Problem = 'unusable'): void {
@@ -55,7 +58,7 @@ export class Refusals {
   }
 
   /** Adds a fault that no single value causes. */
-  add(fault: ProblemFaults[Problem], message: string): void {
+  add(fault: MakeFault, message: string): void {
     if (this.faults.length < this.most) this.faults.push(fault(message, this.details));
     else this.moreFaults += 1;
   }

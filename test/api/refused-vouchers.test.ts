@@ -39,7 +39,7 @@ const REFUSED: readonly Row[] = [
   ['a programId that is no number', { programId: 'x' }, '101', "programId: expected an integer, got 'x'"],
   ['no voucherTypeId', { voucherTypeId: undefined }, '101', 'voucherTypeId must be set'],
   ['a type 0', { voucherTypeId: 0 }, '101', 'one of 1 (Voucher), 2 (Discount), 3 (Free article)'],
-  ['a type 7', { voucherTypeId: 7 }, '101', "not '7'"],
+  ['a type 7', { voucherTypeId: 7 }, '101', "got '7'"],
   ['type 1 without a code', { voucherTypeId: 1 }, '101', 'code must be set where voucherTypeId is 1'],
   [
     'type 2 without an amount',
@@ -108,13 +108,13 @@ const REFUSED: readonly Row[] = [
     'a negative amount (decisions X44)',
     { discountAmount: -1, isPercentage: true },
     '101',
-    'discountAmount must',
+    'discountAmount: expected',
   ],
   [
     'an amount with a comma (decisions X44)',
     { discountAmount: '1,5', isPercentage: true },
     '101',
-    "not '1,5'",
+    "got '1,5'",
   ],
   [
     'a boolean that is none',

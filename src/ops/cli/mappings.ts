@@ -58,7 +58,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(required(feed))
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
-      const { listMappings } = await import('../../categories/list-mappings.js');
+      const { listMappings } = await import('../../categories/category-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         for (const mapping of listMappings(directory, await counted.of([feedId]), state))
@@ -106,7 +106,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
     .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
-      const { listMappings } = await import('../../categories/list-mappings.js');
+      const { listMappings } = await import('../../categories/category-mappings.js');
       const { suggestMappings } = await import('../../categories/suggest-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         if (value === undefined) requireFeed(directory, feedId ?? NaN);
