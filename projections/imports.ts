@@ -1,5 +1,6 @@
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
-import { type ReadStore } from '../src/kernel/read-store';
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { FEED, type FeedEvent } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
@@ -15,12 +16,14 @@ interface StoredImport {
   readonly reported: ReportedImport;
 }
 
+const FIELDS = { feedId: 'number', time: 'number' } as const satisfies Readonly<Record<string, FieldType>>;
+
 /** One document per load, done or refused (`docs/decisions.md#p30`). */
 export const imports: Projection<StoredImport, ImportEvent> = {
   collection: {
     name: 'imports',
     version: 2,
-    fields: { feedId: 'number', time: 'number' },
+    fields: FIELDS,
     partition: 'feedId',
     sorts: ['time'],
   },
@@ -58,12 +61,14 @@ function reportedOf({ type, data }: ImportEvent): ReportedImport {
 const TARGET = { collection: imports.collection.name };
 const NEWEST = { field: 'time', descending: true } as const;
 
+const { among, between } = filtersOn<keyof typeof FIELDS>();
+
 /** Loads of a report. */
 const LAST = 50;
 
 /** The last loads of a feed, the newest first. */
 export async function lastImports(store: ReadStore, feedId: number): Promise<readonly ReportedImport[]> {
-  const filter = { field: 'feedId', in: [feedId] };
+  const filter = allOf(among('feedId', [feedId]));
   const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: LAST });
   // Loads that ended in the same millisecond are in the order of the log.
   return found
@@ -74,12 +79,7 @@ export async function lastImports(store: ReadStore, feedId: number): Promise<rea
 
 /** Position of the last load of a feed that ended before a time (epoch ms), `START` if none did. */
 export async function lastImportBefore(store: ReadStore, feedId: number, time: number): Promise<Position> {
-  const filter = {
-    all: [
-      { field: 'feedId', in: [feedId] },
-      { field: 'time', max: time - 1 },
-    ],
-  };
+  const filter = allOf(among('feedId', [feedId]), between('time', { max: time - 1 }));
   const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: 1 });
   const [last] = found.map(({ body }) => JSON.parse(body) as StoredImport);
   return last === undefined ? START : positionOf(last.position);
