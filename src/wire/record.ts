@@ -160,6 +160,14 @@ export function prefixed<F extends Fields>(prefix: string, fields: F): F {
   ) as unknown as F;
 }
 
+/** Some of the fields, in the order of the names. */
+export function pick<F extends Fields, Name extends keyof F>(
+  fields: F,
+  names: readonly Name[],
+): Pick<F, NoInfer<Name>> {
+  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<F, Name>;
+}
+
 /** The value that a post of this kind is read to. */
 export type PostedOf<K> =
   K extends Scalar<infer Posted, never>

@@ -1,9 +1,17 @@
 import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml-read';
+import { type Field } from '../../../wire/record';
 import { productFaults as fault } from '../../faults';
+import { postedProduct } from '../../fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
+const FIELDS = Object.entries(postedProduct.fields);
+
 /** Elements that contain elements; all others contain text. */
-const LISTS: ReadonlySet<string> = new Set(['categories', 'fields', 'identifiers']);
+const LISTS = namesOf(
+  ({ kind }) =>
+    kind.is === 'list' ||
+    (kind.is === 'record' && Object.values(kind.fields).every((field: Field) => field.in !== 'text')),
+);
 
 /** The value of an element with text and elements: no string, so that validation refuses it. */
 const MIXED = { text: 'with elements in it' };
@@ -12,7 +20,11 @@ const MIXED = { text: 'with elements in it' };
 const ELEMENT = 3;
 
 /** Elements that contain numbers, without the white space around them. */
-const NUMBERS: ReadonlySet<string> = new Set(['price', 'inStock', 'ean']);
+const NUMBERS = namesOf(({ kind }) => kind.is === 'scalar' && kind.posted.isText !== true);
+
+function namesOf(isMeant: (field: Field) => boolean): ReadonlySet<string> {
+  return new Set(FIELDS.filter(([, field]) => isMeant(field)).map(([name]) => name));
+}
 
 type Growing = Record<string, unknown>;
 
