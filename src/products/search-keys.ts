@@ -39,7 +39,6 @@ export const searchKeys = {
   sourceproducturl: {
     type: BOOLEAN,
     multiple: true,
-    inQuery: true,
     description: 'Adds the advertiser’s URL without tracking, for publishers',
   },
   minPrice: { type: NUMBER, aliases: ['pricemin'], description: 'Lowest price' },
