@@ -12,6 +12,8 @@ export interface KeySpec<T = unknown> {
   readonly required?: true;
   /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
+  /** Has no effect on JSON, or replaces it: OpenAPI describes it with the other formats only (`docs/decisions.md#x36`). */
+  readonly beyondJson?: true;
 }
 
 export type KeyTable = Readonly<Record<string, KeySpec>>;
