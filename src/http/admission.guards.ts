@@ -1,11 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
-import { TOKEN, tokenHash } from '../directory/organisations';
+import { type Caller, TOKEN, tokenHash } from '../directory/organisations';
 import { openApiFaults } from '../wire/http-faults';
 import { formatsOf, rolesOf } from './decorators';
-import { HttpOptions } from './service';
+import { HttpOptions, type Service } from './service';
 import { representationOf } from './representation';
+import { sentTokens } from './sent-tokens';
 
 /** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them. */
 @Injectable()
@@ -16,15 +17,19 @@ export class AuthenticationGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { service } = request;
     if (service === undefined) return this.options.openRoutes.includes(request.routeOptions.url ?? '');
-    const [token, ...others] = request.target.query.filter(({ name }) => name === 'token');
+    const [token, ...others] = sentTokens(request);
     if (token === undefined) throw openApiFaults.missingToken();
     if (others.length > 0) throw service.faults.tokenTwice('token is given more than once');
-    const text = token.value ?? '';
-    const caller = TOKEN.test(text) ? this.options.callerOf(tokenHash(text)) : undefined;
-    if (caller?.system !== service.system) throw openApiFaults.invalidToken();
+    const caller = TOKEN.test(token) ? this.options.callerOf(tokenHash(token)) : undefined;
+    if (caller === undefined) throw openApiFaults.invalidToken();
+    if (caller.system !== service.system) throw openApiFaults.invalidToken(ofAnotherSystem(caller, service));
     request.caller = caller;
     return true;
   }
+}
+
+function ofAnotherSystem({ system }: Caller, service: Service): string {
+  return `the token is for ${system}: expected one for ${service.system}`;
 }
 
 /** Admits the kinds of callers that `@Roles` names (`docs/decisions.md#a4`). */

@@ -116,7 +116,12 @@ export const IDENTIFIERS = Object.keys(IDENTIFIER_FIELDS) as readonly (keyof typ
 /** Fields that are answered as they were posted: on a product the required ones, and the others. */
 const REQUIRED = {
   name: { kind: TEXT, required: true, description: 'Title', example: 'Lamp' },
-  description: { kind: TEXT, required: true, description: 'Long description', example: 'Of glass' },
+  description: {
+    kind: TEXT,
+    required: true,
+    description: 'Long description',
+    example: 'Of glass, for the desk',
+  },
   productImage: {
     kind: record(
       {
@@ -138,7 +143,13 @@ const REQUIRED = {
   categories: {
     kind: listOf(
       record({
-        id: { kind: CODE, in: 'attribute', optional: true, description: 'Category of the platform' },
+        id: {
+          kind: CODE,
+          in: 'attribute',
+          optional: true,
+          description: 'Category of the platform',
+          example: '221',
+        },
         name: {
           kind: TEXT,
           in: 'attribute',

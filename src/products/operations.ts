@@ -24,7 +24,7 @@ const FOUND: Shape = {
 };
 
 const FEED = { fid: 1001 } as const;
-const FEEDS = { fid: '1001' } as const;
+const FEEDS = { fid: [1001] } as const;
 
 const loadProducts = {
   id: 'loadProducts',
@@ -63,7 +63,7 @@ export const productOperations = {
     id: 'searchProducts',
     summary: 'Search and export products',
     description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
-    example: { ...FEEDS, pageSize: 3, pretty: true },
+    example: { ...FEEDS, q: ['lamp'], pageSize: 3 },
     answer: FOUND,
     sends: { 'X-Next-Cursor': 'Value of cursor for the next page' },
   },
@@ -95,7 +95,7 @@ export const productOperations = {
     id: 'deleteProducts',
     summary: 'Delete products',
     description: 'Ignores unknown ids.',
-    example: { ...FEED, spId: 'lamp-1' },
+    example: { ...FEED, spId: ['lamp-1'] },
     answer: REFUSALS,
   },
   getCategoryTree: {
@@ -115,6 +115,7 @@ export const productOperations = {
     ...listFeeds,
     id: 'getFeed',
     summary: 'Get one feed that the caller is connected to',
-    path: { feedId: { type: INTEGER, description: 'Id of the feed' } },
+    description: 'In XML, if the id is followed by `.xml`.',
+    path: { feedId: { type: INTEGER, description: 'Id of the feed', example: 1001 } },
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -26,6 +26,7 @@ const CUSTOM_FIELD: KeyType<string> = {
 /** Anything but `iso8601` means milliseconds (Document 1, Search products; `docs/decisions.md#a2`). */
 export const DATE_FORMAT: KeyType<DateFormat> = {
   expected: 'iso8601 or epoch',
+  schema: { type: 'string', enum: ['iso8601', 'epoch'] },
   problem: 'unusable',
   read: (text) => (text.trim().toLowerCase() === 'iso8601' ? 'iso8601' : 'epoch'),
   takesAll: true,
@@ -39,7 +40,6 @@ export const searchKeys = {
   sourceproducturl: {
     type: BOOLEAN,
     multiple: true,
-    inQuery: true,
     description: 'Adds the advertiser’s URL without tracking, for publishers',
   },
   minPrice: { type: NUMBER, aliases: ['pricemin'], description: 'Lowest price' },

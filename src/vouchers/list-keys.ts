@@ -30,7 +30,7 @@ export const listKeys = {
   random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
   activeAt: { type: DATE, description: 'The default listing as of this time' },
-  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 export type ListKeys = Keys<typeof listKeys>;

@@ -9,7 +9,7 @@ import {
   voucherVersions,
 } from './fields';
 
-const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher' } } as const;
+const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher', example: 1 } } as const;
 
 export const VOUCHERS = {
   name: 'Vouchers',
@@ -31,7 +31,7 @@ export const voucherOperations = {
     description:
       'Publishers see vouchers that are published and have not ended, advertisers all of their own; newest first. ' +
       'CSV has a column for each field, iCalendar an event for each voucher.',
-    example: { pageSize: 3, pretty: true },
+    example: { pageSize: 3 },
     answer: VOUCHERS,
   },
   postVoucher: {

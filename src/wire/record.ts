@@ -27,7 +27,7 @@ export interface Field<K extends Kind = Kind> {
   readonly optional?: true;
   /** The value of a post that does not set it. */
   readonly otherwise?: unknown;
-  /** A value that may be posted. */
+  /** A value that may be posted, or a function of the present that returns it. */
   readonly example?: unknown;
   /**
    * Where it is in XML: in an element unless it is an attribute of the record's element, the text of that element, or

@@ -8,6 +8,7 @@ import { recordReader } from '../../src/wire/record-read';
 import { postedFromXml, xmlWriter } from '../../src/wire/record-xml';
 import { parseXml } from '../../src/wire/xml-read';
 
+const now = new Date('2026-03-01');
 const { bad } = faultsOf({ bad: ['1', 400, 'Bad'] });
 const PROBLEMS = { missing: bad, notNumeric: bad, malformedUrl: bad, malformedPrice: bad, unusable: bad };
 
@@ -88,9 +89,11 @@ describe('a record described by a table', () => {
   });
 
   it('makes an example of those of its fields, in JSON and in XML', () => {
-    expect(exampleOf(order)).toEqual({ id: 7, kind: 1, lines: [{ sku: 'A', count: 2 }] });
-    const xml = parseXml(Buffer.from(xmlExampleOf(order, { file: '', root: 'order' })));
+    expect(exampleOf(order, now)).toEqual({ id: 7, kind: 1, lines: [{ sku: 'A', count: 2 }] });
+    const xml = parseXml(Buffer.from(xmlExampleOf(order, { file: '', root: 'order' }, now)));
     expect(faultsIn(postedFromXml(order, xml))).toEqual([]);
+    const year = { kind: integer(), description: 'Year', example: (at: Date) => at.getUTCFullYear() };
+    expect(exampleOf(record({ year }), now)).toEqual({ year: 2026 });
   });
 
   it('requires in JSON what a post has to set, or what an answer always has', () => {
@@ -116,6 +119,6 @@ describe('a record described by a table', () => {
     const found = recordReader(tree)(posted, refusals);
     expect(found).toEqual(posted);
     expect(refusals.faults.map(({ message }) => message)).toEqual(['below[0].below[1].name must be set']);
-    expect(exampleOf(tree)).toEqual({ name: 'Root' });
+    expect(exampleOf(tree, now)).toEqual({ name: 'Root' });
   });
 });

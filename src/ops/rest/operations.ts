@@ -65,7 +65,7 @@ const SUGGESTED = {
   }),
 } as const satisfies Shape;
 
-const FEEDS = { fid: '1001' } as const;
+const FEEDS = { fid: [1001] } as const;
 
 /** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
 export const mappingOperations = {
@@ -95,8 +95,8 @@ export const mappingOperations = {
       name: 'PostedMappings',
       kind: jsonOf(z.toJSONSchema(postedMappings, { io: 'input' })),
       examples: {
-        json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '11' }] },
-        csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,11\n',
+        json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '111' }] },
+        csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,111\n',
       },
     },
     answer: REPORT,
