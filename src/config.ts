@@ -11,6 +11,8 @@ export interface Config {
   /** Port that serves the log to EventStoreDB clients; absent: not served. */
   readonly esdbPort?: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Absent: as the output requires. */
+  readonly logFormat?: 'pretty' | 'json';
   readonly host: string;
   readonly port: number;
   readonly vendor: string;
@@ -90,6 +92,7 @@ const SHAPES = z.object({
   READ_STORE_API_KEY: text.optional(),
   ESDB_PORT: integer(0, 65_535).optional(),
   LOG_LEVEL: oneOf(LOG_LEVELS),
+  LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
   HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),
   PORT: integer(0, 65_535),
   VENDOR: text.regex(/^[a-z][a-z\d-]*$/, expects('a name of lower-case letters, digits and dashes')),
@@ -117,6 +120,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     ...(read.READ_STORE_API_KEY === undefined ? {} : { readStoreKey: read.READ_STORE_API_KEY }),
     ...(read.ESDB_PORT === undefined ? {} : { esdbPort: read.ESDB_PORT }),
     logLevel: read.LOG_LEVEL,
+    ...(read.LOG_FORMAT === undefined ? {} : { logFormat: read.LOG_FORMAT }),
     host: read.HOST,
     port: read.PORT,
     vendor: read.VENDOR,

@@ -26,6 +26,11 @@ export const SETTINGS = {
     default: 'info',
     description: 'Lowest level to log: trace, debug, info, warn, error, fatal or silent.',
   },
+  LOG_FORMAT: {
+    description:
+      '`json`: one JSON object per log line; `pretty`: text for people. Default: `pretty` on a terminal, otherwise `json`.',
+    serving: true,
+  },
   ESDB_PORT: {
     description: 'Local port that serves the log to EventStoreDB clients, read-only. Default: none.',
     serving: true,

@@ -49,6 +49,17 @@ export class UnknownEngine extends Error {
 
 const DEFAULT_READERS = 2;
 
+/** The kinds of the engines, for the log: URLs may contain passwords. */
+export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLog' | 'readStore'>): {
+  readonly eventLog: string;
+  readonly readStore: string;
+} {
+  return {
+    eventLog: eventLog === 'sqlite:' ? 'SQLite' : 'EventStoreDB',
+    readStore: readStore === 'sqlite:' ? 'SQLite' : 'Elasticsearch',
+  };
+}
+
 /** Opens the engines of the settings. Raises `UnknownEngine`, `EngineUnavailable`. */
 export async function openEngines(settings: EngineSettings): Promise<Engines> {
   await makeFolder(settings.dataDir);

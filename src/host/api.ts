@@ -7,6 +7,7 @@ import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { startExporter } from './exporter';
+import { type Report } from './failure-report';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
@@ -18,7 +19,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
   /** Receives failures after which the process continues. */
-  readonly report: (failure: unknown) => void;
+  readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly now?: () => Date;
   /** As `Runner.trouble`, of the projector of this process, if it has one. */

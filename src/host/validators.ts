@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Validate } from '../products/load/ingest/product-intake';
+import { type Report } from './failure-report';
 import { startThread, type Thread } from './thread';
 import { type Validator } from './validator.thread';
 
@@ -13,7 +14,7 @@ interface Validating extends Thread<Validator> {
 }
 
 /** Threads that validate products, started when they are first needed; need compiled code. */
-export function validatorThreads(report: (failure: unknown) => void): {
+export function validatorThreads(report: Report): {
   readonly validate: Validate;
   close(): Promise<void>;
 } {

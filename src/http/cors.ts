@@ -1,5 +1,8 @@
+import { REQUEST_ID } from './request-id';
+
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
+  REQUEST_ID,
   'X-Log-Position',
   'X-Next-Cursor',
   'X-Next-Since',

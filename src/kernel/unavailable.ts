@@ -49,3 +49,9 @@ export function reasonOf(error: unknown): string {
   if (error instanceof EngineUnavailable) return error.message;
   return `${error instanceof Error ? error.name : 'a failure'}: see the log on standard error`;
 }
+
+/** The message of an error and of its causes, for the log only. */
+export function reasonsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonsOf(error.cause)}`;
+}
