@@ -23,6 +23,13 @@ const FOUND: Shape = {
   xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },
 };
 
+/** Headers that say what a post or a deletion has done (`docs/decisions.md#a15`). */
+const LOADED = {
+  'X-Load-Id': 'Id in the load report; absent if nothing was stored',
+  'X-Load-Counts': 'How many products are new, revised, and so on: `new=1, revised=0, …`',
+  'X-Dry-Run': '`true` with dryRun=true: nothing was stored',
+} as const;
+
 const FEED = { fid: 1001 } as const;
 const FEEDS = { fid: [1001] } as const;
 
@@ -48,6 +55,7 @@ const loadProducts = {
     },
   },
   answer: REFUSALS,
+  sends: { ...LOADED, 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' },
 } satisfies OperationText;
 
 const listFeeds = {
@@ -97,6 +105,7 @@ export const productOperations = {
     description: 'Ignores unknown ids.',
     example: { ...FEED, spId: ['lamp-1'] },
     answer: REFUSALS,
+    sends: LOADED,
   },
   getCategoryTree: {
     id: 'getCategoryTree',

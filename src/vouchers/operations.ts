@@ -9,6 +9,13 @@ import {
   voucherVersions,
 } from './fields';
 
+/** Headers of posts (`docs/decisions.md#a15`). */
+const POSTED = {
+  'X-Ignored-Fields': 'Posted fields that are unknown: the first 20',
+  'X-Dry-Run':
+    '`true` with dryRun=true: nothing was stored; the id of a voucher that does not exist yet is 0',
+} as const;
+
 const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher', example: 1 } } as const;
 
 export const VOUCHERS = {
@@ -43,6 +50,7 @@ export const voucherOperations = {
     example: {},
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
     answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
+    sends: POSTED,
   },
   postVouchers: {
     id: 'postVouchers',
@@ -51,6 +59,7 @@ export const voucherOperations = {
     example: {},
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
+    sends: POSTED,
   },
   deleteVoucher: {
     id: 'deleteVoucher',

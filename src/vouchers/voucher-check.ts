@@ -43,6 +43,14 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
   };
 }
 
+/** Names of the fields of posted vouchers that Document 2 does not name, and that are ignored. */
+export function unknownFields(vouchers: readonly unknown[]): ReadonlySet<string> {
+  const unknown = new Set<string>();
+  const refusals = new Refusals(PROBLEMS, {}, 0, { onUnknown: (path) => unknown.add(path) });
+  for (const posted of vouchers) if (isPosted(posted)) read(posted, refusals);
+  return unknown;
+}
+
 /** Document 2, Limits; `docs/decisions.md#v16`. */
 function checkTimes(found: Found, now: Date, refusals: Refusals): void {
   checkOrder(found, ['startDate', 'endDate'], refusals);

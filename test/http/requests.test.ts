@@ -114,7 +114,7 @@ describe('matrix keys (decisions A2, A3)', () => {
 
   it('stand after an id too', async () => {
     expect(
-      (await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/12.json;a=b?${token}` })).json(),
+      (await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/12.json;pretty=true?${token}` })).json(),
     ).toEqual({
       removed: '12',
     });
