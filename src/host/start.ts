@@ -13,6 +13,7 @@ import { logOutput } from './log-output';
 import { baseOver } from './open-base';
 import { openAll } from './opened';
 import { type Projector, startProjector } from './projector';
+import { retryNotices } from './retry-notices';
 import { type Running, type ServeOptions } from './serve';
 
 /**
@@ -24,7 +25,8 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
   const report = (failure: unknown): void => log.error(failure);
   return await openAll(async (opened) => {
     const readers = Math.max(2, availableParallelism());
-    const engines = await openEngines({ ...config, threads: true, readers });
+    const onRetry = retryNotices((line) => log.warn(line));
+    const engines = await openEngines({ ...config, threads: true, readers }, onRetry);
     const base = baseOver(engines);
     opened.push(() => base.close());
     await refuseOther(engines);

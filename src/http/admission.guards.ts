@@ -23,6 +23,7 @@ export class AuthenticationGuard implements CanActivate {
     const caller = TOKEN.test(text) ? this.options.callerOf(tokenHash(text)) : undefined;
     if (caller?.system !== service.system) throw openApiFaults.invalidToken();
     request.caller = caller;
+    this.options.tokenUsed(caller.tokenHash);
     return true;
   }
 }
