@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type System, SYSTEMS } from './directory/events';
-import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS } from './settings';
+import { flagOf, SETTING_NAMES, settingInForce, type SettingName, withoutPassword } from './settings';
 
 /** The settings of a process (see `settings.ts`), read once and frozen. */
 export interface Config {
@@ -45,10 +45,7 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Partial<Record<SettingName, string>>> = {},
 ): Config {
-  const values = SETTING_NAMES.map((name) => {
-    const setting: Setting = SETTINGS[name];
-    return [name, [flags[name], environment[name], setting.default].find((value) => value?.trim())];
-  });
+  const values = SETTING_NAMES.map((name) => [name, settingInForce(name, environment, flags).value]);
   const { data, error } = SHAPES.safeParse(Object.fromEntries(values));
   if (data !== undefined) return Object.freeze(toConfig(data));
   const [issue] = error.issues;
@@ -146,5 +143,5 @@ function integer(min: number, max: number): z.ZodType<number> {
 }
 
 function expects(expected: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
-  return { abort: true, error: ({ input }) => `=${String(input)}: expected ${expected}` };
+  return { abort: true, error: ({ input }) => `=${withoutPassword(String(input))}: expected ${expected}` };
 }

@@ -3,6 +3,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { type AppParts } from '../app';
 import { type Config } from '../config';
+import { TokenUses } from '../directory/token-uses';
 import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
@@ -56,6 +57,9 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
     const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
+    tokenUses.start();
+    opened.push(() => tokenUses.close());
     const parts: AppParts = {
       config,
       eventLog,
@@ -64,10 +68,15 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       loader,
       feeds,
       readiness,
+      tokenUses,
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
     };
     const app = await createApp(parts);
-    return { app, parts, exporter, close: () => stopServing({ app, loader, feeds, exporter }) };
+    const close = async (): Promise<void> => {
+      await stopServing({ app, loader, feeds, exporter });
+      await tokenUses.close();
+    };
+    return { app, parts, exporter, close };
   }, report);
 }

@@ -15,6 +15,7 @@ import { baseOver } from './open-base';
 import { openAll } from './opened';
 import { programLog } from './program-log';
 import { type Projector, startProjector } from './projector';
+import { retryNotices } from './retry-notices';
 import { type Running, type ServeOptions } from './serve';
 
 /**
@@ -28,7 +29,8 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
   const report = failureReporter(log);
   return await openAll(async (opened) => {
     const readers = Math.max(2, availableParallelism());
-    const engines = await openEngines({ ...config, threads: true, readers });
+    const onRetry = retryNotices((line) => log.warn(line));
+    const engines = await openEngines({ ...config, threads: true, readers }, onRetry);
     const base = baseOver(engines);
     opened.push(() => base.close());
     await refuseOther(engines);

@@ -34,6 +34,7 @@ export class AuthenticationGuard implements CanActivate {
       throw openApiFaults.invalidToken(`the token is ${problem}`);
     }
     request.caller = caller;
+    this.options.tokenUsed(caller.tokenHash);
     return true;
   }
 }

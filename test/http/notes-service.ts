@@ -155,6 +155,7 @@ export async function notesApp(
     maxBody: 500,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
+    tokenUsed: () => undefined,
     searchTime: 5_000,
     downloadRate: 10_000,
     ...options,
