@@ -136,6 +136,11 @@ export class Server {
     return this.errors.join('');
   }
 
+  /** Resolves with the exit code when it ends by itself. */
+  get ended(): Promise<number | null> {
+    return once(this.child, 'close').then(([code]) => code as number | null);
+  }
+
   /** Stops reading its output: its pipes fill up, or are closed. */
   stopReading(how: 'unread' | 'closed'): void {
     for (const stream of [this.child.stdout, this.child.stderr]) {

@@ -21,6 +21,8 @@ interface EmbeddedStoreOptions {
   readonly threads: boolean;
   /** The number of threads for queries. With 0, one thread writes large batches instead: for processes that mostly write. */
   readonly readers: number;
+  /** Start the thread for large batches at once, not with the first one. */
+  readonly startEarly?: boolean;
   /** How long (ms) a snapshot may block the reuse of the WAL (5,000). */
   readonly snapshotMs?: number;
   /** The number of documents from which a batch is written by the thread: smaller ones are written faster than sent. */
@@ -109,6 +111,7 @@ class WriterThread extends ThreadedStore {
   constructor(options: EmbeddedStoreOptions) {
     super(options, 1);
     this.largeBatch = options.largeBatch ?? LARGE_BATCH;
+    if (options.startEarly) this.threads.start();
   }
 
   override writePrepared(
