@@ -1,5 +1,5 @@
 import { type Position } from '../src/kernel/event';
-import { type Filter } from '../src/kernel/query';
+import { allOf, filtersOn } from '../src/kernel/filters';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/products/offer';
 import { type CategorySet } from '../src/categories/category-counts';
@@ -10,6 +10,8 @@ const AT_ONCE = 2_000;
 
 const TARGET = { collection: products.collection.name };
 
+const { among } = filtersOn<ProductField>();
+
 /**
  * The distinct sets of categories of a feed's products, in batches; each product is counted once. `categoryIds`: only
  * products that are mapped to one of these.
@@ -19,13 +21,8 @@ export async function* categorySets(
   feedId: number,
   categoryIds?: readonly string[],
 ): AsyncGenerator<readonly CategorySet[]> {
-  const ofFeed: Filter = { field: 'feedId' satisfies ProductField, in: [feedId] };
-  const mapped =
-    categoryIds === undefined
-      ? []
-      : [{ field: 'tdCategoryId' satisfies ProductField, in: categoryIds } as const];
   const wanted = {
-    filter: { all: [ofFeed, ...mapped] },
+    filter: allOf(among('feedId', [feedId]), among('tdCategoryId', categoryIds)),
     groupBy: 'categorySet' satisfies ProductField,
     size: AT_ONCE,
   };

@@ -1,4 +1,5 @@
 import { numberOf, type Position } from '../src/kernel/event';
+import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type FeedEvent } from '../src/products/feed';
@@ -64,12 +65,8 @@ export async function* delistedAfter(
     }));
 }
 
+const { among, between } = filtersOn<keyof typeof FIELDS>();
+
 function after(feedId: number, position: Position): Filter {
-  const field = 'position' satisfies keyof typeof FIELDS;
-  return {
-    all: [
-      { field: 'feedId' satisfies keyof typeof FIELDS, in: [feedId] },
-      { field, min: numberOf(position) + 1 },
-    ],
-  };
+  return allOf(among('feedId', [feedId]), between('position', { min: numberOf(position) + 1 }));
 }

@@ -1,6 +1,7 @@
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
-import { type ReadStore } from '../src/kernel/read-store';
-import { FEED, type FeedEvent } from '../src/products/feed';
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type FieldType, type ReadStore } from '../src/kernel/read-store';
+import { FEED, type FeedEvent, type FeedImport } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
 import { type Projection, type ParsedEvent } from '../src/projector/projection';
@@ -15,12 +16,14 @@ interface StoredImport {
   readonly reported: ReportedImport;
 }
 
+const FIELDS = { feedId: 'number', time: 'number' } as const satisfies Readonly<Record<string, FieldType>>;
+
 /** One document per load, done or refused (`docs/decisions.md#p30`). */
 export const imports: Projection<StoredImport, ImportEvent> = {
   collection: {
     name: 'imports',
     version: 2,
-    fields: { feedId: 'number', time: 'number' },
+    fields: FIELDS,
     partition: 'feedId',
     sorts: ['time'],
   },
@@ -49,21 +52,33 @@ function reportedOf({ type, data }: ImportEvent): ReportedImport {
   const { importId, at: time, mode, durationMs, faults } = data;
   const common = { importId, time, mode, durationMs };
   if (type === 'FeedImportRefused') return { ...common, status: 'refused', ...NOTHING, faults: [...faults] };
-  const { new: listed, revised, repriced, unchanged, removed, refused, moreFaults } = data;
+  const { new: listed, revised, repriced, unchanged, removed, refused, ...optional } = data;
   const counts = { new: listed, revised, repriced, unchanged, removed, refused };
-  const more = moreFaults === undefined ? {} : { moreFaults };
-  return { ...common, status: 'done', ...counts, faults: [...faults], ...more };
+  return { ...common, status: 'done', ...counts, faults: [...faults], ...optionalOf(optional) };
+}
+
+/** What only some loads have. */
+function optionalOf({ unmapped, largeRemoval, restores, moreFaults, ignoredFields }: Partial<FeedImport>) {
+  return {
+    ...(unmapped === undefined ? {} : { unmapped }),
+    ...(largeRemoval === undefined ? {} : { largeRemoval }),
+    ...(restores === undefined ? {} : { restores }),
+    ...(moreFaults === undefined ? {} : { moreFaults }),
+    ...(ignoredFields === undefined ? {} : { ignoredFields: [...ignoredFields] }),
+  };
 }
 
 const TARGET = { collection: imports.collection.name };
 const NEWEST = { field: 'time', descending: true } as const;
+
+const { among, between } = filtersOn<keyof typeof FIELDS>();
 
 /** Loads of a report. */
 const LAST = 50;
 
 /** The last loads of a feed, the newest first. */
 export async function lastImports(store: ReadStore, feedId: number): Promise<readonly ReportedImport[]> {
-  const filter = { field: 'feedId', in: [feedId] };
+  const filter = allOf(among('feedId', [feedId]));
   const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: LAST });
   // Loads that ended in the same millisecond are in the order of the log.
   return found
@@ -74,12 +89,7 @@ export async function lastImports(store: ReadStore, feedId: number): Promise<rea
 
 /** Position of the last load of a feed that ended before a time (epoch ms), `START` if none did. */
 export async function lastImportBefore(store: ReadStore, feedId: number, time: number): Promise<Position> {
-  const filter = {
-    all: [
-      { field: 'feedId', in: [feedId] },
-      { field: 'time', max: time - 1 },
-    ],
-  };
+  const filter = allOf(among('feedId', [feedId]), between('time', { max: time - 1 }));
   const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: 1 });
   const [last] = found.map(({ body }) => JSON.parse(body) as StoredImport);
   return last === undefined ? START : positionOf(last.position);

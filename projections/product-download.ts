@@ -1,4 +1,5 @@
 import { numberOf, type Position, positionOf } from '../src/kernel/event';
+import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { customFieldNames, type Offer } from '../src/products/offer';
@@ -89,40 +90,32 @@ export async function lastRemapping(
   await store.refresh(TARGET);
   const min = numberOf(after) + 1;
   const remapped = 'remapped' satisfies ProductField;
-  const filter: Filter = {
-    // The first bound follows from the second; it has an index.
-    all: [
-      inFeed(feedId),
-      { field: 'changed' satisfies ProductField, min },
-      { field: remapped, min, max: numberOf(upTo) },
-    ],
-  };
+  // The first bound follows from the second; it has an index.
+  const filter = allOf(
+    among('feedId', [feedId]),
+    between('changed', { min }),
+    between(remapped, { min, max: numberOf(upTo) }),
+  );
   const order = [{ field: remapped, descending: true }];
   const { found } = await store.search(TARGET, { filter, order, offset: 0, size: 1 });
   const [last = null] = found.map((one) => toOffer(one).remapped);
   return last === null ? undefined : { position: positionOf(last[0]), at: new Date(last[1]).toISOString() };
 }
 
-function filterOf({ feedId, isVisible, changes }: WantedOffers): Filter {
-  return {
-    all: [
-      inFeed(feedId),
-      ...(isVisible === undefined
-        ? []
-        : [{ field: 'visible' satisfies ProductField, in: [isVisible ? 1 : 0] }]),
-      ...(changes === undefined ? [] : [changedIn(changes)]),
-    ],
-  };
-}
+const { among, between } = filtersOn<ProductField>();
 
-function inFeed(feedId: number): Filter {
-  return { field: 'feedId' satisfies ProductField, in: [feedId] };
+function filterOf({ feedId, isVisible, changes }: WantedOffers): Filter {
+  return allOf(
+    among('feedId', [feedId]),
+    among('visible', isVisible === undefined ? undefined : [isVisible ? 1 : 0]),
+    changes && changedIn(changes),
+  );
 }
 
 function changedIn({ after, categoryIds }: Changes): Filter {
-  const changed = { field: 'changed' satisfies ProductField, min: numberOf(after) + 1 };
-  if (categoryIds.length === 0) return changed;
-  return { any: [changed, { field: 'tdCategoryId' satisfies ProductField, in: categoryIds }] };
+  const changed = between('changed', { min: numberOf(after) + 1 });
+  const mapped = among('tdCategoryId', categoryIds.length === 0 ? undefined : categoryIds);
+  return { any: [changed, mapped].filter((filter) => filter !== undefined) };
 }
 
 function productOf(sample: Found): Offer['product'] {

@@ -7,6 +7,8 @@ import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
 import { baseUrlAt, type Config } from './config';
 import { FollowedDirectory } from './directory/follower';
+import { isExpired } from './directory/organisations';
+import { type TokenUses } from './directory/token-uses';
 import { httpAdapter } from './http/adapter';
 import { Clock } from './http/clock';
 import { DescribeModule } from './http/describe/describe.module';
@@ -37,6 +39,7 @@ export interface AppParts {
   readonly loader: ProductLoader;
   readonly feeds: RenderedFeeds;
   readonly readiness: Readiness;
+  readonly tokenUses: TokenUses;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly now?: Clock['now'];
@@ -85,13 +88,17 @@ class AppModule {
 
 /** The HTTP application, initialised but not listening. */
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
-  const { config, follower, log } = parts;
+  const { config, follower, log, tokenUses, now = () => new Date() } = parts;
   const http: HttpOptions = {
     ...config,
     services: [productService, voucherService, transactionService, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
-    callerOf: (hash) => follower.directory.organisations.callerOf(hash),
+    callerOf: (hash) => {
+      const caller = follower.directory.organisations.callerOf(hash);
+      return caller === undefined || isExpired(caller, now()) ? undefined : caller;
+    },
+    tokenUsed: (hash) => tokenUses.note(hash),
   };
   const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
     AppModule.of(parts, http),

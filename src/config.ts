@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type System, SYSTEMS } from './directory/events';
-import { flagOf, type Setting, SETTING_NAMES, type SettingName, SETTINGS } from './settings';
+import { flagOf, SETTING_NAMES, settingInForce, type SettingName, withoutPassword } from './settings';
 
 /** The settings of a process (see `settings.ts`), read once and frozen. */
 export interface Config {
@@ -11,6 +11,8 @@ export interface Config {
   /** Port that serves the log to EventStoreDB clients; absent: not served. */
   readonly esdbPort?: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Absent: as the output requires. */
+  readonly logFormat?: 'pretty' | 'json';
   readonly host: string;
   readonly port: number;
   readonly vendor: string;
@@ -43,10 +45,7 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Partial<Record<SettingName, string>>> = {},
 ): Config {
-  const values = SETTING_NAMES.map((name) => {
-    const setting: Setting = SETTINGS[name];
-    return [name, [flags[name], environment[name], setting.default].find((value) => value?.trim())];
-  });
+  const values = SETTING_NAMES.map((name) => [name, settingInForce(name, environment, flags).value]);
   const { data, error } = SHAPES.safeParse(Object.fromEntries(values));
   if (data !== undefined) return Object.freeze(toConfig(data));
   const [issue] = error.issues;
@@ -90,6 +89,7 @@ const SHAPES = z.object({
   READ_STORE_API_KEY: text.optional(),
   ESDB_PORT: integer(0, 65_535).optional(),
   LOG_LEVEL: oneOf(LOG_LEVELS),
+  LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
   HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),
   PORT: integer(0, 65_535),
   VENDOR: text.regex(/^[a-z][a-z\d-]*$/, expects('a name of lower-case letters, digits and dashes')),
@@ -117,6 +117,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     ...(read.READ_STORE_API_KEY === undefined ? {} : { readStoreKey: read.READ_STORE_API_KEY }),
     ...(read.ESDB_PORT === undefined ? {} : { esdbPort: read.ESDB_PORT }),
     logLevel: read.LOG_LEVEL,
+    ...(read.LOG_FORMAT === undefined ? {} : { logFormat: read.LOG_FORMAT }),
     host: read.HOST,
     port: read.PORT,
     vendor: read.VENDOR,
@@ -142,5 +143,5 @@ function integer(min: number, max: number): z.ZodType<number> {
 }
 
 function expects(expected: string): { abort: true; error: (issue: { readonly input?: unknown }) => string } {
-  return { abort: true, error: ({ input }) => `=${String(input)}: expected ${expected}` };
+  return { abort: true, error: ({ input }) => `=${withoutPassword(String(input))}: expected ${expected}` };
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
+import './node-version';
 import { runCli } from './ops/cli/run-cli';
 
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */
-const KEEP_ALIVE_MS = 60_000;
+const KEEP_ALIVE_MS = 60 * 1000;
 
 function stopSignal(): AbortSignal {
   const controller = new AbortController();
@@ -13,7 +14,8 @@ function stopSignal(): AbortSignal {
 /** Losing standard output is a failure, except for a server, which continues without it. */
 let isServing = false;
 let outputError: NodeJS.ErrnoException | undefined;
-process.stdout.on('error', (error: NodeJS.ErrnoException) => (outputError ??= error));
+process.stdout.once('error', (error: NodeJS.ErrnoException) => (outputError = error));
+process.stdout.on('error', () => undefined);
 // This cannot be reported anywhere. Threads write to standard error through this thread.
 process.stderr.on('error', () => undefined);
 
@@ -30,6 +32,7 @@ void runCli(process.argv.slice(2), {
   environment: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
+  stdin: process.stdin,
   stopSignal,
   threads: true,
   start: async (config, options) => {

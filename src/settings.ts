@@ -8,6 +8,8 @@ export interface Setting {
   readonly description: string;
   /** Only used by `affilog serve`. */
   readonly serving?: boolean;
+  /** Never printed. */
+  readonly secret?: boolean;
 }
 
 export const SETTINGS = {
@@ -21,10 +23,18 @@ export const SETTINGS = {
     description:
       'Read store: `sqlite:` for files in the data folder, `https://host:9200/prefix` for Elasticsearch.',
   },
-  READ_STORE_API_KEY: { description: 'API key for Elasticsearch, instead of a user in its URL.' },
+  READ_STORE_API_KEY: {
+    description: 'API key for Elasticsearch, instead of a user in its URL.',
+    secret: true,
+  },
   LOG_LEVEL: {
     default: 'info',
     description: 'Lowest level to log: trace, debug, info, warn, error, fatal or silent.',
+  },
+  LOG_FORMAT: {
+    description:
+      '`json`: one JSON object per log line; `pretty`: text for people. Default: `pretty` on a terminal, otherwise `json`.',
+    serving: true,
   },
   ESDB_PORT: {
     description: 'Local port that serves the log to EventStoreDB clients, read-only. Default: none.',
@@ -96,6 +106,31 @@ export function flagOf(name: SettingName): string {
   return `--${name.toLowerCase().replaceAll('_', '-')}`;
 }
 
+/** The value of a setting as text, and where it comes from; undefined if it is not set. */
+export interface SettingInForce {
+  readonly value: string | undefined;
+  readonly source: 'flag' | 'environment' | 'default';
+}
+
+/** The value in force: flags win over the environment, the environment over the default; empty values are ignored. */
+export function settingInForce(
+  name: SettingName,
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Partial<Record<SettingName, string>>>,
+): SettingInForce {
+  const setting: Setting = SETTINGS[name];
+  const given = [
+    { value: flags[name], source: 'flag' },
+    { value: environment[name], source: 'environment' },
+  ] as const;
+  return given.find(({ value }) => value?.trim()) ?? { value: setting.default, source: 'default' };
+}
+
+/** A text without the user and password of a URL in it. A password that is not encoded may contain `/` and `@`. */
+export function withoutPassword(value: string): string {
+  return value.replace(/:\/\/.*@/, '://***@');
+}
+
 /** The table as Markdown: `docs/settings.md`. */
 export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
@@ -114,7 +149,8 @@ export function settingsTable(): string {
   return [
     '# Settings',
     '',
-    'Each setting is an environment variable and a flag; flags win. `affilog settings` prints this table.',
+    'Each setting is an environment variable and a flag; flags win. `affilog settings` prints the values in force and where each comes',
+    'from, `affilog settings --markdown` this page.',
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',

@@ -48,8 +48,26 @@ export function mappingsOf(
   }));
 }
 
+/** The mappings of feeds, including mapped names that no product has. */
+export function listMappings(
+  directory: Directory,
+  feeds: readonly { readonly feedId: number; readonly counts: FeedCounts }[],
+  state?: CategoryMapping['state'],
+): readonly CategoryMapping[] {
+  return feeds
+    .flatMap(({ feedId, counts }) => {
+      const used = mappingsOf(directory, feedId, counts);
+      const names = new Set(used.map(({ categoryName }) => categoryName));
+      const unused = [...directory.categories.mappingsOf(feedId)]
+        .filter(([name]) => !names.has(name))
+        .map(([categoryName, id]) => ({ feedId, categoryName, productCount: 0, ...mappedTo(directory, id) }));
+      return [...used, ...unused];
+    })
+    .filter((mapping) => state === undefined || mapping.state === state);
+}
+
 /** The fields of a mapping that describe its target. */
-export function mappedTo(
+function mappedTo(
   directory: Directory,
   tdCategoryId: string,
 ): Pick<CategoryMapping, 'state' | 'tdCategoryId' | 'tdCategoryName'> {

@@ -26,7 +26,9 @@ interface MappingOutcome {
   readonly message?: string;
 }
 
-export interface ChangedMappings extends Appended {
+/** What changes of mappings would append, and the outcome of each line. */
+export interface MappingPlan {
+  readonly facts: readonly Fact[];
   readonly report: readonly MappingOutcome[];
 }
 
@@ -42,7 +44,13 @@ export async function changeMappings(
   directory: Directory,
   lines: readonly MappingLine[],
   at: string,
-): Promise<ChangedMappings> {
+): Promise<Appended & MappingPlan> {
+  const plan = planMappings(directory, lines, at);
+  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
+}
+
+/** Decides what `changeMappings` appends and reports. */
+export function planMappings(directory: Directory, lines: readonly MappingLine[], at: string): MappingPlan {
   const validated = lines.map(({ line, change }) => ({ line, change: validate(change, directory) }));
   const last = new Map<string, number>();
   for (const { line, change } of validated) if (!('problem' in change)) last.set(keyOf(change), line);
@@ -58,7 +66,7 @@ export async function changeMappings(
     facts.push(factOf(change, at));
     return { line, outcome: categoryId === undefined ? 'unmapped' : 'mapped' };
   });
-  return { ...(await appendFacts(log, facts, directory)), report };
+  return { facts, report };
 }
 
 function keyOf({ feedId, name }: MappingChange): string {

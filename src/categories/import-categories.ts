@@ -1,7 +1,7 @@
-import { type CategoryFile, type FileCategory } from './category-file';
+import { CategoryFaults, type CategoryFile, type FileCategory } from './category-file';
 import { type Fact } from '../directory/decider';
 import { type CategoryDefinition } from '../directory/events';
-import { directoryAt } from '../directory/directory';
+import { type Directory, directoryAt } from '../directory/directory';
 import { type EventLog } from '../kernel/event-log';
 import { type Appended, appendFacts } from '../directory/append-facts';
 
@@ -12,9 +12,14 @@ export interface CategoryImport {
   readonly language: string;
   /** Remove what the file does not contain: categories, or names in this language if it is not English. */
   readonly prune: boolean;
+  /** Rename categories: accept an id that a category of another name has. */
+  readonly merge: boolean;
 }
 
-export interface ImportedCategories extends Appended {
+/** What an import would append. */
+export interface CategoryPlan {
+  readonly facts: readonly Fact[];
+  /** Number of categories in the file that are imported. */
   readonly categories: number;
   /** Categories that were not imported, and why. */
   readonly skipped: readonly { readonly location: string; readonly reason: string }[];
@@ -29,9 +34,19 @@ const ENGLISH = 'en';
 export async function importCategories(
   log: EventLog,
   file: CategoryFile,
-  { at, language, prune }: CategoryImport,
-): Promise<ImportedCategories> {
+  options: CategoryImport,
+): Promise<Appended & CategoryPlan> {
   const directory = await directoryAt(log);
+  const plan = planCategories(directory, file, options);
+  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
+}
+
+/** Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names (`docs/decisions.md#x95`). */
+export function planCategories(
+  directory: Directory,
+  file: CategoryFile,
+  { at, language, prune, merge }: CategoryImport,
+): CategoryPlan {
   const mentioned = new Set([...file.categories, ...file.skipped].map(({ id }) => id));
   const skipped: { location: string; reason: string }[] = [...file.skipped];
   const imported = file.categories.filter(({ id, location }) => {
@@ -40,6 +55,8 @@ export async function importCategories(
       skipped.push({ location, reason: 'it has no English name yet: import the English file first' });
     return canBeNamed;
   });
+  const taken = merge ? [] : imported.flatMap((category) => nameFault(category, directory, language) ?? []);
+  if (taken.length > 0) throw new CategoryFaults(taken);
   const omitted = prune ? [...directory.categories.all()].filter(({ id }) => !mentioned.has(id)) : [];
   const definitions = imported.map((category) =>
     definitionOf(category, directory.category(category.id), language),
@@ -47,8 +64,18 @@ export async function importCategories(
   const facts = definitions.map((one) => defined(one, at));
   for (const one of omitted)
     facts.push(language === ENGLISH ? removed(one, at) : defined(without(one, language), at));
-  const appended = await appendFacts(log, facts, directory);
-  return { ...appended, categories: imported.length, skipped };
+  return { facts, categories: imported.length, skipped };
+}
+
+function nameFault(
+  { id, name, location }: FileCategory,
+  directory: Directory,
+  language: string,
+): string | undefined {
+  const present = directory.category(id)?.names[language];
+  if (present === undefined || present === name) return undefined;
+  const names = [name, present].map((one) => JSON.stringify(one));
+  return `${location}: ${names[0] ?? ''}: the id ${id} is taken by ${names[1] ?? ''}; expected the same name, or --merge to rename it`;
 }
 
 function definitionOf(

@@ -1,7 +1,7 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Directory } from '../directory/directory';
-import { followDirectory } from '../directory/follower';
+import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { makeLoader } from '../host/loader';
 import { WaitForReadModels } from '../http/wait-for-read-models';
@@ -50,7 +50,7 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
 /** Posts the network, its products, a year of price changes and vouchers, each as of its time. */
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
-  const follower = followDirectory(log, ending.signal);
+  const follower = new FollowedDirectory(log, ending.signal);
   let present = new Date();
   const now = (): Date => present;
   const loader = makeLoader(log, follower, dataDir, { now });

@@ -1,6 +1,6 @@
 import { type NewToken } from '../ops/import-network';
-import { exampleCalls } from './examples';
 import { DEMO, demoNetwork } from './network';
+import { type PostedProduct } from './products';
 
 /** Lines to print at the start: tokens and example calls for a base URL. */
 export type DemoLines = (baseUrl: string) => readonly string[];
@@ -39,4 +39,50 @@ function tokensOf(
     advertiser: find(DEMO.advertisers.lindner),
     publisher: find(DEMO.publishers.preisfuchs, DEMO.sites.preisfuchs),
   };
+}
+
+/** A product to post by hand: its category is mapped in the example feed, and no other product has its EAN. */
+const PRODUCT: PostedProduct = {
+  sourceProductId: 'hello-1',
+  name: 'Tonwerk Hello Kopfhörer',
+  description: 'Ein Kopfhörer zum Ausprobieren.',
+  productUrl: 'https://www.lindner.example/p/hello-1',
+  price: 49.9,
+  productImage: { url: 'https://img.lindner.example/500x300/hello-1.jpg' },
+  categories: [{ name: 'Audio > Kopfhörer' }],
+  brand: 'Tonwerk',
+  ean: '2099999999998',
+};
+
+const ALL_FEEDS = '1001,1002,2001,2002';
+
+/** Example calls to paste into a shell. */
+export function exampleCalls(
+  baseUrl: string,
+  token: { readonly advertiser: string; readonly publisher: string; readonly voucherPublisher: string },
+): readonly string[] {
+  const products = `${baseUrl}/1.0/products`;
+  const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
+  return [
+    '# Search in JSON: headphones by price',
+    get(`.json;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# The same in XML',
+    get(`.xml;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# The price history of a lamp in the last year',
+    get(`.json;fid=1001;tdCategoryId=22;pageSize=1;priceHistory=true;dateOutputFormat=iso8601`),
+    '# Products that several shops sell, cheapest offer first',
+    get(`.json;fid=${ALL_FEEDS};brand=Fjordholz;groupOffersByProduct=true;pageSize=2`),
+    '# The category tree in German, with product counts of the feeds that a token can access',
+    `curl '${baseUrl}/1.0/productCategories.json;language=de;pretty=true?token=${token.publisher}'`,
+    '# The category mappings of a feed',
+    `curl '${baseUrl}/1.0/categoryMappings.json;fid=1001;pretty=true?token=${token.advertiser}'`,
+    '# The feeds that a token can access',
+    `curl '${baseUrl}/1.0/productFeeds.json;pretty=true?token=${token.publisher}'`,
+    '# Post a product, then find it by searching for "hello"',
+    `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
+    get('.json;fid=1001;q=hello'),
+    '# Vouchers as JSON and as a calendar',
+    `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
+    `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
+  ];
 }

@@ -1,5 +1,6 @@
 import { directoryDecider, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
+import { batchesOf } from '../kernel/batches';
 import { execute } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
@@ -11,6 +12,8 @@ export interface Appended {
   /** Position of the last one; `START` if there was none. */
   readonly position: Position;
 }
+
+const LIMITS = { count: APPEND_LIMITS.events, size: APPEND_LIMITS.bytes };
 
 /** Enough concurrent appends for the log to commit them in groups. */
 const CONCURRENCY = 128;
@@ -28,7 +31,7 @@ export async function appendFacts(
   let events = 0;
   let position = START;
   await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {
-    for (const batch of batchesOf(stream)) {
+    for (const batch of batchesOf(stream, LIMITS, sizeOf)) {
       const [{ category, id }] = batch;
       const appended = await execute(log, directoryDecider(category), id, batch);
       events += appended.events.length;
@@ -39,34 +42,15 @@ export async function appendFacts(
   return { events, position };
 }
 
-type Facts = readonly [Fact, ...Fact[]];
-
-function byStream(facts: readonly Fact[]): readonly Facts[] {
-  const streams = new Map<string, [Fact, ...Fact[]]>();
+function byStream(facts: readonly Fact[]): Iterable<readonly Fact[]> {
+  const streams = new Map<string, Fact[]>();
   for (const fact of facts) {
     const stream = streamOf(fact.category, fact.id);
     const others = streams.get(stream);
     if (others === undefined) streams.set(stream, [fact]);
     else others.push(fact);
   }
-  return [...streams.values()];
-}
-
-/** Splits the facts of a stream into appends within the limits. */
-function* batchesOf([first, ...others]: Facts): Generator<Facts> {
-  let batch: [Fact, ...Fact[]] = [first];
-  let bytes = sizeOf(first);
-  for (const fact of others) {
-    bytes += sizeOf(fact);
-    if (batch.length < APPEND_LIMITS.events && bytes <= APPEND_LIMITS.bytes) {
-      batch.push(fact);
-      continue;
-    }
-    yield batch;
-    batch = [fact];
-    bytes = sizeOf(fact);
-  }
-  yield batch;
+  return streams.values();
 }
 
 /** Including an allowance for the id, type and meta of the event. */

@@ -22,11 +22,15 @@ export interface OrganisationDefinition {
   readonly name: string;
 }
 
-/** A stored token, identified by organisation, system and site; `hash` is the `tokenHash` of what callers send. */
+/**
+ * A stored token, identified by organisation, system and site; `hash` is the `tokenHash` of what callers send. At `expires`, an
+ * ISO 8601 instant, it becomes invalid; without it, it is valid until it is revoked or replaced.
+ */
 export interface Token {
   readonly system: System;
   readonly siteId?: number;
   readonly hash: string;
+  readonly expires?: string;
 }
 
 /** `country` ISO 3166-1, `currency` ISO 4217; `daysToAutoApprove` null: claims are not approved automatically. */

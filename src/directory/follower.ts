@@ -11,14 +11,6 @@ const BACKOFF = { first: 50, longest: 5_000 } as const;
 const REQUEST_TIMEOUT = 5_000;
 
 /** A directory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
-export function followDirectory(
-  log: EventLog,
-  signal = new AbortController().signal,
-  timeoutMs = REQUEST_TIMEOUT,
-): FollowedDirectory {
-  return new FollowedDirectory(log, signal, timeoutMs);
-}
-
 export class FollowedDirectory {
   readonly directory = new Directory();
   /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged. */
@@ -31,7 +23,7 @@ export class FollowedDirectory {
   constructor(
     private readonly log: EventLog,
     private readonly signal: AbortSignal,
-    private readonly timeoutMs: number,
+    private readonly timeoutMs = REQUEST_TIMEOUT,
   ) {
     const { promise, resolve, reject } = newPromise();
     this.ready = promise;

@@ -12,7 +12,7 @@ import {
 export class NetworkFaults extends Error {
   override readonly name = 'NetworkFaults';
   constructor(readonly faults: readonly NetworkFault[]) {
-    super(faults.map(({ path, message }) => `${path}: ${message}`).join('\n'));
+    super(faults.map(textOf).join('\n'));
   }
 }
 
@@ -31,13 +31,21 @@ export const KEYS: { readonly [List in ListName]: (entry: Network[List][number])
 
 /**
  * Validates a network file (parsed JSON) by itself and together with the existing network. Raises `NetworkFaults` with
- * all faults.
+ * all faults, except those that the existing network has already: a mapping to a category that was removed since has no effect.
  */
 export function readNetwork(json: unknown, existing: Network): Network {
   const parsed = parseNetwork(json);
-  const faults = [...parsed.faults, ...new MergedNetwork(parsed, existing).check()];
+  const merged = [...parsed.faults, ...new MergedNetwork(parsed, existing).check()];
+  const present = new Set(
+    merged.length === 0 ? [] : new MergedNetwork(parseNetwork({}), existing).check().map(textOf),
+  );
+  const faults = merged.filter((fault) => !present.has(textOf(fault)));
   if (faults.length > 0) throw new NetworkFaults(faults);
   return parsed.network;
+}
+
+function textOf({ path, message }: NetworkFault): string {
+  return `${path}: ${message}`;
 }
 
 type Entries<List extends ListName> = ReadonlyMap<string, Network[List][number]>;

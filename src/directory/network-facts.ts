@@ -1,6 +1,6 @@
 import { type Directory } from './directory';
 import { type Fact } from './decider';
-import { type DirectoryEvent } from './events';
+import { type DirectoryEvent, type Token } from './events';
 import { KEYS } from './network-check';
 import { type ListName, type Network } from './network-file';
 
@@ -38,11 +38,18 @@ export function removalsOf(existing: Network, target: Network, at: string): read
 
 /** The fact that an entry has this token. */
 export function tokenFact(
-  { organisationId, system, siteId }: Network['tokens'][number],
+  { organisationId, system, siteId, expires }: Network['tokens'][number] & Pick<Token, 'expires'>,
   hash: string,
   at: string,
 ): Fact {
-  const data = { organisationId, system, ...(siteId === undefined ? {} : { siteId }), hash, at };
+  const data = {
+    organisationId,
+    system,
+    ...(siteId === undefined ? {} : { siteId }),
+    hash,
+    ...(expires === undefined ? {} : { expires }),
+    at,
+  };
   return fact('organisation', organisationId, { type: 'TokenIssued', data });
 }
 

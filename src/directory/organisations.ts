@@ -14,6 +14,13 @@ export interface Caller {
   readonly kind: OrganisationKind;
   readonly system: System;
   readonly siteId?: number;
+  /** When the token expires (ISO 8601), if it does. */
+  readonly expires?: string;
+}
+
+/** Whether a token is no longer valid at a time (`docs/decisions.md#x94`). */
+export function isExpired({ expires }: Pick<Token, 'expires'>, at: Date): boolean {
+  return expires !== undefined && Date.parse(expires) <= at.getTime();
 }
 
 /** Organisations and their tokens. */
@@ -35,17 +42,25 @@ export class Organisations {
   }
 
   /** An organisation's token for a system, and for a site if given. */
-  tokenFor(id: number, { system, siteId }: Omit<Token, 'hash'>): Token | undefined {
+  tokenFor(id: number, { system, siteId }: Pick<Token, 'system' | 'siteId'>): Token | undefined {
     return this.tokens.get(id)?.get(tokenKey(system, siteId));
   }
 
+  /** The holder of the token with this hash, expired or not. */
   callerOf(hash: string): Caller | undefined {
     const organisation = this.definitions.get(this.owners.get(hash) ?? NaN);
     if (organisation === undefined) return undefined;
-    for (const { hash: tokenHash, system, siteId } of this.tokensOf(organisation.id)) {
+    for (const { hash: tokenHash, system, siteId, expires } of this.tokensOf(organisation.id)) {
       if (tokenHash !== hash) continue;
       const { id: organisationId, kind } = organisation;
-      return { tokenHash, organisationId, kind, system, ...(siteId === undefined ? {} : { siteId }) };
+      return {
+        tokenHash,
+        organisationId,
+        kind,
+        system,
+        ...(siteId === undefined ? {} : { siteId }),
+        ...(expires === undefined ? {} : { expires }),
+      };
     }
     return undefined;
   }

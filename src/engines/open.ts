@@ -1,14 +1,14 @@
-import { access, mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, constants, mkdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
-import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { joinLog, type LogTicket, openLog } from './embedded/log/open-log';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
-import { UnusableUrl } from '../kernel/unavailable';
+import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
 
-export { type EsdbEndpoint };
+export { type EsdbEndpoint, type OnRetry };
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -24,6 +24,8 @@ export interface EngineSettings {
   readonly threads: boolean;
   /** Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead. */
   readonly readers?: number;
+  /** Start the thread for large batches at once, not with the first one. */
+  readonly startEarly?: boolean;
 }
 
 export interface Engines {
@@ -49,29 +51,57 @@ export class UnknownEngine extends Error {
 
 const DEFAULT_READERS = 2;
 
-/** Opens the engines of the settings. Raises `UnknownEngine`, `EngineUnavailable`. */
-export async function openEngines(settings: EngineSettings): Promise<Engines> {
-  await makeFolder(settings.dataDir);
-  const { eventLog, dataDir, threads } = settings;
-  if (eventLog === 'sqlite:') {
-    const { log, ticket } = await openLog(join(dataDir, 'log.sqlite'), threads);
-    return await withStore(settings, log, ticket);
-  }
-  return await withStore(settings, await openServerLog(eventLog, 'EVENT_LOG'), () => undefined);
+/** The kinds of the engines, for the log: URLs may contain passwords. */
+export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLog' | 'readStore'>): {
+  readonly eventLog: string;
+  readonly readStore: string;
+} {
+  return {
+    eventLog: eventLog === 'sqlite:' ? 'SQLite' : 'EventStoreDB',
+    readStore: readStore === 'sqlite:' ? 'SQLite' : 'Elasticsearch',
+  };
 }
 
-/** Opens the engines of a ticket in a worker thread, optimized for writes. */
-export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
+/**
+ * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later. Raises
+ * `UnknownEngine`, and `EngineUnavailable`: with a `cause` that has a `path` if the data folder or a file in it cannot be used.
+ */
+export async function openEngines(settings: EngineSettings, onRetry?: OnRetry): Promise<Engines> {
+  const { eventLog, readStore, dataDir, threads } = settings;
+  await makeFolder(dataDir);
+  if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
+  if (eventLog === 'sqlite:') {
+    const file = join(dataDir, 'log.sqlite');
+    const { log, ticket } = await namingPath(file, () => openLog(file, threads));
+    return await withStore(settings, log, ticket, onRetry);
+  }
+  const log = await openServerLog(eventLog, 'EVENT_LOG', onRetry);
+  return await withStore(settings, log, () => undefined, onRetry);
+}
+
+/** Opens the engines of a ticket in a worker thread. With `writes`, a further thread writes large batches. */
+export async function joinEngines(
+  { settings, log }: EngineTicket,
+  { writes = false }: { readonly writes?: boolean } = {},
+): Promise<Engines> {
   const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file };
-  return await withStore({ ...settings, readers: 0 }, joined, () => ticket);
+  const threads = settings.threads && writes;
+  return await withStore({ ...settings, threads, readers: 0, startEarly: true }, joined, () => ticket);
 }
 
-/** Opens just a log, in this thread. `setting` is named in errors. Raises `UnknownEngine`, `EngineUnavailable`. */
-export async function openLogAt(url: string, dataDir: string, setting: string): Promise<EventLog> {
-  if (url !== 'sqlite:') return await openServerLog(url, setting);
+/** Opens just a log, in this thread. `setting` is named in errors. Otherwise as `openEngines`. */
+export async function openLogAt(
+  url: string,
+  dataDir: string,
+  setting: string,
+  onRetry?: OnRetry,
+): Promise<EventLog> {
+  if (url !== 'sqlite:') return await openServerLog(url, setting, onRetry);
   await makeFolder(dataDir);
-  return (await openLog(join(dataDir, 'log.sqlite'), false)).log;
+  await requireWritable(dataDir);
+  const file = join(dataDir, 'log.sqlite');
+  return (await namingPath(file, () => openLog(file, false))).log;
 }
 
 /** Serves a log to clients of EventStoreDB. Raises `EngineUnavailable` if it cannot listen. */
@@ -84,9 +114,10 @@ async function withStore(
   settings: EngineSettings,
   log: EventLog,
   logTicket: () => LogTicket | undefined,
+  onRetry?: OnRetry,
 ): Promise<Engines> {
   try {
-    const store = await openStore(settings);
+    const store = await openStore(settings, onRetry);
     return {
       log,
       store,
@@ -106,21 +137,30 @@ async function withStore(
 }
 
 /** Client libraries are imported lazily, since they take longer to load than everything else. */
-async function openServerLog(url: string, setting: string): Promise<EventLog> {
+async function openServerLog(url: string, setting: string, onRetry?: OnRetry): Promise<EventLog> {
   if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown(setting, 'sqlite:, esdb://…');
   const { openEventStoreDb } = await import('./eventstoredb/open-event-store-db.js');
-  return await openEventStoreDb(url).catch((error: unknown) => refuse(setting, error));
+  return await openEventStoreDb(url, undefined, onRetry).catch((error: unknown) => refuse(setting, error));
 }
 
-async function openStore({ readStore, readStoreKey, ...settings }: EngineSettings): Promise<ReadStore> {
+async function openStore(
+  { readStore, readStoreKey, ...settings }: EngineSettings,
+  onRetry?: OnRetry,
+): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
-    const { dataDir, threads, readers = DEFAULT_READERS } = settings;
-    return openEmbeddedStore({ directory: join(dataDir, 'read'), threads, readers });
+    const { dataDir, threads, readers = DEFAULT_READERS, startEarly = false } = settings;
+    const directory = join(dataDir, 'read');
+    return await namingPath(directory, async () =>
+      openEmbeddedStore({ directory, threads, readers, startEarly }),
+    );
   }
   if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');
   const { openElasticsearch } = await import('./elasticsearch/open-store.js');
   try {
-    return openElasticsearch(readStore, readStoreKey === undefined ? {} : { apiKey: readStoreKey });
+    return openElasticsearch(readStore, {
+      ...(readStoreKey === undefined ? {} : { apiKey: readStoreKey }),
+      ...(onRetry === undefined ? {} : { notices: { onRetry } }),
+    });
   } catch (error) {
     refuse('READ_STORE', error);
   }
@@ -134,6 +174,42 @@ function unknown(setting: string, expected: string): UnknownEngine {
 /** Adds the name of the setting, which engines do not know. */
 function refuse(setting: string, error: unknown): never {
   throw error instanceof UnusableUrl ? new UnknownEngine(`${setting}: ${error.message}`) : error;
+}
+
+/** A file or folder that cannot be used. A cause only: the message of the error itself contains no path. */
+class UnusablePath extends Error {
+  override readonly name = 'UnusablePath';
+  constructor(
+    readonly path: string,
+    cause: unknown,
+  ) {
+    super(isObject(cause) && 'message' in cause ? `${path} (${String(cause.message)})` : path, { cause });
+  }
+}
+
+/** Adds the path to an engine's failure, which is without it since it may be answered over HTTP. */
+async function namingPath<Opened>(path: string, open: () => Promise<Opened>): Promise<Opened> {
+  try {
+    return await open();
+  } catch (error) {
+    const isNamed = error instanceof DamagedLog || !(error instanceof EngineUnavailable);
+    if (isNamed || hasPath(error.cause)) throw error;
+    throw new EngineUnavailable(error.message, { cause: new UnusablePath(resolve(path), error.cause) });
+  }
+}
+
+function hasPath(cause: unknown): boolean {
+  return isObject(cause) && 'path' in cause;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+async function requireWritable(folder: string): Promise<void> {
+  await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw new EngineUnavailable('the data folder cannot be written', { cause });
+  });
 }
 
 /** Not `mkdir` with `recursive`: in a pseudo file system such as `/proc`, Node.js 20 loops forever. */

@@ -3,10 +3,12 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { type AppParts } from '../app';
 import { type Config } from '../config';
+import { TokenUses } from '../directory/token-uses';
 import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { startExporter } from './exporter';
+import { type Report } from './failure-report';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
@@ -18,7 +20,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
   /** Receives failures after which the process continues. */
-  readonly report: (failure: unknown) => void;
+  readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly now?: () => Date;
   /** As `Runner.trouble`, of the projector of this process, if it has one. */
@@ -55,6 +57,9 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
     const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
+    tokenUses.start();
+    opened.push(() => tokenUses.close());
     const parts: AppParts = {
       config,
       eventLog,
@@ -63,10 +68,15 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       loader,
       feeds,
       readiness,
+      tokenUses,
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
     };
     const app = await createApp(parts);
-    return { app, parts, exporter, close: () => stopServing({ app, loader, feeds, exporter }) };
+    const close = async (): Promise<void> => {
+      await stopServing({ app, loader, feeds, exporter });
+      await tokenUses.close();
+    };
+    return { app, parts, exporter, close };
   }, report);
 }

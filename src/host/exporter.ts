@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
+import { type Report } from './failure-report';
 import { startThread } from './thread';
 
 /** An exporter in a thread of its own; needs compiled code. */
-export function startExporter(engines: Engines, report: (failure: string) => void): ProductExporter {
+export function startExporter(engines: Engines, report: Report): ProductExporter {
   const { calls, end } = startThread<Exporter, { readonly ticket: EngineTicket }>({
     file: join(__dirname, 'exporter.thread.js'),
     methods: ['render'],

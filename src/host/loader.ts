@@ -6,6 +6,7 @@ import { type ProductLoader } from '../products/commands';
 import { type FeedLock, FingerprintCache } from '../products/load/fingerprints/fingerprint-cache';
 import { type Validate } from '../products/load/ingest/product-intake';
 import { Loader } from '../products/load/loader';
+import { type Report } from './failure-report';
 import { startThread } from './thread';
 
 export interface LoaderThreadData {
@@ -40,11 +41,7 @@ export function makeLoader(
 }
 
 /** A loader in a thread of its own; needs compiled code. */
-export function startLoader(
-  engines: Engines,
-  dataDir: string,
-  report: (failure: string) => void,
-): ProductLoader {
+export function startLoader(engines: Engines, dataDir: string, report: Report): ProductLoader {
   const { calls, end } = startThread<Loader, LoaderThreadData>({
     file: join(__dirname, 'loader.thread.js'),
     methods: ['open', 'write', 'finish', 'abort', 'remove'],

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
+import { type Report } from './failure-report';
 import { startThread, type Thread } from './thread';
 
 export interface LogEndpointData {
@@ -17,11 +18,7 @@ export interface LogEndpoint {
  * Serves the log read-only to any client of EventStoreDB on this machine, for analysts. In a thread of its own, since
  * replaying a log is work. Needs compiled code.
  */
-export function startLogEndpoint(
-  engines: Engines,
-  tcpPort: number,
-  report: (failure: string) => void,
-): Thread<LogEndpoint> {
+export function startLogEndpoint(engines: Engines, tcpPort: number, report: Report): Thread<LogEndpoint> {
   return startThread<LogEndpoint, LogEndpointData>({
     file: join(__dirname, 'log-endpoint.thread.js'),
     methods: ['open'],

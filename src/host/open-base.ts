@@ -1,4 +1,4 @@
-import { type FollowedDirectory, followDirectory } from '../directory/follower';
+import { FollowedDirectory } from '../directory/follower';
 import { type Engines, type EngineTicket, joinEngines } from '../engines/open';
 
 /** What a process and each of its threads work with. */
@@ -12,7 +12,7 @@ export interface Base {
 
 export function baseOver(engines: Engines): Base {
   const ending = new AbortController();
-  const follower = followDirectory(engines.log, ending.signal);
+  const follower = new FollowedDirectory(engines.log, ending.signal);
   return {
     engines,
     follower,

@@ -1,3 +1,5 @@
+import { type Report } from './failure-report';
+
 /** Open resources, closed in reverse order. */
 export class Opened {
   private readonly closings: (() => Promise<void>)[] = [];
@@ -26,7 +28,7 @@ export function raise(failures: readonly unknown[]): void {
 /** Opens several resources. On failure closes those already open, reports failures to close, and raises the original one. */
 export async function openAll<Result>(
   open: (opened: Opened) => Promise<Result>,
-  report: (failure: unknown) => void,
+  report: Report,
 ): Promise<Result> {
   const opened = new Opened();
   try {

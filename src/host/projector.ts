@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type Remote } from '../kernel/calls';
 import { type Runner } from '../projector/runner';
+import { type Report } from './failure-report';
 import { startThread } from './thread';
 
 /** A projector, in this thread or another. */
 export type Projector = Pick<Remote<Runner>, 'start' | 'status' | 'trouble' | 'stop'>;
 
 /** A projector in a thread of its own; needs compiled code. `report` receives failures after which it continues. */
-export function startProjector(engines: Engines, report: (failure: string) => void): Projector {
+export function startProjector(engines: Engines, report: Report): Projector {
   const { calls, end } = startThread<Runner, { readonly ticket: EngineTicket }>({
     file: join(__dirname, 'projector.thread.js'),
     methods: ['start', 'status', 'trouble'],

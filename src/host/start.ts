@@ -1,18 +1,21 @@
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { pino } from 'pino';
+import { version } from '../../package.json';
 import { PROJECTIONS } from '../../projections/index';
 import { baseUrlAt, type Config } from '../config';
 import { createDemo } from '../demo/create-demo';
-import { type Engines, openEngines } from '../engines/open';
+import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { EngineUnavailable } from '../kernel/event-log';
 import { refuseOtherLog } from '../projector/origin';
 import { openApi } from './api';
+import { failureReporter } from './failure-report';
 import { startLogEndpoint } from './log-endpoint';
-import { logOutput } from './log-output';
 import { baseOver } from './open-base';
 import { openAll } from './opened';
+import { programLog } from './program-log';
 import { type Projector, startProjector } from './projector';
+import { retryNotices } from './retry-notices';
 import { type Running, type ServeOptions } from './serve';
 
 /**
@@ -20,11 +23,14 @@ import { type Running, type ServeOptions } from './serve';
  * Raises `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
-  const log = pino({ level: config.logLevel }, logOutput(process.stderr));
-  const report = (failure: unknown): void => log.error(failure);
+  const log = programLog(config, process.stderr);
+  log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
+  const began = performance.now();
+  const report = failureReporter(log);
   return await openAll(async (opened) => {
     const readers = Math.max(2, availableParallelism());
-    const engines = await openEngines({ ...config, threads: true, readers });
+    const onRetry = retryNotices((line) => log.warn(line));
+    const engines = await openEngines({ ...config, threads: true, readers }, onRetry);
     const base = baseOver(engines);
     opened.push(() => base.close());
     await refuseOther(engines);
@@ -47,11 +53,15 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
       config.esdbPort === undefined ? undefined : startLogEndpoint(engines, config.esdbPort, report);
     if (endpoint !== undefined) opened.push(() => endpoint.end());
     const replay = endpoint === undefined ? [] : [`the log can be read at ${await endpoint.calls.open()}`];
+    log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
     const port = url === undefined ? config.port : Number(new URL(url).port || 80);
     return {
       ...(url === undefined ? {} : { url }),
       shown: [...demoLines(baseUrlAt(config, port)), ...replay],
-      stop: () => opened.close(),
+      stop: async () => {
+        log.info('stopping');
+        await opened.close();
+      },
     };
   }, report);
 }

@@ -7,6 +7,7 @@ import {
 } from 'node:worker_threads';
 import { Backoff } from '../kernel/backoff';
 import { callsOver, type Remote, serveCalls } from '../kernel/calls';
+import { describeFailure } from './failure-report';
 
 /** A worker thread that serves an object's methods. */
 export interface Thread<T> {
@@ -28,7 +29,7 @@ interface ThreadOptions<T, Data> {
   /** Called for each start. */
   readonly data: () => Data;
   /** Receives failures after which the thread continues or is replaced. */
-  readonly report: (failure: string) => void;
+  readonly report: (failure: string, stack?: string) => void;
   /** Called when the thread has died and another one has taken its place. */
   readonly onRestart?: (calls: Remote<T>) => Promise<unknown>;
   readonly resourceLimits?: ResourceLimits;
@@ -122,8 +123,8 @@ function startWorker<T extends object, Data extends ThreadData>(
     isAlive = false;
     if (code !== 0) onDeath();
   });
-  control.port1.on('message', (message: { readonly report?: string }) => {
-    if (message.report !== undefined) report(message.report);
+  control.port1.on('message', (message: { readonly text?: string; readonly stack?: string }) => {
+    if (message.text !== undefined) report(message.text, message.stack);
   });
   const { end } = callsOver<Control>(control.port1);
   return {
@@ -148,7 +149,7 @@ export function serveThread(
   open: (data: never, report: (error: unknown) => void) => Promise<Served> | Served,
 ): void {
   const { data, port, control } = workerData as WorkerData<never>;
-  const opened = Promise.resolve(open(data, (error) => control.postMessage({ report: textOf(error) })));
+  const opened = Promise.resolve(open(data, (error) => control.postMessage(describeFailure(error))));
   serveCalls(control, {
     end: async () => {
       const served = await opened;
@@ -165,5 +166,5 @@ export function serveThread(
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return describeFailure(error).text;
 }

@@ -1,17 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
-import { type Bindings, type ChildLoggerOptions } from 'pino';
 import { answerClientError, HEADERS_TIMEOUT, MAX_HEADERS } from './client-error';
+import { HttpLog } from './request-log';
+import { requestIdOf } from './request-id';
 import { routedPath } from './request-state';
 
 /** The HTTP server below Nest. Limits and time-outs of bodies are those of `PostedBody`. */
 export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
   return new FastifyAdapter({
     rewriteUrl: routedPath,
-    genReqId: () => randomUUID(),
+    genReqId: requestIdOf,
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
-    childLoggerFactory: loggerOfRequest,
+    logController: new HttpLog(),
     skipMiddie: true,
     bodyLimit: Number.MAX_SAFE_INTEGER,
     requestTimeout: 0,
@@ -25,16 +25,6 @@ export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
       // `headerFault` checks it.
       requireHostHeader: false,
     },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, log),
   });
-}
-
-/** Fastify logs each request at level info with its target, and targets contain tokens. */
-function loggerOfRequest(
-  log: FastifyBaseLogger,
-  bindings: Bindings,
-  options: ChildLoggerOptions,
-): FastifyBaseLogger {
-  const quiet = ['warn', 'error', 'fatal', 'silent'].includes(log.level);
-  return log.child(bindings, { ...options, level: quiet ? log.level : 'warn' });
 }

@@ -1,11 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
-import { TOKEN, tokenHash } from '../directory/organisations';
+import { type Caller, TOKEN, tokenHash } from '../directory/organisations';
 import { openApiFaults } from '../wire/http-faults';
 import { formatsOf, rolesOf } from './decorators';
 import { HttpOptions } from './service';
 import { representationOf } from './representation';
+import { sentTokens } from './sent-tokens';
 
 /** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them. */
 @Injectable()
@@ -16,15 +17,30 @@ export class AuthenticationGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { service } = request;
     if (service === undefined) return this.options.openRoutes.includes(request.routeOptions.url ?? '');
-    const [token, ...others] = request.target.query.filter(({ name }) => name === 'token');
+    const [token, ...others] = sentTokens(request);
     if (token === undefined) throw openApiFaults.missingToken();
-    if (others.length > 0) throw service.faults.tokenTwice('token is given more than once');
-    const text = token.value ?? '';
-    const caller = TOKEN.test(text) ? this.options.callerOf(tokenHash(text)) : undefined;
-    if (caller?.system !== service.system) throw openApiFaults.invalidToken();
+    if (others.length > 0) {
+      logRefused(request, 'given more than once');
+      throw service.faults.tokenTwice('token is given more than once');
+    }
+    const caller = TOKEN.test(token) ? this.options.callerOf(tokenHash(token)) : undefined;
+    if (caller === undefined) {
+      logRefused(request, 'unknown');
+      throw openApiFaults.invalidToken();
+    }
+    if (caller.system !== service.system) {
+      const problem = `for ${caller.system}: expected one for ${service.system}`;
+      logRefused(request, problem, caller);
+      throw openApiFaults.invalidToken(`the token is ${problem}`);
+    }
     request.caller = caller;
+    this.options.tokenUsed(caller.tokenHash);
     return true;
   }
+}
+
+function logRefused({ log }: FastifyRequest, reason: string, caller?: Caller): void {
+  log.info({ reason, organisationId: caller?.organisationId }, 'token refused');
 }
 
 /** Admits the kinds of callers that `@Roles` names (`docs/decisions.md#a4`). */
@@ -33,11 +49,14 @@ export class RolesGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const { service, caller } = context.switchToHttp().getRequest<FastifyRequest>();
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const { service, caller } = request;
     const roles = rolesOf(this.reflector, context.getHandler());
     if (service === undefined || caller === undefined || roles === undefined || roles.includes(caller.kind))
       return true;
-    throw service.faults.notAdmitted(`the token is one of a ${caller.kind}: expected ${roles.join(' or ')}`);
+    const problem = `one of a ${caller.kind}: expected ${roles.join(' or ')}`;
+    logRefused(request, problem, caller);
+    throw service.faults.notAdmitted(`the token is ${problem}`);
   }
 }
 

@@ -4,16 +4,12 @@ import { type Format } from '../wire/format';
 import { type XmlElement } from '../wire/xml-write';
 
 /**
- * The ways an answer can be written; only the negotiated one is called. Long lists are written in slices: a list directly
- * in the JSON object, or directly below a child of the XML root.
+ * The ways an answer can be written; only the negotiated one is called. CSV and iCalendar are lists: `ListAnswer`. Long
+ * lists are written in slices: a list directly in the JSON object, or directly below a child of the XML root.
  */
 export interface Renderings {
   readonly json: () => object;
   readonly xml?: () => XmlElement;
-  /** In pieces. */
-  readonly csv?: () => Iterable<string>;
-  /** iCalendar, in pieces. */
-  readonly ics?: () => Iterable<string>;
 }
 
 export interface AnswerDetails {

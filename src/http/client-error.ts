@@ -1,12 +1,14 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import { type Duplex } from 'node:stream';
+import { type FastifyBaseLogger } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
 import { writeJson } from '../wire/json-write';
 import { httpFaults } from '../wire/http-faults';
 import { CORS, CORS_HEADERS } from './cors';
-import { isAnswering } from './pipeline';
+import { isAnswering, requestOn } from './pipeline';
+import { REQUEST_ID, requestIdIn, requestIdOf } from './request-id';
 
 /** Bytes of a request's line and headers: room for lists of ids in matrix keys. */
 export const MAX_HEADERS = 64 * 1024;
@@ -42,42 +44,62 @@ const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
-/** Answers what could not be parsed as HTTP; Fastify's `clientErrorHandler`. */
-export function answerClientError(error: ParserError, socket: Duplex): void {
+/** Answers what could not be parsed as HTTP, and logs it. */
+export function answerClientError(error: ParserError, socket: Duplex, log?: FastifyBaseLogger): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy();
     return;
   }
-  answer(faultOf(error), socket);
+  const request = requestOn(socket);
+  // A request that has begun logs its own line.
+  if (request === undefined) answer(faultOf(error), socket, { id: requestIdIn(bytesOf(error)), log });
+  else answer(faultOf(error), socket, { id: requestIdOf(request) });
 }
 
-function faultOf({ code = '', reason = code, rawPacket }: ParserError): Fault {
-  const begin = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, 100) : '';
+function bytesOf({ rawPacket }: ParserError): Buffer | undefined {
+  return Buffer.isBuffer(rawPacket) ? rawPacket : undefined;
+}
+
+function faultOf(error: ParserError): Fault {
+  const { code = '', reason = code } = error;
+  const begin = bytesOf(error)?.toString('latin1', 0, 100) ?? '';
   if (code === 'HPE_INVALID_METHOD' && REQUEST.test(begin))
     return unknownMethod('the method of the request is unknown');
   return CLIENT_ERRORS[code]?.() ?? httpFaults.badRequest(`${httpFaults.badRequest().message}: ${reason}`);
 }
 
 /** Answers CONNECT, for which Node.js emits an event of its own. */
-export function answerConnect({ method }: IncomingMessage, socket: Duplex): void {
+export function answerConnect(request: IncomingMessage, socket: Duplex, log: FastifyBaseLogger): void {
   // Node.js has detached the connection: errors, input and end are ours to handle.
   socket.on('error', () => socket.destroy());
   socket.resume();
   const late = setTimeout(() => socket.destroy(), LINGER);
   socket.once('close', () => clearTimeout(late));
-  answer(unknownMethod(`${method}: this server is not a proxy`), socket);
+  answer(unknownMethod(`${request.method}: this server is not a proxy`), socket, {
+    id: requestIdOf(request),
+    log,
+  });
 }
 
 function unknownMethod(problem: string): Fault {
   return httpFaults.methodNotAllowed(`${problem}: expected ${METHODS.join(', ')}`, { allow: METHODS });
 }
 
-function answer(fault: Fault, socket: Duplex): void {
+interface Answered {
+  /** The id of the request. */
+  readonly id: string;
+  /** Logs the request. */
+  readonly log?: FastifyBaseLogger | undefined;
+}
+
+function answer(fault: Fault, socket: Duplex, { id, log }: Answered): void {
   const { status, details } = fault;
+  log?.info({ reqId: id, status, reason: fault.message }, 'request');
   const body = writeJson(errorsAsJson([fault]));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     ...CORS_HEADERS,
+    `${REQUEST_ID}: ${id}`,
     ...(details.allow === undefined ? [] : [`Allow: ${details.allow.join(', ')}`]),
     `Content-Type: ${CONTENT_TYPES.json}`,
     'X-Content-Type-Options: nosniff',

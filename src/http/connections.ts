@@ -23,8 +23,12 @@ export function watchConnections(fastify: FastifyInstance, stop: AbortController
     if (!stopping.aborted || unanswered > 0) return;
     setTimeout(() => fastify.server.closeAllConnections(), LINGER.stopping).unref();
   };
-  fastify.addHook('onRequest', (_request, _reply, done) => {
+  fastify.addHook('onRequest', (_request, { raw }, done) => {
     unanswered += 1;
+    raw.once('close', () => {
+      unanswered -= 1;
+      closeAll();
+    });
     done(stopping.aborted ? notResponding() : undefined);
   });
   fastify.addHook('onSend', ({ raw }, reply, _payload, done) => {
@@ -32,9 +36,7 @@ export function watchConnections(fastify: FastifyInstance, stop: AbortController
     done();
   });
   fastify.addHook('onResponse', ({ raw }, _reply, done) => {
-    unanswered -= 1;
     discardRest(raw);
-    closeAll();
     done();
   });
   fastify.addHook('preClose', (done) => {

@@ -1,5 +1,13 @@
+import { REQUEST_ID } from './request-id';
+
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
+  REQUEST_ID,
+  'X-Dry-Run',
+  'X-Ignored-Fields',
+  'X-Ignored-Keys',
+  'X-Load-Counts',
+  'X-Load-Id',
   'X-Log-Position',
   'X-Next-Cursor',
   'X-Next-Since',

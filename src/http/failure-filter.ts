@@ -1,10 +1,9 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
-import { NoGeneration } from '../kernel/read-store';
 import { Fault, Faults } from '../kernel/fault';
 import { httpFaults, notResponding } from '../wire/http-faults';
+import { isUnavailable, UnavailableLog } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';
 import { HttpOptions } from './service';
@@ -20,6 +19,8 @@ export class FailureCounts {
 @Injectable()
 @Catch()
 export class FailureFilter implements ExceptionFilter {
+  private readonly unavailable = new UnavailableLog();
+
   constructor(
     private readonly options: HttpOptions,
     private readonly counts: FailureCounts,
@@ -49,20 +50,24 @@ export class FailureFilter implements ExceptionFilter {
   }
 
   private failureOf(error: unknown, request: FastifyRequest): Fault | Faults {
+    const { service, target, id } = request;
+    if (error instanceof Fault && error.status >= 500) return namingRequest(error, id);
     if (error instanceof Fault || error instanceof Faults) return error;
-    const { service, target } = request;
-    const { path } = target;
-    if (error instanceof EngineUnavailable || error instanceof NoGeneration) {
-      request.log.warn({ err: error, path }, 'an engine is unavailable');
-      return notResponding();
+    if (isUnavailable(error)) {
+      this.unavailable.add(request.log, error);
+      return namingRequest(notResponding(), id);
     }
     if (error instanceof QueryTooLong && service !== undefined)
       return service.keyFaults.unusable(tooLong(error));
-    const unexpected = service?.faults.unexpected ?? httpFaults.serviceDown;
     this.counts.unexpectedFailures += 1;
-    request.log.error({ err: error, path }, 'unexpected failure');
-    return unexpected(`${unexpected().message} (request ${request.id})`);
+    request.log.error({ err: error, path: target.path }, 'unexpected failure');
+    return namingRequest(service?.faults.unexpected() ?? httpFaults.serviceDown(), id);
   }
+}
+
+/** A failure of ours: its log lines have the id (`docs/decisions.md#a16`). */
+function namingRequest({ code, status, message, details }: Fault, id: string): Fault {
+  return new Fault(code, status, `${message} (request ${id})`, details);
 }
 
 /** `docs/decisions.md#x71`. */

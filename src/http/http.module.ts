@@ -8,6 +8,7 @@ import { MinPositionGuard } from './min-position.guard';
 import { RateLimitGuard } from './rate-limit.guard';
 import { ReadQueue } from './read-queue';
 import { HttpOptions } from './service';
+import { UnknownKeysGuard } from './unknown-keys.guard';
 import { VisibleWrites } from './visible-writes';
 import { WaitForReadModels } from './wait-for-read-models';
 
@@ -16,6 +17,7 @@ const GUARDS: readonly Type[] = [
   AuthenticationGuard,
   RateLimitGuard,
   RolesGuard,
+  UnknownKeysGuard,
   NegotiationGuard,
   MinPositionGuard,
 ];

@@ -1,5 +1,5 @@
-import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type FastifyReply } from 'fastify';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { missingRoute } from '../wire/routes';
 import { AnswerWriter } from './answer-writer';
 import { answerConnect } from './client-error';
@@ -7,6 +7,8 @@ import { watchConnections } from './connections';
 import { CORS } from './cors';
 import { whenFirst } from './pipeline';
 import { headerFault, takeExpectations } from './request-headers';
+import { requestLogger } from './request-log';
+import { REQUEST_ID } from './request-id';
 import { decorateRequests } from './request-state';
 import { RouteBook } from './route-book';
 import { HttpOptions, serviceOf } from './service';
@@ -18,6 +20,7 @@ import { HttpOptions, serviceOf } from './service';
 export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();
+  if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
   const { services, openRoutes, maxBody } = app.get(HttpOptions);
   const routes = new RouteBook(new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)));
   fastify.addHook('onRoute', ({ method, url }) => {
@@ -28,10 +31,19 @@ export function installHttp(app: NestFastifyApplication): void {
       throw new Error(`${url} belongs to no service and is not among the routes that need no token`);
   });
   takeExpectations(fastify.server);
-  fastify.server.on('connect', answerConnect);
+  fastify.server.on('connect', (request, socket) => answerConnect(request, socket, fastify.log));
   const stop = new AbortController();
-  decorateRequests(fastify, { services, maxBody, stopping: stop.signal });
-  fastify.addHook('onRequest', ({ raw }, reply, done) => whenFirst(raw, reply.raw, done));
+  const decorate = decorateRequests(fastify, { services, maxBody, stopping: stop.signal });
+  const log = requestLogger(fastify);
+  // Runs before Nest answers preflight requests.
+  adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    reply.header(REQUEST_ID, request.id);
+    decorate(request);
+    whenFirst(request.raw, reply.raw, () => {
+      log(request, reply);
+      done();
+    });
+  });
   watchConnections(fastify, stop);
   // Fastify itself would refuse bodies without a Content-Type for unknown methods.
   fastify.addHook('onRequest', ({ raw, is404, method, target }, _reply, done) => {

@@ -41,3 +41,9 @@ export function isAnswering(socket: Duplex): boolean {
   const response = responses.get(socket);
   return response?.socket === socket && response.headersSent;
 }
+
+/** The request of this connection whose answer is not complete. */
+export function requestOn(socket: Duplex): IncomingMessage | undefined {
+  const response = responses.get(socket);
+  return response === undefined || response.writableFinished ? undefined : response.req;
+}

@@ -16,11 +16,7 @@ export interface Rendered {
 
 /** Writes a result in the format of the view. */
 export function renderResult(renderings: Renderings, status: number, view: Representation): Rendered {
-  const { format } = view;
-  if ((format === 'csv' || format === 'ics') && renderings[format] !== undefined) {
-    return { status, contentType: CONTENT_TYPES[format], body: renderings[format]() };
-  }
-  if (format === 'xml' && renderings.xml !== undefined) {
+  if (view.format === 'xml' && renderings.xml !== undefined) {
     return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };
   }
   const result = jsonPieces(renderings.json(), view);

@@ -42,25 +42,24 @@ export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string 
 }
 
 /**
- * Parses the target of each request before anything else runs. Its Content-Type is hidden from Fastify, which would
- * check it before the token (`docs/decisions.md#a8`, order of checks).
+ * Returns what is called with each request before anything else: it parses the target, and hides the Content-Type from
+ * Fastify, which would check it before the token (`docs/decisions.md#a8`, order of checks).
  */
 export function decorateRequests(
   fastify: FastifyInstance,
   { services, maxBody, stopping }: RequestOptions,
-): void {
+): (request: FastifyRequest) => void {
   for (const name of ['target', 'contentType', 'service', 'caller', 'view']) fastify.decorateRequest(name);
-  fastify.addHook('onRequest', (request, _reply, done) => {
+  // Nothing parses a body: handlers read it as a `PostedBody`.
+  fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
+  return (request) => {
     const { headers } = request.raw;
     request.target = parseRequestTarget(request.originalUrl);
     request.contentType = headers['content-type'];
     delete headers['content-type'];
     request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
     request.body = new PostedBody(request, maxBody, stopping);
-    done();
-  });
-  // Nothing parses a body: handlers read it as a `PostedBody`.
-  fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
+  };
 }
 
 /** A request that all guards have let through. */

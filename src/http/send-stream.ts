@@ -19,7 +19,7 @@ const AHEAD = 256 * 1024;
 const LEVEL = constants.Z_BEST_SPEED;
 
 /** A client accepted fewer bytes than required (`docs/decisions.md#x52`). */
-class TooSlow extends Error {
+export class TooSlow extends Error {
   override readonly name = 'TooSlow';
 }
 

@@ -108,8 +108,10 @@ export abstract class HttpOptions {
   abstract readonly maxBody: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
   abstract readonly rateLimits: Readonly<Partial<Record<System, number>>>;
-  /** The caller whose token has this hash. */
+  /** The caller whose token has this hash; undefined if it is unknown or has expired. */
   abstract readonly callerOf: (tokenHash: string) => Caller | undefined;
+  /** Called for each request that is made with a valid token. */
+  abstract readonly tokenUsed: (tokenHash: string) => void;
   /** Milliseconds that a search may run (`docs/decisions.md#x71`). */
   abstract readonly searchTime: number;
   /** Bytes a second below which the client of a large answer is disconnected. */

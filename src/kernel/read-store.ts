@@ -75,6 +75,11 @@ export interface Target {
   readonly generation?: number;
 }
 
+/** Addresses exactly this generation, live or not. */
+export function targetOf({ collection, number }: Generation): Target {
+  return { collection, generation: number };
+}
+
 /** An exclusive right until `expires` (epoch ms). */
 export interface Lease {
   readonly name: string;

@@ -110,6 +110,14 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     });
   }
 
+  /** The aggregate that a command for this key would be executed on; undefined if that would be a new one. */
+  async find(key: string): Promise<number | undefined> {
+    const { state: owner } = await load(this.log, this.keys, key);
+    if (owner === undefined) return undefined;
+    const { state } = await load(this.log, this.kind.decider, owner);
+    return this.kind.isRemoved(state) ? undefined : owner;
+  }
+
   /** On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out. */
   async create(
     keyOf: (id: number) => string,

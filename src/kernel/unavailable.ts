@@ -1,5 +1,11 @@
 import { EngineUnavailable } from './event-log';
 
+/** Receives why an engine is not available, while it is being retried: a message for operators without host, path or password. */
+export type OnRetry = (failure: string) => void;
+
+/** How long (ms) a server that has never answered may be silent before that is reported. */
+export const SILENCE_MS = 3_000;
+
 /** The URL of an engine is malformed. The message omits the URL, which may contain a password. */
 export class UnusableUrl extends Error {
   override readonly name = 'UnusableUrl';
@@ -17,6 +23,20 @@ export async function withTimeout<Result>(
   });
   try {
     return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Calls `onLate` if `work` takes longer than `milliseconds`. Resolves or rejects like `work`. */
+export async function noticingDelay<Result>(
+  work: Promise<Result>,
+  milliseconds: number,
+  onLate: () => void,
+): Promise<Result> {
+  const timer = setTimeout(onLate, milliseconds);
+  try {
+    return await work;
   } finally {
     clearTimeout(timer);
   }
@@ -48,4 +68,10 @@ export function unavailableIfSystem(what: string, error: unknown): unknown {
 export function reasonOf(error: unknown): string {
   if (error instanceof EngineUnavailable) return error.message;
   return `${error instanceof Error ? error.name : 'a failure'}: see the log on standard error`;
+}
+
+/** The message of an error and of its causes, for the log only. */
+export function reasonsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonsOf(error.cause)}`;
 }

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
+import { batchesOf } from '../kernel/batches';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 
 export interface CopyProgress extends Progress {
@@ -102,21 +103,14 @@ function keyOf({ stream, revision, id }: RecordedEvent): string {
 
 /** Splits events into appends: each for one stream, within the limits, in order. */
 function* runsOf(events: readonly RecordedEvent[]): Generator<readonly RecordedEvent[]> {
-  let run: RecordedEvent[] = [];
-  let bytes = 0;
-  for (const event of events) {
-    const size =
-      Buffer.byteLength(event.type) + Buffer.byteLength(event.data) + Buffer.byteLength(event.meta);
-    const isFull = run.length === APPEND_LIMITS.events || bytes + size > APPEND_LIMITS.bytes;
-    if (run.length > 0 && (isFull || run[0]?.stream !== event.stream)) {
-      yield run;
-      run = [];
-      bytes = 0;
-    }
-    run.push(event);
-    bytes += size;
+  for (let from = 0, to = 0; from < events.length; from = to) {
+    while (events[to]?.stream === events[from]?.stream && to < events.length) to += 1;
+    yield* batchesOf(
+      events.slice(from, to),
+      { count: APPEND_LIMITS.events, size: APPEND_LIMITS.bytes },
+      ({ type, data, meta }) => Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta),
+    );
   }
-  if (run.length > 0) yield run;
 }
 
 async function append(to: EventLog, run: readonly RecordedEvent[]): Promise<void> {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { type Fact } from '../directory/decider';
 import { Directory } from '../directory/directory';
 import { directoryAt } from '../directory/directory';
@@ -7,7 +6,9 @@ import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/net
 import { type Network } from '../directory/network-file';
 import { tokenHash } from '../directory/organisations';
 import { type EventLog } from '../kernel/event-log';
+import { isPosted } from '../wire/posted';
 import { type Appended, appendFacts } from '../directory/append-facts';
+import { newToken } from './tokens';
 
 export interface ImportOptions {
   /** Time of the events: ISO 8601. */
@@ -25,26 +26,49 @@ export interface NewToken {
   readonly siteId?: number;
 }
 
+/** What an import would append. */
+export interface NetworkImport {
+  readonly facts: readonly Fact[];
+  /** The generated tokens, by the facts that issue them. */
+  readonly tokens: ReadonlyMap<Fact, NewToken>;
+}
+
 /**
  * Imports a network file (parsed JSON), appending only what changes. The whole file is validated first
  * (`NetworkFaults`). Running an interrupted import again completes it. Concurrent writes are safe.
  */
 export async function importNetwork(log: EventLog, json: unknown, options: ImportOptions): Promise<Appended> {
-  const { at, prune = false, onToken } = options;
   const directory = await directoryAt(log);
+  const { facts, tokens } = planNetwork(directory, json, options);
+  return await appendFacts(log, facts, directory, (fact) => {
+    const token = tokens.get(fact);
+    if (token !== undefined) options.onToken?.(token);
+  });
+}
+
+/** Validates a network file and decides what its import appends. Raises `NetworkFaults`. */
+export function planNetwork(
+  directory: Directory,
+  json: unknown,
+  { at, prune = false }: Pick<ImportOptions, 'at' | 'prune'>,
+): NetworkImport {
   const present = networkOf(directory);
   const network = readNetwork(json, prune ? networkOf(new Directory()) : present);
   const tokens = tokensFor(network, at);
-  const facts = [
-    ...networkFacts(network, at),
-    ...tokens.keys(),
-    ...(prune ? removalsOf(present, network, at) : []),
-  ];
+  const target = isPosted(json) && json['tokens'] === undefined ? withTokensOf(present, network) : network;
+  const removals = prune ? removalsOf(present, target, at) : [];
+  return { facts: [...networkFacts(network, at), ...tokens.keys(), ...removals], tokens };
+}
 
-  return await appendFacts(log, facts, directory, (fact) => {
-    const token = tokens.get(fact);
-    if (token !== undefined) onToken?.(token);
-  });
+/** A file without the list `tokens` removes no token, except those of organisations and sites that it removes. */
+function withTokensOf({ tokens }: Network, network: Network): Network {
+  const organisations = new Set(network.organisations.map(({ id }) => id));
+  const sites = new Set(network.sites.map(({ id }) => id));
+  const retained = tokens.filter(
+    ({ organisationId, siteId }) =>
+      organisations.has(organisationId) && (siteId === undefined || sites.has(siteId)),
+  );
+  return { ...network, tokens: retained };
 }
 
 /** A new token for each entry without one in the file; issued only if the network has none either. */
@@ -52,7 +76,7 @@ function tokensFor(network: Network, at: string): ReadonlyMap<Fact, NewToken> {
   const entries = network.tokens.filter(({ hash }) => hash === undefined);
   return new Map(
     entries.map((entry) => {
-      const token = randomBytes(20).toString('hex');
+      const token = newToken();
       return [
         { ...tokenFact(entry, tokenHash(token), at), ifNone: true },
         { ...entry, token },

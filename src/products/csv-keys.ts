@@ -27,16 +27,26 @@ const ONE = new RegExp(`^${USABLE}$`);
 
 /** Document 1, CSV export: the keys beside those of what is exported. */
 export const csvKeys = {
-  format: { type: oneOf('csv', 'json', 'xml'), description: 'Format of the answer; overrides the extension' },
+  format: {
+    type: oneOf('csv', 'json', 'xml'),
+    beyondJson: true,
+    description: 'Format of the answer; overrides the extension',
+  },
   csvSeparators: {
+    beyondJson: true,
     type: SEPARATORS,
     description: 'Between columns, values of a cell, parts of a value; by default ,;:',
   },
   csvEmbrace: {
+    beyondJson: true,
     type: EMBRACE,
     description: 'What each cell of CSV is embraced by; by default a double quote',
   },
-  csvFlattenFields: { type: BOOLEAN, description: 'Gives each custom field a column of its own' },
+  csvFlattenFields: {
+    type: BOOLEAN,
+    beyondJson: true,
+    description: 'Gives each custom field a column of its own',
+  },
 } as const satisfies KeyTable;
 
 /** The CSV style that the keys ask for. Raises PF_430 if the embrace is also a separator. */

@@ -10,7 +10,11 @@ export const categoryKeys = {
 export const mappingKeys = {
   fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to list' },
   state: { type: oneOf('unmapped', 'mapped'), description: 'Only categories of this state' },
-  format: { type: oneOf('json', 'xml'), description: 'Format of the answer; overrides the extension' },
+  format: {
+    type: oneOf('json', 'xml'),
+    beyondJson: true,
+    description: 'Format of the answer; overrides the extension',
+  },
 } as const satisfies KeyTable;
 
 /** Document 1, Feed last-updated time; the load report (`docs/decisions.md#p30`). */

@@ -3,6 +3,7 @@ import {
   type Fields,
   listOf,
   only,
+  pick,
   prefixed,
   reading,
   record,
@@ -18,7 +19,8 @@ const TEXT = text({ isSearched });
 const CODE = text({ isSearched, orInteger: true });
 const URL = url({ isSearched });
 const PIXELS = count('a number of pixels');
-const EAN = only(CODE, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
+const DIGITS = text({ isSearched, orInteger: true, isTrimmed: true });
+const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
 /** An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8 (`docs/decisions.md#x22`). */
 export const MAX_ID = 1000;
@@ -114,7 +116,12 @@ export const IDENTIFIERS = Object.keys(IDENTIFIER_FIELDS) as readonly (keyof typ
 /** Fields that are answered as they were posted: on a product the required ones, and the others. */
 const REQUIRED = {
   name: { kind: TEXT, required: true, description: 'Title', example: 'Lamp' },
-  description: { kind: TEXT, required: true, description: 'Long description', example: 'Of glass' },
+  description: {
+    kind: TEXT,
+    required: true,
+    description: 'Long description',
+    example: 'Of glass, for the desk',
+  },
   productImage: {
     kind: record(
       {
@@ -136,7 +143,13 @@ const REQUIRED = {
   categories: {
     kind: listOf(
       record({
-        id: { kind: CODE, in: 'attribute', optional: true, description: 'Category of the platform' },
+        id: {
+          kind: CODE,
+          in: 'attribute',
+          optional: true,
+          description: 'Category of the platform',
+          example: '221',
+        },
         name: {
           kind: TEXT,
           in: 'attribute',
@@ -289,11 +302,3 @@ export const foundProducts = record({
     description: 'Products that are no longer in the feed',
   },
 });
-
-/** Some of the fields, in the order of the names. */
-export function pick<F extends Fields, Name extends keyof F>(
-  fields: F,
-  names: readonly Name[],
-): Pick<F, NoInfer<Name>> {
-  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<F, Name>;
-}

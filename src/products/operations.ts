@@ -23,8 +23,15 @@ const FOUND: Shape = {
   xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },
 };
 
+/** Headers that say what a post or a deletion has done (`docs/decisions.md#a15`). */
+const LOADED = {
+  'X-Load-Id': 'Id in the load report; absent if nothing was stored',
+  'X-Load-Counts': 'How many products are new, revised, and so on: `new=1, revised=0, …`',
+  'X-Dry-Run': '`true` with dryRun=true: nothing was stored',
+} as const;
+
 const FEED = { fid: 1001 } as const;
-const FEEDS = { fid: '1001' } as const;
+const FEEDS = { fid: [1001] } as const;
 
 const loadProducts = {
   id: 'loadProducts',
@@ -48,6 +55,7 @@ const loadProducts = {
     },
   },
   answer: REFUSALS,
+  sends: { ...LOADED, 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' },
 } satisfies OperationText;
 
 const listFeeds = {
@@ -63,7 +71,7 @@ export const productOperations = {
     id: 'searchProducts',
     summary: 'Search and export products',
     description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
-    example: { ...FEEDS, pageSize: 3, pretty: true },
+    example: { ...FEEDS, q: ['lamp'], pageSize: 3 },
     answer: FOUND,
     sends: { 'X-Next-Cursor': 'Value of cursor for the next page' },
   },
@@ -95,8 +103,9 @@ export const productOperations = {
     id: 'deleteProducts',
     summary: 'Delete products',
     description: 'Ignores unknown ids.',
-    example: { ...FEED, spId: 'lamp-1' },
+    example: { ...FEED, spId: ['lamp-1'] },
     answer: REFUSALS,
+    sends: LOADED,
   },
   getCategoryTree: {
     id: 'getCategoryTree',
@@ -115,6 +124,7 @@ export const productOperations = {
     ...listFeeds,
     id: 'getFeed',
     summary: 'Get one feed that the caller is connected to',
-    path: { feedId: { type: INTEGER, description: 'Id of the feed' } },
+    description: 'In XML, if the id is followed by `.xml`.',
+    path: { feedId: { type: INTEGER, description: 'Id of the feed', example: 1001 } },
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -40,7 +40,10 @@ interface Row {
 
 type Cell = (row: Row) => CsvCell;
 
-/** All columns of both layouts. */
+/**
+ * All columns of both layouts. Those of text fields and identifiers come from their tables; the others have other names than
+ * the fields, or are made of several, so no table of fields describes them.
+ */
 const CELLS = {
   ...each(
     PRODUCT_TEXTS,
@@ -103,6 +106,7 @@ function each<Name extends string>(
 
 type Column = keyof typeof CELLS;
 
+/** The documents fix names and order, which follow no table of fields. */
 const COLUMNS: Readonly<Record<CsvStyle['columns'], readonly Column[]>> = {
   'of the type': [
     ...(['name', 'productImage', 'productUrl', 'imageUrl', 'height', 'width', 'categories'] as const),

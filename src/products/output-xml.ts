@@ -1,15 +1,7 @@
-import { listOf, prefixed, record, type Scalar } from '../wire/record';
+import { listOf, pick, prefixed, record, type Scalar } from '../wire/record';
 import { date, text, wordOf } from '../wire/record-kinds';
 import { type XmlElement } from '../wire/xml-write';
-import {
-  foundOffer,
-  foundProduct,
-  foundProducts,
-  IDENTIFIERS,
-  OFFER_TEXTS,
-  pick,
-  PRODUCT_TEXTS,
-} from './fields';
+import { foundOffer, foundProduct, foundProducts, IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
 import { formatPrice } from './price';
 

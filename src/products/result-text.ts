@@ -9,7 +9,7 @@ interface ResultOptions {
   readonly productHeader: { readonly totalHits: number; readonly nextCursor?: string };
   readonly dates: OutputView['dates'];
   readonly style: CsvStyle;
-  readonly customFields?: readonly string[];
+  readonly customFields?: readonly string[] | undefined;
 }
 
 /** Writes the result of a search (Document 1, Product (search and bulk output); CSV export). */

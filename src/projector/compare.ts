@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
-import { type Generation, type ReadStore, type Target } from '../kernel/read-store';
+import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { catchUp } from './build-generations';
 import { type GenerationProjector } from './generation-projector';
-import { nameOf, targetOf } from './generations';
+import { nameOf } from './generations';
 import { listParked } from './parked';
 
 /** Result of comparing a rebuilt generation with the live one of the same version. */

@@ -1,14 +1,9 @@
-import { type CollectionSpec, type Generation, type ReadStore, type Target } from '../kernel/read-store';
+import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
 import { forgetParked } from './parked';
 
 /** Name of a generation: `products-g3`. */
 export function nameOf({ collection, number }: Generation): string {
   return `${collection}-g${number}`;
-}
-
-/** Addresses exactly this generation, live or not. */
-export function targetOf({ collection, number }: Generation): Target {
-  return { collection, generation: number };
 }
 
 /** The live generation, if it has the version that the code declares. */

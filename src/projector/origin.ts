@@ -2,8 +2,14 @@ import { DIRECTORY_PREFIXES } from '../directory/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Found } from '../kernel/query';
-import { type CollectionSpec, type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
-import { dropGenerations, liveGeneration, targetOf } from './generations';
+import {
+  type CollectionSpec,
+  type Generation,
+  NoGeneration,
+  type ReadStore,
+  targetOf,
+} from '../kernel/read-store';
+import { dropGenerations, liveGeneration } from './generations';
 import { type Projection } from './projection';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */

@@ -31,6 +31,8 @@ export class PostVoucher extends Command<PostedVoucher> {
   constructor(
     readonly posted: unknown,
     readonly organisationId: number,
+    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+    readonly dryRun = false,
   ) {
     super();
   }
@@ -44,6 +46,7 @@ export class PostVouchers extends Command<PostResults> {
   constructor(
     readonly posted: readonly unknown[],
     readonly organisationId: number,
+    readonly dryRun = false,
   ) {
     super();
   }
@@ -68,11 +71,13 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, organisationId }: PostVoucher): Promise<PostedVoucher> {
+  async execute({ posted, organisationId, dryRun }: PostVoucher): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
     const post = checkVoucher(posted, { directory, caller: { organisationId }, now });
-    const written = await this.vouchers.post(post, now.toISOString());
+    const written = dryRun
+      ? await this.vouchers.tryPost(post)
+      : await this.vouchers.post(post, now.toISOString());
     return { id: written.id, position: await this.visible.after([written]) };
   }
 }
@@ -89,7 +94,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, organisationId }: PostVouchers): Promise<PostResults> {
+  async execute({ posted, organisationId, dryRun }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
     const checked = posted.map((one) => checkedOrFaults(() => checkVoucher(one, options)));
@@ -97,7 +102,8 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
     const written = new Map<string | number, Written>();
     await inParallel(last, AT_ONCE, async ([key, post]) => {
-      written.set(key, await this.vouchers.post(post, now.toISOString()));
+      const { vouchers } = this;
+      written.set(key, await (dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString())));
     });
     const position = await this.visible.after([...written.values()]);
     const results = checked.map((one, at) =>

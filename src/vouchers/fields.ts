@@ -4,6 +4,13 @@ import { VOUCHER_TYPES } from './voucher';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
 
+const DAY = 86_400_000;
+
+/** The start of a day in milliseconds, so many days from now. */
+function dayFrom(now: Date, days: number): number {
+  return (Math.floor(now.getTime() / DAY) + days) * DAY;
+}
+
 /** Document 2, Voucher posted by an advertiser; Limits; other limits `docs/decisions.md#x40`. */
 const POSTED = {
   title: {
@@ -27,12 +34,17 @@ const POSTED = {
     description: 'Long description',
     example: 'Ten per cent off all lamps, once per customer.',
   },
-  startDate: { kind: date(), required: true, description: 'Start of validity', example: 1767225600000 },
+  startDate: {
+    kind: date(),
+    required: true,
+    description: 'Start of validity',
+    example: (now: Date) => dayFrom(now, 0),
+  },
   endDate: {
     kind: date(),
     required: true,
     description: 'End of validity, at most 366 days ahead',
-    example: 1769904000000,
+    example: (now: Date) => dayFrom(now, 90),
   },
   sourceId: {
     kind: text({ maxBytes: 1000, orInteger: true }),
@@ -98,7 +110,7 @@ export const listedVouchers = listOf(record(LISTED, { name: 'Voucher' }), { each
 export type OutputVoucher = AnswerOf<ReturnType<typeof listedVouchers.of>>;
 
 /** Document 2, Endpoints, Vouchers: the new primary key. */
-export const voucherKey = listOf(integer(), { each: 'long', most: 1 });
+export const voucherKey = listOf(integer(), { each: 'long', least: 1, most: 1 });
 
 const ID = {
   type: 'object',

@@ -1,3 +1,4 @@
+import { dryRunKey } from '../wire/dry-run-key';
 import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 
@@ -10,6 +11,9 @@ export const dateKeys = {
     description: 'Format of dates; milliseconds by default',
   },
 } as const satisfies KeyTable;
+
+/** Of posts, beyond Document 2 (`docs/decisions.md#a15`). */
+export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
 
 /** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
 export const listKeys = {
@@ -30,7 +34,7 @@ export const listKeys = {
   random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
   activeAt: { type: DATE, description: 'The default listing as of this time' },
-  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 export type ListKeys = Keys<typeof listKeys>;

@@ -9,7 +9,14 @@ import {
   voucherVersions,
 } from './fields';
 
-const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher' } } as const;
+/** Headers of posts (`docs/decisions.md#a15`). */
+const POSTED = {
+  'X-Ignored-Fields': 'Posted fields that are unknown: the first 20',
+  'X-Dry-Run':
+    '`true` with dryRun=true: nothing was stored; the id of a voucher that does not exist yet is 0',
+} as const;
+
+const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher', example: 1 } } as const;
 
 export const VOUCHERS = {
   name: 'Vouchers',
@@ -31,7 +38,7 @@ export const voucherOperations = {
     description:
       'Publishers see vouchers that are published and have not ended, advertisers all of their own; newest first. ' +
       'CSV has a column for each field, iCalendar an event for each voucher.',
-    example: { pageSize: 3, pretty: true },
+    example: { pageSize: 3 },
     answer: VOUCHERS,
   },
   postVoucher: {
@@ -43,6 +50,7 @@ export const voucherOperations = {
     example: {},
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
     answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
+    sends: POSTED,
   },
   postVouchers: {
     id: 'postVouchers',
@@ -51,6 +59,7 @@ export const voucherOperations = {
     example: {},
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
+    sends: POSTED,
   },
   deleteVoucher: {
     id: 'deleteVoucher',

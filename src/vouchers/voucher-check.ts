@@ -23,14 +23,8 @@ type Found = FoundIn<typeof postedVoucher>;
 
 const read = recordReader(postedVoucher);
 
-/** All of them are 101 (`docs/decisions.md#v14`). */
-const PROBLEMS = {
-  missing: fault.invalidVoucher,
-  notNumeric: fault.invalidVoucher,
-  malformedUrl: fault.invalidVoucher,
-  malformedPrice: fault.invalidVoucher,
-  unusable: fault.invalidVoucher,
-} as const;
+/** All problems are 101 (`docs/decisions.md#v14`). */
+const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
 export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {
@@ -47,6 +41,14 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
     ...(sourceId === undefined ? {} : { sourceId }),
     voucher: { ...voucher, ...(siteIds === undefined ? {} : { siteIds: ascending(siteIds) }) },
   };
+}
+
+/** Names of the fields of posted vouchers that Document 2 does not name, and that are ignored. */
+export function unknownFields(vouchers: readonly unknown[]): ReadonlySet<string> {
+  const unknown = new Set<string>();
+  const refusals = new Refusals(PROBLEMS, {}, 0, { onUnknown: (path) => unknown.add(path) });
+  for (const posted of vouchers) if (isPosted(posted)) read(posted, refusals);
+  return unknown;
 }
 
 /** Document 2, Limits; `docs/decisions.md#v16`. */
@@ -67,7 +69,7 @@ type DateField = 'startDate' | 'endDate' | 'publishStartDate' | 'publishEndDate'
 function checkOrder(found: Found, [first, last]: readonly [DateField, DateField], refusals: Refusals): void {
   const [start, end] = [timeOf(found[first]), timeOf(found[last])];
   if (end <= start)
-    refusals.refuse('unusable', `${last} is ${end}: it must be later than ${first}, which is ${start}`);
+    refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
 }
 
 /** NaN for a date that is absent: no comparison with it is true. */

@@ -56,6 +56,13 @@ export class VoucherWriter {
     return { id, ...(position === undefined ? {} : { position }) };
   }
 
+  /** What `post` would return, without writing anything: the id is 0 for a voucher that does not exist yet. */
+  async tryPost({ programId, sourceId }: VoucherPost): Promise<Written> {
+    if (sourceId === undefined) return { id: NEW_ID };
+    const found = await this.keyed.find(keyOf(programId, sourceId));
+    return { id: found ?? (await this.idNamed(sourceId, programId)) ?? NEW_ID };
+  }
+
   /** Withdraws a voucher of a program that the caller owns; raises 101 for any other. */
   async withdraw(id: number, owns: (programId: number) => boolean, at: string): Promise<Written> {
     const known = await load(this.log, voucherDecider, id);
@@ -69,14 +76,23 @@ export class VoucherWriter {
 
   /** Edits the voucher of the program whose id is this `sourceId`, if any. */
   private async editById(sourceId: string, command: VoucherCommand & { readonly do: 'post' }) {
-    const id = Number(sourceId);
-    if (!Number.isSafeInteger(id) || String(id) !== sourceId) return undefined;
-    const { state } = await load(this.log, voucherDecider, id);
-    if (state.status !== 'published' || state.programId !== command.programId) return undefined;
+    const id = await this.idNamed(sourceId, command.programId);
+    if (id === undefined) return undefined;
     const executed = await execute(this.log, voucherDecider, id, command);
     return executed.state.status === 'published' ? { id, ...executed } : undefined;
   }
+
+  /** The published voucher of the program whose id is this `sourceId`. */
+  private async idNamed(sourceId: string, programId: number): Promise<number | undefined> {
+    const id = Number(sourceId);
+    if (!Number.isSafeInteger(id) || String(id) !== sourceId) return undefined;
+    const { state } = await load(this.log, voucherDecider, id);
+    return state.status === 'published' && state.programId === programId ? id : undefined;
+  }
 }
+
+/** Ids count from 1. */
+const NEW_ID = 0;
 
 /** The key of a `sourceId` within a program. */
 function keyOf(programId: number, sourceId: string): string {

@@ -1,22 +1,26 @@
-import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { type FastifyReply } from 'fastify';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { Clock } from '../http/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
+import { markDryRun } from '../http/dry-run';
 import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
 import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
+import { ignoredFields } from '../wire/name-list';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
-import { dateKeys, type ListKeys, listKeys } from './list-keys';
+import { dateKeys, type ListKeys, listKeys, postKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
 import { VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
+import { unknownFields } from './voucher-check';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
@@ -50,10 +54,18 @@ export class VouchersController {
   @Post()
   @ApiOperation(operations.postVoucher)
   @Roles(['advertiser'])
-  async post(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+  async post(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(postKeys) keys: Keys<typeof postKeys>,
+    @Body() body: PostedBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Answer> {
+    const dryRun = markDryRun(reply, keys.dryRun);
     const format = body.format();
     const posted = readVoucher(await body.bytes(MAX_BODY.one), format);
-    const { id, position } = await this.commands.execute(new PostVoucher(posted, caller.organisationId));
+    reply.headers(ignoredFields(unknownFields([posted])));
+    const command = new PostVoucher(posted, caller.organisationId, dryRun);
+    const { id, position } = await this.commands.execute(command);
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
   }
 
@@ -61,12 +73,18 @@ export class VouchersController {
   @ApiOperation(operations.postVouchers)
   @Roles(['advertiser'])
   @Produces(['json'])
-  async postAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+  async postAll(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(postKeys) keys: Keys<typeof postKeys>,
+    @Body() body: PostedBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Answer> {
+    const dryRun = markDryRun(reply, keys.dryRun);
     body.format(['json']);
     const posted = readVouchers(await body.bytes(MAX_BODY.several));
-    const { results, position } = await this.commands.execute(
-      new PostVouchers(posted, caller.organisationId),
-    );
+    reply.headers(ignoredFields(unknownFields(posted)));
+    const command = new PostVouchers(posted, caller.organisationId, dryRun);
+    const { results, position } = await this.commands.execute(command);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
     return new Answer({ json: () => listed }, { position });
   }

@@ -37,6 +37,12 @@ export interface PostedShape extends Shape {
   readonly examples?: { readonly json?: object; readonly csv?: string };
 }
 
+export interface PathParameter {
+  readonly type: KeyType<unknown>;
+  readonly description: string;
+  readonly example: unknown;
+}
+
 /** Describes an operation; its path, keys, formats and callers are read from its handler. */
 export interface OperationText {
   /** A verb and a noun, unique. */
@@ -46,7 +52,7 @@ export interface OperationText {
   /** Example keys. */
   readonly example: Readonly<Record<string, unknown>>;
   /** Parameters of the path. */
-  readonly path?: Readonly<Record<string, { readonly type: KeyType<unknown>; readonly description: string }>>;
+  readonly path?: Readonly<Record<string, PathParameter>>;
   readonly body?: PostedShape;
   /** Absent: status 204 without a body. */
   readonly answer?: Shape;

@@ -33,8 +33,28 @@ export function* jsonPieces(value: object, options: { readonly pretty?: boolean 
   }
 }
 
+/**
+ * The same text as `JSON.stringify`, for values that `JSON.parse` has read from a text without a backslash, or parts of
+ * them: no string needs escaping, which halves the time.
+ */
+export function plainJson(value: unknown): string {
+  if (typeof value === 'string') return `"${value}"`;
+  if (!isObject(value)) return String(value);
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const element of value) text += (text === '' ? '' : ',') + plainJson(element);
+    return `[${text}]`;
+  }
+  for (const key in value) text += `${text === '' ? '"' : ',"'}${key}":${plainJson(value[key])}`;
+  return `{${text}}`;
+}
+
 /** A JSON text for a message, cut where it is long. */
 export function shortJson(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

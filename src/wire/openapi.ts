@@ -1,6 +1,8 @@
 import { type Description } from './description';
 import { errorList } from './errors';
-import { describedPath, describeOperation, type Operation } from './openapi-operation';
+import { errorResponses } from './openapi-errors';
+import { describeOperation, type Operation, viewsOf } from './openapi-operation';
+import { sharedParameters } from './openapi-parameters';
 import { JsonSchemas } from './record-json';
 
 /** A service, the system that its tokens are made for, and its operations. */
@@ -12,8 +14,8 @@ export interface DescribedService {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The interface of all services as OpenAPI 3.1, reached at `baseUrl`. */
-export function openApiDocument(services: readonly DescribedService[], baseUrl: string): Json {
+/** The interface of all services as OpenAPI 3.1. Its addresses are relative to it, because a proxy may add a prefix; examples are as of now. */
+export function openApiDocument(services: readonly DescribedService[], now: Date): Json {
   const operations = services.flatMap(({ operations: its }) => its);
   return {
     openapi: '3.1.0',
@@ -22,51 +24,57 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
       version: '1.0',
       description: GENERAL,
       // As in `package.json`: none is given.
-      license: { name: 'All rights reserved', url: `${baseUrl}/docs` },
+      license: { name: 'All rights reserved', url: '../docs' },
     },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: '..' }],
     tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
-    security: [{ token: [] }],
-    paths: pathsOf(services),
+    security: [{ token: [] }, { bearer: [] }],
+    paths: pathsOf(services, now),
     components: {
       securitySchemes: {
         token: { type: 'apiKey', in: 'query', name: 'token', description: '40 hexadecimal digits' },
-      },
-      parameters: {
-        jsonp: {
-          name: 'jsonp',
-          in: 'query',
-          description: 'Name of a function to be called with the JSON result, the status and a message',
-          schema: { type: 'string', maxLength: 128 },
-        },
-        minPosition: {
-          name: 'X-Min-Position',
-          in: 'header',
-          description: 'Answers when the write of this X-Log-Position can be read, or 503 after two seconds',
-          schema: { type: 'string', pattern: '^\\d{19}$' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The same token in a header, which proxies do not log',
         },
       },
+      parameters: sharedParameters,
+      responses: responsesOf(services),
       schemas: schemasOf(operations),
     },
   };
 }
 
-const GENERAL = `Keys of an operation are matrix keys: each follows the path as \`;key=value\`. Their names are
-compared without case, their values are percent-encoded. \`token\` and \`jsonp\` follow the \`?\`.
+const GENERAL = `Each operation is described twice: at its own path with JSON, and with an extension for its other formats.
+Without an extension, the answer to a posted body is in the format of that body.
 
-The extension names the format of the answer; without it an answer is JSON, or in the format of the posted body. Bodies
-declare \`charset=utf-8\`. Answers to a limited number of requests a minute bear \`X-RateLimit-Limit\`,
-\`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.`;
+Keys are query parameters (\`/1.0/products?fid=1001&q=lamp\`) or matrix keys of the path
+(\`/1.0/products;fid=1001;q=lamp\`); their names are compared without case. \`token\` and \`jsonp\` are query
+parameters only.
 
-function pathsOf(services: readonly DescribedService[]): Json {
+Bodies declare \`charset=utf-8\`: a client that sends \`application/json\` alone needs the header
+\`Content-Type: application/json; charset=utf-8\`. If requests per minute are limited, answers have the headers
+\`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.`;
+
+function pathsOf(services: readonly DescribedService[], now: Date): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const service of services) {
     for (const operation of service.operations) {
-      const path = (paths[describedPath(operation)] ??= {});
-      path[operation.method.toLowerCase()] = describeOperation(operation, service);
+      for (const view of viewsOf(operation)) {
+        const path = (paths[view.path] ??= {});
+        path[operation.method.toLowerCase()] = describeOperation(operation, view, { ...service, now });
+      }
     }
   }
   return paths;
+}
+
+function responsesOf(services: readonly DescribedService[]): Json {
+  const responses = services.map(({ description, operations }) =>
+    errorResponses(description, operations.flatMap(viewsOf)),
+  );
+  return Object.assign({}, ...responses) as Json;
 }
 
 /** Every shape by its name; they refer to one another. */

@@ -6,10 +6,13 @@ export type Posted = Readonly<Record<string, unknown>>;
 /** The path of a value; computed only for messages. */
 export type Place = string | (() => string);
 
-/** Why a posted value is unusable; each service maps problems to its faults. */
+/** Why a posted value is unusable. */
 export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
-export type ProblemFaults = Readonly<Record<Problem, (message: string, details?: FaultDetails) => Fault>>;
+type MakeFault = (message: string, details?: FaultDetails) => Fault;
+
+/** The faults of a service for problems; those that it does not name are `unusable` to it. */
+export type ProblemFaults = Readonly<Partial<Record<Problem, MakeFault>>> & { readonly unusable: MakeFault };
 
 export function isPosted(value: unknown): value is Posted {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -26,6 +29,14 @@ export function wholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? (number as number) + 0 : undefined;
 }
 
+/** What is known about the text that a posted record was read from. */
+export interface Origin {
+  /** Called with the path of each member that the table does not name, list indexes left out: `categories.colour`. */
+  readonly onUnknown?: (path: string) => void;
+}
+
+const NO_ORIGIN: Origin = {};
+
 /** Collects all faults of one posted record. */
 export class Refusals {
   readonly faults: Fault[] = [];
@@ -36,6 +47,7 @@ export class Refusals {
     private readonly faultOf: ProblemFaults,
     private readonly details: FaultDetails = {},
     private readonly most = Infinity,
+    readonly origin: Origin = NO_ORIGIN,
   ) {}
 
   get areNone(): boolean {
@@ -43,7 +55,7 @@ export class Refusals {
   }
 
   refuse(problem: Problem, message: string): void {
-    this.add(this.faultOf[problem], message);
+    this.add(this.faultOf[problem] ?? this.faultOf.unusable, message);
   }
 
   wrong(place: Place, value: unknown, expected: string, problem: Problem = 'unusable'): void {
@@ -55,14 +67,14 @@ export class Refusals {
   }
 
   /** Adds a fault that no single value causes. */
-  add(fault: ProblemFaults[Problem], message: string): void {
+  add(fault: MakeFault, message: string): void {
     if (this.faults.length < this.most) this.faults.push(fault(message, this.details));
     else this.moreFaults += 1;
   }
 
   /** For values that are refused together, by one fault. */
   apart(): Refusals {
-    return new Refusals(this.faultOf);
+    return new Refusals(this.faultOf, {}, Infinity, this.origin);
   }
 
   /** Raises `Faults` if there are any. */
@@ -74,7 +86,7 @@ export class Refusals {
 /** Names the field, what was expected, and the value, truncated. */
 export function wrong(place: Place, value: unknown, expected: string): string {
   const shown = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return `${nameOf(place)} must be ${expected}, not '${(shown ?? '').slice(0, 100)}'`;
+  return `${nameOf(place)}: expected ${expected}, got '${(shown ?? '').slice(0, 100)}'`;
 }
 
 export function nameOf(place: Place): string {

@@ -56,23 +56,29 @@ function rootsIn(parts: Parts): Parts {
   return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
 }
 
-/** A body as JSON, made of the examples of its fields. A record within itself is left out. */
-export function exampleOf(kind: Kind, within: readonly Kind[] = []): unknown {
+/** A body as JSON, made of the examples of its fields as of now. A record within itself is left out. */
+export function exampleOf(kind: Kind, now: Date, within: readonly Kind[] = []): unknown {
   if (kind.is === 'list') {
-    const item = exampleOf(kind.of(), within);
+    const item = exampleOf(kind.of(), now, within);
     return item === undefined ? undefined : [item];
   }
   if (kind.is === 'scalar' || within.includes(kind)) return undefined;
   const examples = Object.entries(kind.fields).map(([name, field]) => [
     name,
-    field.example ?? exampleOf(field.kind, [...within, kind]),
+    isFunction(field.example)
+      ? field.example(now)
+      : (field.example ?? exampleOf(field.kind, now, [...within, kind])),
   ]);
   const given = examples.filter(([, example]) => example !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
+function isFunction(example: unknown): example is (now: Date) => unknown {
+  return typeof example === 'function';
+}
+
 /** The same as XML. */
-export function xmlExampleOf(kind: Kind, xml: XmlDocument): string {
+export function xmlExampleOf(kind: Kind, xml: XmlDocument, now: Date): string {
   const content = xml.kind ?? kind;
-  return writeXml(rooted(xml, postedXmlWriter(content)(exampleOf(content))), { pretty: true });
+  return writeXml(rooted(xml, postedXmlWriter(content)(exampleOf(content, now))), { pretty: true });
 }

@@ -20,8 +20,13 @@ export class JsonSchemas {
       case 'scalar':
         return kind[direction].json;
       case 'list': {
-        const items = this.schemaOf(kind.of(), direction);
-        return { type: 'array', items, ...(kind.most === undefined ? {} : { maxItems: kind.most }) };
+        const { least: minItems, most: maxItems } = kind;
+        return {
+          type: 'array',
+          items: this.schemaOf(kind.of(), direction),
+          ...(minItems === undefined || direction === 'posted' ? {} : { minItems }),
+          ...(maxItems === undefined ? {} : { maxItems }),
+        };
       }
       case 'record':
         return kind.name === undefined

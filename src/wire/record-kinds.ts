@@ -14,11 +14,13 @@ interface TextOptions {
   readonly orInteger?: true;
   /** The body was searched for characters that XML does not allow. */
   readonly isSearched?: true;
+  /** In XML the white space around it does not belong to it. */
+  readonly isTrimmed?: true;
 }
 
 /** Text, kept to the letter. */
 export function text(options: TextOptions = {}): Scalar<string, string> {
-  const { maxBytes, orInteger, isSearched } = options;
+  const { maxBytes, orInteger, isSearched, isTrimmed } = options;
   const hasNoLimit = maxBytes === undefined && isSearched === true;
   const json = maxBytes === undefined ? STRING : { ...STRING, maxLength: maxBytes };
   return {
@@ -26,7 +28,7 @@ export function text(options: TextOptions = {}): Scalar<string, string> {
     posted: {
       json: orInteger === true ? { anyOf: [json, INTEGER] } : json,
       xsd: 'xs:string',
-      isText: true,
+      ...(isTrimmed === true ? {} : { isText: true }),
       ...(maxBytes === undefined ? {} : { note: `, ${maxBytes} bytes of UTF-8 at most` }),
       read: (value, place, refusals) => {
         const found = orInteger === true && Number.isSafeInteger(value) ? String(value) : value;

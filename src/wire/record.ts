@@ -27,7 +27,7 @@ export interface Field<K extends Kind = Kind> {
   readonly optional?: true;
   /** The value of a post that does not set it. */
   readonly otherwise?: unknown;
-  /** A value that may be posted. */
+  /** A value that may be posted, or a function of the present that returns it. */
   readonly example?: unknown;
   /**
    * Where it is in XML: in an element unless it is an attribute of the record's element, the text of that element, or
@@ -85,6 +85,8 @@ export interface List<K extends Kind = Kind> extends ListOptions {
 interface ListOptions {
   /** Element of each item in XML. */
   readonly each: string;
+  /** Items that an answer has at least. */
+  readonly least?: number;
   /** Items it may have. */
   readonly most?: number;
   /** A post that has none is read as if it had no list. */
@@ -156,6 +158,14 @@ export function prefixed<F extends Fields>(prefix: string, fields: F): F {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, { ...field, prefix }]),
   ) as unknown as F;
+}
+
+/** Some of the fields, in the order of the names. */
+export function pick<F extends Fields, Name extends keyof F>(
+  fields: F,
+  names: readonly Name[],
+): Pick<F, NoInfer<Name>> {
+  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<F, Name>;
 }
 
 /** The value that a post of this kind is read to. */

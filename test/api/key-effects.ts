@@ -162,6 +162,15 @@ const vouchers: readonly Effect[] = [
   ],
 ];
 
+/** Without a body: what a dry run stores is tested in `test/api/voucher-dry-run.test.ts`. */
+const dryRuns: readonly Effect[] = (['postVoucher', 'postVouchers'] as const).map((id) => [
+  id,
+  'dryRun=true',
+  '',
+  ({ headers }) => headers['x-dry-run'],
+  'true',
+]);
+
 const outcomes = names('report', 'outcome');
 const own = encodeURIComponent('Nobody’s');
 const mappings: readonly Effect[] = [
@@ -185,4 +194,11 @@ function suggested(answer: Response): number | undefined {
 }
 
 /** Every key of every operation that only reads, or that changes nothing. */
-export const EFFECTS: readonly Effect[] = [...searches, ...downloads, ...feeds, ...vouchers, ...mappings];
+export const EFFECTS: readonly Effect[] = [
+  ...searches,
+  ...downloads,
+  ...feeds,
+  ...vouchers,
+  ...dryRuns,
+  ...mappings,
+];

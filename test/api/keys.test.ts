@@ -86,8 +86,18 @@ const fid = `;fid=${unconnected}`;
 const WRITES = [
   ['loadProducts', 'fid', 'POST', fid, [200, ['a', 'b', 'c']], '', [400, ['a', 'b']]],
   ['loadProducts', 'mode', 'POST', `${fid};mode=replace`, [200, ['c']], fid, [200, ['a', 'b', 'c']]],
+  ['loadProducts', 'dryRun', 'POST', `${fid};dryRun=true`, [200, ['a', 'b']], fid, [200, ['a', 'b', 'c']]],
   ['deleteProducts', 'fid', 'DELETE', `${fid};spId=a`, [200, ['b']], ';spId=a', [400, ['a', 'b']]],
   ['deleteProducts', 'spId', 'DELETE', `${fid};spId=a`, [200, ['b']], fid, [400, ['a', 'b']]],
+  [
+    'deleteProducts',
+    'dryRun',
+    'DELETE',
+    `${fid};spId=a;dryRun=true`,
+    [200, ['a', 'b']],
+    `${fid};spId=a`,
+    [200, ['b']],
+  ],
   ['deleteProducts', 'deleteAll', 'DELETE', `${fid};deleteAll=true`, [200, []], fid, [400, ['a', 'b']]],
 ] as const;
 

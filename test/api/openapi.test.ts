@@ -9,7 +9,10 @@ import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
+import { CONTENT_TYPES } from '../../src/wire/format';
 import { TestApp } from '../support/app';
+import { type DescribedOperation } from '../support/openapi';
+import { SEARCH_KEYS } from './document-tables';
 import { NETWORK } from './network';
 
 interface Problem {
@@ -21,7 +24,18 @@ interface Document {
   readonly openapi: string;
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, unknown>>;
+    readonly responses: Readonly<Record<string, { readonly description: string }>>;
+  };
+}
+
+interface Parameter {
+  readonly name?: string;
+  readonly in?: string;
+  readonly schema?: object;
+  readonly explode?: boolean;
+  readonly required?: boolean;
 }
 
 let app: TestApp;
@@ -54,19 +68,51 @@ describe('the description of the interface (decisions A8)', () => {
     expect(await lint(text)).toEqual([]);
   });
 
-  it('names this installation, has no dangling references, and has all keys as one parameter (decisions X36)', () => {
+  it('has addresses relative to itself, and no dangling references', () => {
     const document = JSON.parse(text) as Document;
-    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'https://api.example' }] });
-    const search = document.paths['/1.0/products.{format}{keys}']?.get as { parameters: object[] };
-    expect(search.parameters).toContainEqual(
-      expect.objectContaining({ name: 'keys', in: 'path', style: 'matrix', explode: true }),
-    );
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: '..' }] });
+    expect(text).not.toContain('api.example');
     const references = [...text.matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path.split('/'));
     expect(references.length).toBeGreaterThan(0);
     for (const path of references) {
       const found = path.reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
       expect([path, typeof found]).toEqual([path, 'object']);
     }
+  });
+
+  it('has each key as a typed query parameter, in the order of the documents (decisions A3, X36)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    for (const { method, path, keys, text: its } of operations) {
+      const views = [path, `${path}.{extension}`].flatMap((one) => {
+        const described = paths[one.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+        return described === undefined ? [] : [(described as { parameters: Parameter[] }).parameters];
+      });
+      const all = views.at(-1)?.filter((parameter) => parameter.in === 'query') ?? [];
+      expect([its.id, ...all.map(({ name }) => name)]).toEqual([its.id, ...Object.keys(keys)]);
+      for (const { name = '', schema, explode, required = false } of all) {
+        const { type, multiple, required: isRequired = false } = keys[name]!;
+        const value = type.schema ?? { type: 'string' };
+        const expected = multiple ? [{ type: 'array', items: value }, false] : [value, undefined];
+        expect([its.id, name, schema, explode, required]).toEqual([its.id, name, ...expected, isRequired]);
+      }
+    }
+    const names = (path: string) =>
+      (paths[path]?.get as { parameters: Parameter[] }).parameters.flatMap(({ name = [] }) => name);
+    const documented = SEARCH_KEYS.filter((key) => !['token', 'pretty', 'jsonp'].includes(key));
+    expect(names('/1.0/products').filter((name) => documented.includes(name))).toEqual(documented);
+  });
+
+  it('describes JSON at the path of an operation, and its other formats behind an extension (decisions X36)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const view = (path: string) => {
+      const { operationId, parameters, responses } = paths[path]?.get as DescribedOperation;
+      const { content = {} } = responses[200] as { content?: object };
+      return [operationId, Object.keys(content), parameters.map(({ name }) => name).includes('csvEmbrace')];
+    };
+    const [json, xml, csv] = [CONTENT_TYPES.json, CONTENT_TYPES.xml, CONTENT_TYPES.csv];
+    expect(view('/1.0/products')).toEqual(['searchProducts', [json], false]);
+    expect(view('/1.0/products.{extension}')).toEqual(['searchProductsAs', [xml, csv], true]);
+    expect(Object.keys(paths).filter((path) => /bulk|mappings\./.test(path))).toEqual(['/1.0/vouchers/bulk']);
   });
 
   it('has the operations of all services with their methods, callers, keys and formats', () => {
@@ -120,17 +166,27 @@ describe('the description of the interface (decisions A8)', () => {
     });
   });
 
-  it('lists the codes of a service with its operations only', () => {
-    const { paths } = JSON.parse(text) as Document;
+  it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {
+    const { VoucherKey, SuggestedMappings } = (JSON.parse(text) as Document).components.schemas;
+    expect(VoucherKey).toMatchObject({ items: { type: 'integer' }, minItems: 1, maxItems: 1 });
+    expect(JSON.stringify(SuggestedMappings)).toContain(
+      '"score":{"type":"number","minimum":0,"maximum":1,"description":',
+    );
+  });
+
+  it('lists the codes of a service with its operations only, in one response for refusals and one for failures', () => {
+    const { paths, components } = JSON.parse(text) as Document;
     const codes = (path: string, method: string): string[] => {
-      const { responses } = paths[path]?.[method] as { responses: Record<string, { description: string }> };
-      const told = Object.values(responses).map(({ description }) => description);
+      const { responses } = paths[path]?.[method] as { responses: Record<string, { $ref?: string }> };
+      expect(Object.keys(responses)).toEqual(['200', '4XX', '5XX']);
+      const names = ['4XX', '5XX'].map((status) => responses[status]?.$ref?.split('/').at(-1) ?? '');
+      const told = names.map((name) => components.responses[name]?.description);
       return [...told.join('\n').matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code);
     };
-    const ofVouchers = codes('/1.0/vouchers.{format}{keys}', 'post');
-    expect(ofVouchers).toEqual(expect.arrayContaining(['1', '2', '101', '102', '103', '415']));
+    const ofVouchers = codes('/1.0/vouchers', 'post');
+    expect(ofVouchers).toEqual(expect.arrayContaining(['1', '2', '5', '101', '102', '103', '415']));
     expect(ofVouchers.filter((code) => code.startsWith('PF_'))).toEqual([]);
-    const ofProducts = codes('/1.0/products.{format}{keys}', 'post');
+    const ofProducts = codes('/1.0/products', 'post');
     expect(ofProducts).toEqual(expect.arrayContaining(['1', '2', 'PF_200', 'PF_430', '415']));
     expect(ofProducts).not.toContain('101');
   });

@@ -8,8 +8,8 @@ import { withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
-function importInto(log: EventLog, text: string, { language = 'en', prune = false } = {}) {
-  return importCategories(log, readCategories(text), { at: AT, language, prune });
+function importInto(log: EventLog, text: string, { language = 'en', prune = false, merge = false } = {}) {
+  return importCategories(log, readCategories(text), { at: AT, language, prune, merge });
 }
 
 async function namesIn(log: EventLog): Promise<Readonly<Record<string, unknown>>> {
@@ -26,7 +26,8 @@ describe('Importing a category tree (decisions P29)', () => {
     withLog(async (log) => {
       expect(await importInto(log, ENGLISH)).toMatchObject({ events: 3, categories: 3, skipped: [] });
       expect(await importInto(log, ENGLISH)).toMatchObject({ events: 0 });
-      expect(await importInto(log, '5 - Boats\n51 - Boats > Sailing')).toMatchObject({ events: 1 });
+      const renamed = '5 - Boats\n51 - Boats > Sailing';
+      expect(await importInto(log, renamed, { merge: true })).toMatchObject({ events: 1 });
       expect(await namesIn(log)).toEqual({
         5: { parentId: null, en: 'Boats' },
         51: { parentId: '5', en: 'Sailing' },
@@ -41,7 +42,7 @@ describe('Importing a category tree (decisions P29)', () => {
       const { skipped, events } = await importInto(log, german, { language: 'de' });
       expect(skipped).toEqual([{ location: 'line 3', reason: expect.stringContaining('no English name') }]);
       expect(events).toBe(2);
-      await importInto(log, '5 - Ships\n51 - Ships > Sails');
+      await importInto(log, '5 - Ships\n51 - Ships > Sails', { merge: true });
       expect(await namesIn(log)).toMatchObject({
         5: { en: 'Ships', de: 'Boote' },
         51: { parentId: '5', en: 'Sails', de: 'Segel' },
@@ -72,5 +73,25 @@ describe('Importing a category tree (decisions P29)', () => {
         51: { parentId: null },
         52: { parentId: null },
       });
+    }));
+
+  it('refuses an id that a category of another name has, unless it may be renamed (decisions X95)', () =>
+    withLog(async (log) => {
+      await importInto(log, ENGLISH);
+      const other = '5 - Toys\n51 - Toys > Sails\n52 - Toys > Dolls\n53 - Toys > Kites';
+      await expect(importInto(log, other)).rejects.toMatchObject({
+        name: 'CategoryFaults',
+        faults: [
+          'line 1: "Toys": the id 5 is taken by "Boats"; expected the same name, or --merge to rename it',
+          'line 3: "Dolls": the id 52 is taken by "Oars"; expected the same name, or --merge to rename it',
+        ],
+      });
+      expect(Object.keys(await namesIn(log))).toEqual(['5', '51', '52']);
+      await importInto(log, '5 - Boote', { language: 'de' });
+      await expect(importInto(log, '5 - Schiffe', { language: 'de' })).rejects.toThrow(
+        '"Schiffe": the id 5 is taken by "Boote"',
+      );
+      await importInto(log, other, { merge: true });
+      expect(await namesIn(log)).toMatchObject({ 5: { en: 'Toys', de: 'Boote' }, 53: { en: 'Kites' } });
     }));
 });

@@ -1,6 +1,5 @@
-import { exampleCalls } from '../../src/demo/examples';
 import { ean13 } from '../../src/demo/catalogue';
-import { demoLines } from '../../src/demo/lines';
+import { demoLines, exampleCalls } from '../../src/demo/lines';
 import { demoNetwork } from '../../src/demo/network';
 
 const BASE_URL = 'http://127.0.0.1:3000';

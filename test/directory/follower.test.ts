@@ -1,4 +1,4 @@
-import { followDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/directory/follower';
 import { networkOf } from '../../src/directory/network-facts';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
@@ -16,7 +16,7 @@ describe('A directory that follows the log', () => {
     withLog(async (log) => {
       const { position } = await importNetwork(log, smallNetwork(), { at: AT });
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(log, ending.signal);
       await followed.ready;
       expect(followed.position >= position).toBe(true);
       expect(networkOf(followed.directory).feeds).toHaveLength(5);
@@ -27,7 +27,7 @@ describe('A directory that follows the log', () => {
   it('is ready at once with an empty log', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(log, ending.signal);
       await followed.ready;
       expect(followed.position).toBe(START);
       ending.abort();
@@ -37,7 +37,7 @@ describe('A directory that follows the log', () => {
   it('applies later imports', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(log, ending.signal);
       await followed.ready;
       const { position } = await importNetwork(log, smallNetwork(), { at: AT });
       expect(await followed.reached(position)).toBe(true);
@@ -49,7 +49,7 @@ describe('A directory that follows the log', () => {
   it('advances past events of other streams', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(log, ending.signal);
       const { position } = await log.append('feed-301', NO_STREAM, [feed]);
       expect(await followed.reached(position)).toBe(true);
       ending.abort();
@@ -59,7 +59,7 @@ describe('A directory that follows the log', () => {
   it('times out a request that waits for a position that is never reached', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal, 20);
+      const followed = new FollowedDirectory(log, ending.signal, 20);
       const { position } = await log.append('feed-301', NO_STREAM, [feed]);
       await followed.reached(position);
       await expect(followed.reachedInTime('9'.repeat(START.length))).rejects.toThrow(EngineUnavailable);
@@ -71,7 +71,7 @@ describe('A directory that follows the log', () => {
   it('stops waiting when the signal aborts', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = followDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(log, ending.signal);
       const waiting = followed.reached('9'.repeat(19), AbortSignal.timeout(1));
       expect(await waiting).toBe(false);
       ending.abort();
@@ -83,7 +83,7 @@ describe('A directory that follows the log', () => {
       const { position } = await importNetwork(log, smallNetwork(), { at: AT });
       const ending = new AbortController();
       const errors = [new EngineUnavailable('first'), new EngineUnavailable('second')];
-      const followed = followDirectory(failing(log, errors), ending.signal);
+      const followed = new FollowedDirectory(failing(log, errors), ending.signal);
       await followed.reached(position);
       expect(errors).toEqual([]);
       expect(networkOf(followed.directory).sites).toHaveLength(3);
@@ -93,7 +93,10 @@ describe('A directory that follows the log', () => {
 
   it('rejects on any other error', () =>
     withLog(async (log) => {
-      const followed = followDirectory(failing(log, [new TypeError('a bug')]));
+      const followed = new FollowedDirectory(
+        failing(log, [new TypeError('a bug')]),
+        new AbortController().signal,
+      );
       await expect(followed.ended).rejects.toThrow('a bug');
     }));
 });

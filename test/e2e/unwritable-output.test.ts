@@ -48,7 +48,8 @@ describe.each(WAYS)('a server whose output %s (docs/operations.md, Starting and 
           ],
         }),
       });
-      expect(await refused.json()).toEqual({ errors: [{ code: '5', message: 'Service not responding' }] });
+      const message = `Service not responding (request ${refused.headers.get('x-request-id')})`;
+      expect(await refused.json()).toEqual({ errors: [{ code: '5', message }] });
     }
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
     expect(await server.end()).toBe(0);

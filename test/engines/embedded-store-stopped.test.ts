@@ -1,7 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
 import { EmbeddedStore } from '../../src/engines/embedded/store/embedded-store';
-import { makeFolder } from '../../src/engines/embedded/store/folder';
 import { QueryClock } from '../../src/engines/embedded/store/query-clock';
 import { EVERYTHING, QueryTooLong, type Search } from '../../src/kernel/query';
 import { LOOSE } from '../contracts/read-store/documents';
@@ -25,8 +24,8 @@ let file: string;
 const cancelled = new Int32Array(1);
 beforeEach(async () => {
   ({ directory, remove } = await storeFolder());
-  makeFolder(directory);
   store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled) });
+  store.clean();
   file = join(directory, `${LOOSE.name}-g${(await live(store, LOOSE)).number}.sqlite`);
   const documents = Array.from({ length: 600 }, (_, n) => ({
     id: `d${n}`,

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { EVERYTHING } from '../../src/kernel/query';
@@ -19,17 +18,12 @@ const { StoreThreads } = built(
   'src/engines/embedded/store/store-threads',
 ) as typeof import('../../src/engines/embedded/store/store-threads');
 
-const { WriterThreadStore } = built(
-  'src/engines/embedded/store/writer-thread-store',
-) as typeof import('../../src/engines/embedded/store/writer-thread-store');
-
 readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
 if (FULL_SIZE)
   readStoreContract('SQLite with a thread that writes every batch', () => storeFixture(openWithWriter, true));
 
 function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
-  mkdirSync(directory, { recursive: true });
-  return new WriterThreadStore(directory, 0);
+  return openEmbeddedStore({ directory, threads: true, readers: 0, largeBatch: 0 });
 }
 
 test('stores in two threads or processes see the writes, swaps and drops of the other', async () => {

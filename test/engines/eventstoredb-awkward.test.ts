@@ -1,34 +1,13 @@
-import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { binaryEvent, jsonEvent } from '@eventstore/db-client';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { NO_STREAM, type Position, START } from '../../src/kernel/event';
-import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
-import { fill, gather, newCategory, newEvents, streamOf } from '../contracts/event-log/events';
-import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { type EventBatch } from '../../src/kernel/event-log';
+import { fill, gather, newEvents, streamOf } from '../contracts/event-log/events';
+import { type EsdbLog, esdbLog, PATIENT } from '../support/esdb-log';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
-/** What a server refuses is refused long before patience with it is over. */
-const PATIENT = { timeoutMs: 5_000, retryMs: 600_000 };
-
-let server: EsdbServer;
-let log: EventLog;
-/** The official client, as another program uses it. */
-let client: EventStoreDBClient;
-let category: string;
-let stream: string;
-
-beforeAll(async () => {
-  server = await startEsdbServer('awkward');
-  log = await openEventStoreDb(server.url, PATIENT);
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await Promise.all([log.close(), client.dispose()]);
-  await server.stop();
-});
-beforeEach(() => {
-  category = newCategory();
-  stream = `${category}-1`;
-});
+let { server, log, client, category, stream } = {} as EsdbLog;
+esdbLog((fixture) => ({ server, log, client, category, stream } = fixture));
 afterEach(() => jest.restoreAllMocks());
 
 test('events of other programs do not count towards limits', async () => {

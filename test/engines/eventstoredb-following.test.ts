@@ -1,43 +1,15 @@
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { jsonEvent } from '@eventstore/db-client';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
-import {
-  fill,
-  gather,
-  idsOf,
-  newCategory,
-  newEvent,
-  newEvents,
-  streamOf,
-} from '../contracts/event-log/events';
+import { fill, gather, idsOf, newEvent, newEvents, streamOf } from '../contracts/event-log/events';
+import { type EsdbLog, esdbLog, PATIENT } from '../support/esdb-log';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { startFaultyProxy } from '../support/faulty-proxy';
 
-/** What a server refuses is refused long before patience with it is over. */
-const PATIENT = { timeoutMs: 5_000, retryMs: 600_000 };
-
-let server: EsdbServer;
-let log: EventLog;
-/** The official client, as another program uses it. */
-let client: EventStoreDBClient;
-let category: string;
-let stream: string;
-
-beforeAll(async () => {
-  server = await startEsdbServer('awkward');
-  log = await openEventStoreDb(server.url, PATIENT);
-  client = EventStoreDBClient.connectionString(server.url);
-});
-afterAll(async () => {
-  await Promise.all([log.close(), client.dispose()]);
-  await server.stop();
-});
-beforeEach(() => {
-  category = newCategory();
-  stream = `${category}-1`;
-});
+let { server, log, client, category, stream } = {} as EsdbLog;
+esdbLog((fixture) => ({ server, log, client, category, stream } = fixture));
 afterEach(() => jest.restoreAllMocks());
 
 describe('a new server, which has only system events', () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type FollowedDirectory, followDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/directory/follower';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Engines, openEngines } from '../../src/engines/open';
@@ -75,7 +75,7 @@ describe('health (docs/operations.md, Health)', () => {
   });
 
   it('waits for the directory', async () => {
-    const stopped = followDirectory(app.engines.log, AbortSignal.abort());
+    const stopped = new FollowedDirectory(app.engines.log, AbortSignal.abort());
     const readiness = await readinessOf(app.engines, stopped);
     expect(await readiness()).toMatchObject({ waiting: { directory: 'is catching up with the log' } });
   });
@@ -210,7 +210,7 @@ describe('an unavailable engine', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-health-'));
     engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
     const ending = new AbortController();
-    follower = followDirectory(engines.log, ending.signal);
+    follower = new FollowedDirectory(engines.log, ending.signal);
     end = async () => {
       ending.abort();
       await follower.ended;

@@ -134,7 +134,12 @@ describe('a client that breaks off', () => {
     await once(socket, 'close');
     const received = await exchange(['GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'], /live":true/);
     expect(received).toContain('200 OK');
-    expect(logged.slice(before)).toEqual([]);
+    const lines = logged.slice(before).map((line) => JSON.parse(line) as object);
+    const info = { level: 30, msg: 'request' };
+    expect(lines).toEqual([
+      expect.objectContaining({ ...info, method: 'POST', disconnected: true }),
+      expect.objectContaining({ ...info, path: '/health/live', status: 200 }),
+    ]);
   });
 });
 

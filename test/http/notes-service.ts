@@ -8,15 +8,19 @@ import { Answer } from '../../src/http/answer';
 import { httpAdapter } from '../../src/http/adapter';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
 import { installHttp } from '../../src/http/install';
+import { ListAnswer } from '../../src/http/list-answer';
 import { PostedBody } from '../../src/http/posted-body';
+import { type Representation } from '../../src/http/representation';
 import { HttpModule } from '../../src/http/http.module';
 import { defineService, type HttpOptions, pathsOf } from '../../src/http/service';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Caller, tokenHash } from '../../src/directory/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
+import { jsonPieces } from '../../src/wire/json-write';
 import { INTEGER, TEXT } from '../../src/wire/key-types';
 import { type Keys, type KeyTable } from '../../src/wire/keys';
+import { xmlPieces } from '../../src/wire/xml-write';
 
 /** A service made for these tests: notes, with codes of its own. */
 const fault = faultsOf({
@@ -59,15 +63,13 @@ class NotesController {
   list(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(listKeys) { id, word, format }: Keys<typeof listKeys>,
-  ): Answer {
-    return new Answer(
-      {
-        json: () => ({ organisation: caller.organisationId, id, word }),
-        xml: () => ({ notes: { $: { word }, id } }),
-        csv: () => ['word\r\n', `${word}\r\n`],
-      },
-      format === 'csv' ? { format } : {},
-    );
+  ): ListAnswer {
+    async function* pieces(view: Representation): AsyncGenerator<Iterable<string>> {
+      if (view.format === 'csv') yield ['word\r\n', `${word}\r\n`];
+      else if (view.format === 'xml') yield xmlPieces({ notes: { $: { word }, id } }, view);
+      else yield jsonPieces({ organisation: caller.organisationId, id, word }, view);
+    }
+    return new ListAnswer(async ({ view }) => ({ pieces: pieces(view) }), format === 'csv' ? { format } : {});
   }
 
   @Get('all')
@@ -153,6 +155,7 @@ export async function notesApp(
     maxBody: 500,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
+    tokenUsed: () => undefined,
     searchTime: 5_000,
     downloadRate: 10_000,
     ...options,

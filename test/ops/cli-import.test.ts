@@ -12,11 +12,12 @@ const { dataDir, settings, pathOf, fileOf, directory } = cliFolder();
 describe('affilog network import', () => {
   it('imports a file once and reports what has changed', async () => {
     const file = await fileOf(smallNetwork());
-    expect(await run(['network', 'import', file], settings())).toEqual({
-      code: 0,
-      out: 'imported: 34 events\n',
-      err: '',
-    });
+    const { code, out, err } = await run(['network', 'import', file], settings());
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(
+      /^created: 5 organisations, 6 tokens, 3 programs, .*\n {2}organisation 3 "Fjord Cycles"\n/,
+    );
+    expect(out).toMatch(/^ {2}and 13 more\nimported: 34 events\n$/m);
     expect(await run(['network', 'import', file, '--data-dir', dataDir()])).toEqual({
       code: 0,
       out: 'nothing has changed\n',
@@ -29,7 +30,7 @@ describe('affilog network import', () => {
     const { feeds } = JSON.parse(readFileSync(file, 'utf8')) as NetworkFile;
     expect(await run(['network', 'import', file], settings())).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^imported: \d+ events\n/),
+      out: expect.stringMatching(/^imported: \d+ events\n/m),
       err: '',
     });
     const imported = await directory();
@@ -60,8 +61,12 @@ describe('affilog network import', () => {
     expect(await run(['network', 'import', file], environment)).toMatchObject({
       out: 'nothing has changed\n',
     });
-    expect(await run(['network', 'import', '--prune', file], environment)).toMatchObject({
-      out: 'imported: 2 events\n',
+    expect(await run(['network', 'import', '--prune', '--yes', file], environment)).toEqual({
+      code: 0,
+      out:
+        'removed: 2 mappings\n  mapping feed 301, "Lys & reflekser" 42\n' +
+        '  mapping feed 401, "Luci  posteriori" 421\nimported: 2 events\n',
+      err: '',
     });
   });
 
@@ -106,7 +111,9 @@ describe('affilog categories import (decisions P29)', () => {
     const skipped = 'skipped: $[0].children[0] (a002): it has no name\n';
     expect(await run(['categories', 'import', file], environment)).toEqual({
       code: 0,
-      out: `${skipped}imported: 1 events; 1 categories in the file\n`,
+      out:
+        `${skipped}created: 1 category\n  category 937023454035328 "Boats"\n` +
+        'imported: 1 events; 1 categories in the file\n',
       err: '',
     });
     expect(await run(['categories', 'import', file, '--language', 'en'], environment)).toMatchObject({
@@ -119,8 +126,9 @@ describe('affilog categories import (decisions P29)', () => {
     const { code, out, err } = await run(['categories', 'import', file], environment);
     expect([code, err]).toEqual([0, '']);
     const [, skipped, events, categories] =
-      /^skipped: (.*): it has no name\nimported: (\d+) events; (\d+) categories in the file\n$/.exec(out) ??
-      [];
+      /^skipped: (.*): it has no name\n[^]*\nimported: (\d+) events; (\d+) categories in the file\n$/.exec(
+        out,
+      ) ?? [];
     expect([skipped, events]).toEqual([expect.any(String), categories]);
     expect(Number(categories)).toBeGreaterThanOrEqual(4583);
     expect([...(await directory()).categories.all()]).toHaveLength(Number(categories));

@@ -25,10 +25,33 @@ describe('affilog mappings (decisions X60)', () => {
     const file = await fileOf('feedId,name,categoryId\n302,Lys,42\n302,Sykler,77\n');
     expect(await mappings('import', file)).toEqual({
       code: 1,
-      out: 'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: expected the id of a platform category\n',
+      out:
+        'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: expected the id of a platform category\n' +
+        'created: 1 mapping\n  mapping feed 302, "Lys" 42\n',
       err: 'affilog: 1 of 2 lines were refused\n',
     });
     expect((await directory()).mappingOf(302, 'Lys')).toBe('42');
+  });
+
+  it('unmaps names of a file only with --yes or when asked, and nothing in a dry run (decisions X93)', async () => {
+    const file = await fileOf('feedId,name,categoryId\n301,Lys & reflekser,\n302,Lys,42\n');
+    const report = 'line 2\tunmapped\t\nline 3\tmapped\t\n';
+    const changes =
+      'created: 1 mapping\n  mapping feed 302, "Lys" 42\nremoved: 1 mapping\n  mapping feed 301, "Lys & reflekser" 42\n';
+    expect(await mappings('import', file)).toEqual({
+      code: 2,
+      out: report + changes,
+      err: expect.stringMatching(/^affilog: 1 to be removed or replaced.*--yes.*--dry-run.*\n$/),
+    });
+    expect(await mappings('import', file, '--dry-run')).toEqual({
+      code: 0,
+      out: `${report}${changes}dry run: nothing has been changed\n`,
+      err: '',
+    });
+    expect((await directory()).mappingOf(302, 'Lys')).toBeUndefined();
+    expect(await mappings('import', file, '--yes')).toMatchObject({ code: 0, out: report + changes });
+    expect((await directory()).mappingOf(302, 'Lys')).toBe('42');
+    expect((await directory()).mappingOf(301, 'Lys & reflekser')).toBeUndefined();
   });
 
   it('suggests categories for a name, with scores', async () => {

@@ -15,18 +15,21 @@ export interface Run {
   readonly err: string;
 }
 
-/** Runs the program in this process. Starting a server is an error unless `start` is given. */
+/** Runs the program in this process. Starting a server is an error unless `start` is given. `terminal`: what is typed in one. */
 export async function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   {
     start = unexpectedStart,
     stopping = new AbortController(),
-  }: { start?: Start; stopping?: AbortController } = {},
+    terminal,
+  }: { start?: Start; stopping?: AbortController; terminal?: string } = {},
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const stopSignal = (): AbortSignal => stopping.signal;
-  const code = await runCli(args, { environment, stdout, stderr, stopSignal, start, threads: false });
+  const stdin = Object.assign(new PassThrough(), { isTTY: terminal !== undefined });
+  if (terminal !== undefined) stdin.end(terminal);
+  const code = await runCli(args, { environment, stdout, stderr, stdin, stopSignal, start, threads: false });
   return { code, out: textOf(stdout), err: textOf(stderr) };
 }
 

@@ -68,14 +68,16 @@ describe('affilog', () => {
     expect(await run(['parked', 'list', ...dataDirFlag()], settings)).toEqual({
       code: 1,
       out: '',
-      err: 'affilog: the read store is not available: access is denied (401)\n',
+      err:
+        'affilog: the read store is not available: access is denied (401); retrying\n' +
+        'affilog: the read store is not available: access is denied (401)\n',
     });
     expect(new Set(server.asked.map(({ authorization }) => authorization))).toEqual(new Set(['ApiKey a2V5']));
     await server.stop();
   });
 
   it('settings and network schema print the published documents', async () => {
-    expect(await run(['settings'])).toEqual({ code: 0, out: settingsTable(), err: '' });
+    expect(await run(['settings', '--markdown'])).toEqual({ code: 0, out: settingsTable(), err: '' });
     expect(await run(['network', 'schema'])).toEqual({ code: 0, out: networkSchema(), err: '' });
   });
 });

@@ -1,10 +1,9 @@
 import { compareWithLive } from '../../src/projector/compare';
 import { buildGenerations } from '../../src/projector/build-generations';
 import { type GenerationProjector } from '../../src/projector/generation-projector';
-import { targetOf } from '../../src/projector/generations';
 import { products } from '../../projections/products';
 import { type Found } from '../../src/kernel/query';
-import { type Generation, type ReadStore, type Target } from '../../src/kernel/read-store';
+import { type Generation, type ReadStore, type Target, targetOf } from '../../src/kernel/read-store';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 

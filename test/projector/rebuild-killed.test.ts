@@ -6,9 +6,8 @@ import { type Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
-import { type Generation } from '../../src/kernel/read-store';
+import { type Generation, targetOf } from '../../src/kernel/read-store';
 import { DIST } from '../support/built';
-import { targetOf } from '../../src/projector/generations';
 import { FEED_ID, listed } from './sample-events';
 import { type Documents, World } from './world';
 

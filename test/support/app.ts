@@ -9,6 +9,7 @@ import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app';
 import { readConfig } from '../../src/config';
 import { type FollowedDirectory } from '../../src/directory/follower';
+import { type TokenUses } from '../../src/directory/token-uses';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -58,6 +59,7 @@ export class TestApp {
     readonly feeds: RenderedFeeds,
     /** The data folder. */
     readonly folder: string,
+    readonly tokenUses: TokenUses,
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
@@ -109,6 +111,7 @@ export class TestApp {
       exporter,
       feeds,
       dataDir,
+      parts.tokenUses,
     );
     if (!paused) await app.project();
     return app;

@@ -7,6 +7,10 @@ import { faultsBySchema } from './xml-schemas';
 
 type Json = Readonly<Record<string, unknown>>;
 
+interface Reference {
+  readonly $ref: string;
+}
+
 interface DescribedAnswer {
   readonly headers?: Json;
   readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
@@ -17,12 +21,20 @@ export interface DescribedOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly operationId: string;
-  readonly parameters: readonly { readonly name?: string; readonly example?: Json }[];
+  readonly parameters: readonly {
+    readonly $ref?: string;
+    readonly name?: string;
+    readonly in?: string;
+    readonly schema?: Json;
+    readonly example?: unknown;
+  }[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, { readonly schema: Json; readonly example: unknown }>>;
   };
-  readonly responses: Readonly<Record<string, DescribedAnswer>>;
+  readonly responses: Readonly<Record<string, DescribedAnswer | Reference>>;
 }
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Response headers that only some operations send. */
 const SPECIAL = ['x-log-position', 'x-next-since', 'x-next-cursor', 'etag', 'retry-after', 'allow'];
@@ -31,6 +43,7 @@ const SPECIAL = ['x-log-position', 'x-next-since', 'x-next-cursor', 'etag', 'ret
 export class OpenApiDocument {
   readonly operations: readonly DescribedOperation[];
   private readonly schemas: Json;
+  private readonly responses: Readonly<Record<string, DescribedAnswer>>;
 
   private constructor(
     private readonly app: TestApp,
@@ -38,9 +51,13 @@ export class OpenApiDocument {
   ) {
     const { paths, components } = JSON.parse(document) as {
       readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
-      readonly components: { readonly schemas: Json };
+      readonly components: {
+        readonly schemas: Json;
+        readonly responses: Readonly<Record<string, DescribedAnswer>>;
+      };
     };
     this.schemas = components.schemas;
+    this.responses = components.responses;
     this.operations = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
         ...operation,
@@ -61,17 +78,28 @@ export class OpenApiDocument {
     return found;
   }
 
-  /** Differences between an answer and its description. */
+  /** Differences between an answer and its description: that of the operation with JSON, or with other formats. */
   async problemsOf(id: string, answer: Response): Promise<readonly string[]> {
-    const described = this.operation(id).responses[answer.statusCode];
+    const type = String(answer.headers['content-type']);
+    const isJson = answer.body === '' || /^application\/(json|javascript)/.test(type);
+    const described = this.describedAnswer(this.operation(isJson ? id : `${id}As`), answer.statusCode);
     if (described === undefined) return [`status ${answer.statusCode}`];
     const documented = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
     const undocumented = SPECIAL.filter((name) => name in answer.headers && !documented.includes(name));
     if (described.content === undefined) return [...undocumented, ...(answer.body === '' ? [] : ['a body'])];
-    const type = String(answer.headers['content-type']);
-    const schema = described.content[type]?.schema;
-    const wrong = schema === undefined ? [type] : await this.problemsIn(answer.body, type, schema);
+    const [, called] = /^\/\*\*\/\w+\((.*), undefined, undefined\);$/s.exec(answer.body) ?? [];
+    const [text, textType] = called === undefined ? [answer.body, type] : [called, JSON_TYPE];
+    const schema = described.content[textType]?.schema;
+    const wrong = schema === undefined ? [type] : await this.problemsIn(text, textType, schema);
     return [...undocumented, ...wrong];
+  }
+
+  /** The answer of an operation with a status: described by itself, or with all of its class. */
+  describedAnswer({ responses }: DescribedOperation, status: number): DescribedAnswer | undefined {
+    const found = responses[status] ?? responses[`${String(status).charAt(0)}XX`];
+    return found !== undefined && '$ref' in found
+      ? this.responses[found.$ref.split('/').at(-1) ?? '']
+      : found;
   }
 
   /** Schema violations of a body with a content type. */
@@ -104,16 +132,16 @@ function validatorOf(schema: Json, components: Json): z.ZodType {
   );
 }
 
-/** The target that a description makes of an operation: its path with these parameters and the keys of its example. */
+/** The target that a description makes of an operation: its path and query with the examples of its parameters, or others. */
 export function targetOf(
   { path, parameters }: DescribedOperation,
-  format: string,
-  values: Readonly<Record<string, string>> = {},
+  others: Readonly<Record<string, string>> = {},
 ): string {
-  const example = parameters.find(({ name }) => name === 'keys')?.example ?? {};
-  const keys = Object.entries(example).map(
-    ([name, value]) => `;${name}=${encodeURIComponent(String(value))}`,
-  );
-  const given: Readonly<Record<string, string>> = { ...values, format, keys: keys.join('') };
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? '');
+  const valueOf = (wanted: string) =>
+    others[wanted] ?? String(parameters.find(({ name }) => name === wanted)?.example);
+  const keys = parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
+    .map(({ name = '' }) => `${name}=${encodeURIComponent(valueOf(name))}`);
+  const query = keys.length === 0 ? '' : `?${keys.join('&')}`;
+  return `${path.replace(/\{(\w+)\}/g, (_, name: string) => valueOf(name))}${query}`;
 }

@@ -62,6 +62,26 @@ async function runCommand(
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
 }
 
+/** Runs the built program until its standard error matches, or it ends; then kills it. Returns what it has written there. */
+export async function runUntilError(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  expected: RegExp,
+): Promise<string> {
+  const child = launch([...AFFILOG, ...args], environment);
+  const errors = collect(child.stderr);
+  const ended = once(child, 'close');
+  await new Promise<void>((resolve) => {
+    child.stderr?.on('data', () => {
+      if (expected.test(errors.join(''))) resolve();
+    });
+    void ended.then(() => resolve());
+  });
+  child.kill('SIGKILL');
+  await ended;
+  return errors.join('');
+}
+
 /** A server in its own process, on a free port. */
 export class Server {
   private constructor(
@@ -114,6 +134,11 @@ export class Server {
 
   get stderr(): string {
     return this.errors.join('');
+  }
+
+  /** Resolves with the exit code when it ends by itself. */
+  get ended(): Promise<number | null> {
+    return once(this.child, 'close').then(([code]) => code as number | null);
   }
 
   /** Stops reading its output: its pipes fill up, or are closed. */

@@ -1,5 +1,5 @@
+import { FollowedDirectory } from '../../src/directory/follower';
 import { VisibleWrites } from '../../src/http/visible-writes';
-import { followDirectory } from '../../src/directory/follower';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Position } from '../../src/kernel/event';
@@ -51,7 +51,7 @@ async function withHandlers(
   await withLog(async (log) => {
     await importNetwork(log, smallNetwork(), { at: AT });
     const ending = new AbortController();
-    const follower = followDirectory(log, ending.signal);
+    const follower = new FollowedDirectory(log, ending.signal);
     await follower.reached(await log.head());
     const waits: Position[] = [];
     const readModels = new WaitForReadModels(async (position) => waits.push(position) > 0);

@@ -8,6 +8,7 @@ import { recordReader } from '../../src/wire/record-read';
 import { postedFromXml, xmlWriter } from '../../src/wire/record-xml';
 import { parseXml } from '../../src/wire/xml-read';
 
+const now = new Date('2026-03-01');
 const { bad } = faultsOf({ bad: ['1', 400, 'Bad'] });
 const PROBLEMS = { missing: bad, notNumeric: bad, malformedUrl: bad, malformedPrice: bad, unusable: bad };
 
@@ -70,13 +71,13 @@ describe('a record described by a table', () => {
     const lines = [{ sku: 'A' }, { sku: 'too long', count: 'x' }];
     expect(faultsIn({ kind: 3, lines, tags: ['a', 'b', 'c'], buyer: 'B', state: 'shut' })).toEqual([
       'id must be set',
-      "kind must be one of 1 (sale), 2 (lead), not '3'",
-      "state must be one of open, done, not 'shut'",
+      "kind: expected one of 1 (sale), 2 (lead), got '3'",
+      "state: expected one of open, done, got 'shut'",
       'lines[0].count must be set',
       'lines[1].sku has 8 bytes: expected at most 5',
-      "lines[1].count must be an integer, not 'x'",
-      `tags must be a list of at most 2 values, not '["a","b","c"]'`,
-      "buyer must be an object, not 'B'",
+      "lines[1].count: expected an integer, got 'x'",
+      `tags: expected a list of at most 2 values, got '["a","b","c"]'`,
+      "buyer: expected an object, got 'B'",
     ]);
     expect(faultsIn({ id: 1, lines: [] })).toEqual(['lines must be set: at least one line']);
   });
@@ -88,9 +89,11 @@ describe('a record described by a table', () => {
   });
 
   it('makes an example of those of its fields, in JSON and in XML', () => {
-    expect(exampleOf(order)).toEqual({ id: 7, kind: 1, lines: [{ sku: 'A', count: 2 }] });
-    const xml = parseXml(Buffer.from(xmlExampleOf(order, { file: '', root: 'order' })));
+    expect(exampleOf(order, now)).toEqual({ id: 7, kind: 1, lines: [{ sku: 'A', count: 2 }] });
+    const xml = parseXml(Buffer.from(xmlExampleOf(order, { file: '', root: 'order' }, now)));
     expect(faultsIn(postedFromXml(order, xml))).toEqual([]);
+    const year = { kind: integer(), description: 'Year', example: (at: Date) => at.getUTCFullYear() };
+    expect(exampleOf(record({ year }), now)).toEqual({ year: 2026 });
   });
 
   it('requires in JSON what a post has to set, or what an answer always has', () => {
@@ -116,6 +119,6 @@ describe('a record described by a table', () => {
     const found = recordReader(tree)(posted, refusals);
     expect(found).toEqual(posted);
     expect(refusals.faults.map(({ message }) => message)).toEqual(['below[0].below[1].name must be set']);
-    expect(exampleOf(tree)).toEqual({ name: 'Root' });
+    expect(exampleOf(tree, now)).toEqual({ name: 'Root' });
   });
 });

@@ -1,8 +1,8 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { type Position } from '../../kernel/event';
+import { type Found } from '../../kernel/query';
 import { type Connection, type IndexContext } from './connection';
 import { failureOf, NoSuchIndex } from './failure';
-import { type StoredDocument } from './layout';
 import { CHECKPOINT } from './writer';
 
 /** A request about to be sent: the aliases to look up, and the answer for each. */
@@ -52,7 +52,7 @@ export class Checkpoints {
       filter_path: ['docs._id', 'docs._source', 'docs.error'],
     };
     return await this.connection.ask(async (client, options) => {
-      const { docs } = await client.mget<Pick<StoredDocument, 'version'>>(request, options);
+      const { docs } = await client.mget<Pick<Found, 'version'>>(request, options);
       return docs.map((entry) => {
         if (!('error' in entry)) return entry._source?.version;
         const failure = failureOf({ status: 500, type: entry.error.type, reason: '' });

@@ -3,6 +3,7 @@ import { type Client, type TransportRequestOptions } from '@elastic/elasticsearc
 import { Backoff } from '../../kernel/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
+import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
 import { toFailure } from './failure';
 import { type Layout } from './layout';
 
@@ -30,14 +31,23 @@ export interface IndexContext {
   readonly retryMs: number;
 }
 
+/** How failures that are retried are reported. */
+export interface Notices {
+  readonly onRetry: OnRetry;
+  /** How long (ms) a server that has never answered may be silent before that is reported: `SILENCE_MS`. */
+  readonly silenceMs?: number;
+}
+
 /** The connection to the server. Every request of the store goes through `ask`, which retries it. */
 export class Connection {
   private readonly closing = new AbortController();
+  private hasAnswered = false;
 
   /** `parent`: for the connection of one query, that of the store. */
   constructor(
     private readonly client: Client,
     readonly retryMs: RetryTimes,
+    private readonly notices?: Notices,
     readonly parent?: Connection,
   ) {
     setMaxListeners(0, this.closing.signal);
@@ -52,7 +62,7 @@ export class Connection {
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted();
-    const own = new Connection(this.client, this.retryMs, this);
+    const own = new Connection(this.client, this.retryMs, this.notices, this);
     const end = (): void => own.closing.abort();
     const timeout = new AbortController();
     const timer =
@@ -85,6 +95,7 @@ export class Connection {
       } catch (error) {
         const canRetry = error instanceof EngineUnavailable && performance.now() + backoff.nextMs <= deadline;
         if (!canRetry || this.closing.signal.aborted) throw error;
+        this.notices?.onRetry(error.message);
       }
       // Closing ends the wait early; the next attempt then fails at once.
       await backoff.wait(this.closing.signal);
@@ -101,9 +112,19 @@ export class Connection {
     const { signal } = this.closing;
     if (signal.aborted) throw new EngineUnavailable('the read store is closed');
     try {
-      return await request(this.client, { signal });
+      return await this.noticingSilence(request(this.client, { signal }));
     } catch (error) {
       throw toFailure(error);
     }
+  }
+
+  private async noticingSilence<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const { notices } = this;
+    if (notices === undefined || this.hasAnswered) return await answer;
+    const answered = await noticingDelay(answer, notices.silenceMs ?? SILENCE_MS, () =>
+      notices.onRetry('the read store is not available: it has not answered yet'),
+    );
+    this.hasAnswered = true;
+    return answered;
   }
 }

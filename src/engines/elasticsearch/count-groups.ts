@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Found, type GroupCount, type GroupCounts, GROUPS_CHARACTERS } from '../../kernel/query';
 import { type IndexContext } from './connection';
-import { foundOf, type StoredDocument, type Layout, property } from './layout';
+import { foundOf, type Layout, property } from './layout';
 import { queryOf } from './query';
 import { nextPageSize } from './snapshot';
 
@@ -16,9 +16,7 @@ interface Grouped {
 type Request = Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'>;
 
 /** Searches an index or a snapshot. */
-type Ask = (
-  request: Request,
-) => Promise<Pick<estypes.SearchResponse<StoredDocument, Grouped>, 'aggregations'>>;
+type Ask = (request: Request) => Promise<Pick<estypes.SearchResponse<Found, Grouped>, 'aggregations'>>;
 
 /** A group in the server's answer. `key` is the cursor to continue after it. */
 interface Group {
@@ -35,7 +33,7 @@ export async function countGroups(
   const ask: Ask = (request) =>
     connection.ask(
       (client, options) =>
-        client.search<StoredDocument, Grouped>(
+        client.search<Found, Grouped>(
           { index: alias, allow_partial_search_results: false, ...request },
           options,
         ),
@@ -95,6 +93,6 @@ export async function* groupPages(
 }
 
 function groupOf({ key, doc_count: count, one }: Bucket): readonly Group[] {
-  const stored = one.hits.hits[0]?._source as StoredDocument | undefined;
+  const stored = one.hits.hits[0]?._source as Found | undefined;
   return foundOf(stored).map((found) => ({ key: String(key['value']), count, one: found }));
 }

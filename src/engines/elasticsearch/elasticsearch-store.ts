@@ -17,6 +17,7 @@ import {
   ReadStore,
   type SnapshotBatch,
   type Target,
+  targetOf,
   type Write,
 } from '../../kernel/read-store';
 import { type Catalogue } from './catalogue';
@@ -192,8 +193,4 @@ export class ElasticsearchStore extends ReadStore {
       throw this.catalogue.translate(target, error);
     }
   }
-}
-
-function targetOf({ collection, number }: Generation): Target {
-  return { collection, generation: number };
 }

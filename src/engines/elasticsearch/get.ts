@@ -1,7 +1,7 @@
 import { type Found } from '../../kernel/query';
 import { type IndexContext } from './connection';
 import { failureOf } from './failure';
-import { foundOf, nameOf, type StoredDocument } from './layout';
+import { foundOf, nameOf } from './layout';
 
 /** Documents per request, with and without a body limit. */
 const BATCH_SIZE = { limited: 100, unlimited: 1_000 } as const;
@@ -29,10 +29,10 @@ export async function get(
 async function entries(
   { connection, alias, retryMs }: IndexContext,
   names: readonly string[],
-): Promise<readonly (StoredDocument | Pick<StoredDocument, 'version'>)[]> {
+): Promise<readonly (Found | Pick<Found, 'version'>)[]> {
   const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
   return await connection.ask(async (client, options) => {
-    const { docs } = await client.mget<StoredDocument>(request, options);
+    const { docs } = await client.mget<Found>(request, options);
     // The server omits an empty list.
     return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
       if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });

@@ -5,14 +5,8 @@ import { type CollectionSpec, type Document, type FieldType, type FieldValue } f
 import { type Position } from '../../kernel/event';
 import { Declaration } from '../declaration';
 
-/** The fields of every document that are read back. */
-export interface StoredDocument {
-  readonly id: string;
-  readonly version: Position;
-  readonly body: string;
-}
-
-export function foundOf(stored: StoredDocument | undefined): Found[] {
+/** The fields of a stored document that are read back. */
+export function foundOf(stored: Found | undefined): Found[] {
   return stored === undefined ? [] : [{ id: stored.id, version: stored.version, body: stored.body }];
 }
 

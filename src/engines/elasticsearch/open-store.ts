@@ -2,7 +2,7 @@ import { Client } from '@elastic/elasticsearch';
 import { type ReadStore } from '../../kernel/read-store';
 import { UnusableUrl } from '../../kernel/unavailable';
 import { Catalogue } from './catalogue';
-import { Connection, type RetryTimes } from './connection';
+import { Connection, type Notices, type RetryTimes } from './connection';
 import { Control } from './control';
 import { ElasticsearchStore } from './elasticsearch-store';
 import { Names } from './names';
@@ -14,6 +14,8 @@ export interface ElasticsearchOptions {
   readonly retryMs?: Partial<RetryTimes>;
   /** Time-out (ms) of one request, by default 10,000. */
   readonly timeoutMs?: number;
+  /** Without them, failures that are retried are not reported. */
+  readonly notices?: Notices;
   /** Epoch ms. */
   readonly now?: () => number;
 }
@@ -30,7 +32,7 @@ const TIMEOUT_MS = 10_000;
  */
 export function openElasticsearch(url: string, options: ElasticsearchOptions = {}): ReadStore {
   const { node, prefix, username, password } = addressOf(url);
-  const { apiKey, retryMs, timeoutMs = TIMEOUT_MS, now = Date.now } = options;
+  const { apiKey, retryMs, timeoutMs = TIMEOUT_MS, notices, now = Date.now } = options;
   const auth = apiKey !== undefined ? { apiKey } : username !== '' ? { username, password } : undefined;
   const client = new Client({
     node,
@@ -39,7 +41,7 @@ export function openElasticsearch(url: string, options: ElasticsearchOptions = {
     requestTimeout: timeoutMs,
     agent: { connections: 32 },
   });
-  const connection = new Connection(client, { ...RETRY_MS, ...retryMs });
+  const connection = new Connection(client, { ...RETRY_MS, ...retryMs }, notices);
   const names = new Names(prefix);
   const control = new Control(connection, names.control);
   return new ElasticsearchStore(connection, names, control, new Catalogue(connection, names, control, now));

@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Cursor, type Order, type Page } from '../../kernel/query';
+import { type Found, type Cursor, type Order, type Page } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
-import { ID, type Layout, property, type StoredDocument } from './layout';
+import { ID, type Layout, property } from './layout';
 import { type Query, type queryOf } from './query';
 import { Score } from './score';
 import { type Snapshot, type SnapshotPage } from './snapshot';
@@ -53,11 +53,11 @@ export class Ranks {
     return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
 
-  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<StoredDocument>> {
-    return this.all<StoredDocument>(snapshot, query, { size: PAGE.whole });
+  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<Found>> {
+    return this.all<Found>(snapshot, query, { size: PAGE.whole });
   }
 
-  private async *all<Source extends StoredDocument | undefined>(
+  private async *all<Source extends Found | undefined>(
     snapshot: Snapshot,
     query: ReturnType<typeof queryOf>,
     options: Pick<SnapshotPage, '_source' | 'stored_fields' | 'size'>,

@@ -1,8 +1,8 @@
 import { type Position } from '../../kernel/event';
-import { type Filter } from '../../kernel/query';
+import { type Found, type Filter } from '../../kernel/query';
 import { type SnapshotBatch } from '../../kernel/read-store';
 import { groupPages } from './count-groups';
-import { foundOf, ID, type StoredDocument, type Layout } from './layout';
+import { foundOf, ID, type Layout } from './layout';
 import { queryOf } from './query';
 import { nextPageSize, type SnapshotPage, type Snapshot } from './snapshot';
 
@@ -25,7 +25,7 @@ export async function* scan(
       yield { found: [], samples: groups.map(({ one }) => one), total, checkpoint };
   yield { found: [], total, checkpoint };
   const request: SnapshotPage = { query, sort: { [ID]: 'asc' }, size: nextPageSize([]) };
-  const pages = snapshot.pages<StoredDocument>(request, (hits) =>
+  const pages = snapshot.pages<Found>(request, (hits) =>
     nextPageSize(hits.map(({ _source }) => _source?.body ?? '')),
   );
   for await (const hits of pages)

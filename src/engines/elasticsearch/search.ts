@@ -1,7 +1,14 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Cursor, type Order, type Page, type Results, type Search } from '../../kernel/query';
+import {
+  type Found,
+  type Cursor,
+  type Order,
+  type Page,
+  type Results,
+  type Search,
+} from '../../kernel/query';
 import { type IndexContext } from './connection';
-import { foundOf, ID, type Layout, nameOf, property, type StoredDocument } from './layout';
+import { foundOf, ID, type Layout, nameOf, property } from './layout';
 import { queryOf } from './query';
 import { compareRanks, PageCollector, type Ranked, Ranks } from './ranks';
 import { type Matches, Score } from './score';
@@ -26,10 +33,7 @@ export async function search(context: IndexContext, wanted: Search, bodyLimit?: 
     allow_partial_search_results: false,
     filter_path: ['hits.total', 'hits.hits._source', ...(after === undefined ? [] : ['hits.hits.sort'])],
   };
-  const { hits } = await connection.ask(
-    (client, options) => client.search<StoredDocument>(request, options),
-    retryMs,
-  );
+  const { hits } = await connection.ask((client, options) => client.search<Found>(request, options), retryMs);
   // The server omits an empty list.
   const rows = (hits.hits as typeof hits.hits | undefined) ?? [];
   const stored = rows.slice(0, wanted.size).flatMap(({ _source }) => _source ?? []);
@@ -144,7 +148,7 @@ async function searchAll(
       return { total, found: [], rest: page.map(({ id }) => id.toString()), ...after };
     const asked = queryOf({ all: [] }, layout);
     asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
-    const found: Ranked<StoredDocument>[] = [];
+    const found: Ranked<Found>[] = [];
     for await (const ranked of ranks.whole(snapshot, asked)) found.push(ranked);
     return {
       total,

@@ -1,4 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
+import { batchesOf } from '../../kernel/batches';
 import { type Position } from '../../kernel/event';
 import { type Write } from '../../kernel/read-store';
 import { type IndexContext } from './connection';
@@ -6,11 +7,11 @@ import { failureOf } from './failure';
 import { nameOf } from './layout';
 
 /**
- * Limits of one bulk request. Requests are sent one after the other, and the next is prepared while the server works on one.
+ * Limits of one bulk request: documents, characters. Requests are sent one after the other, and the next is prepared while the server works on one.
  * Measured: two at a time leave the server twice as many segments to merge and cost half as much again; requests of a quarter
  * of the size cost a fifth more, as each waits for the disk.
  */
-const BULK = { documents: 1_000, characters: 4_000_000 } as const;
+const BULK = { count: 1_000, size: 4_000_000 } as const;
 
 /** The name of the checkpoint's entry; `nameOf` never returns it. */
 export const CHECKPOINT = 'checkpoint';
@@ -37,11 +38,15 @@ export async function writeBatch(
     const id = 'put' in write ? write.put.id : write.remove;
     if (write.version >= (newest.get(id)?.version ?? '')) newest.set(id, write);
   }
-  const bulks = split(newest, (write) =>
-    'put' in write ? layout.source(write.put, write.version) : tombstone(write.version),
-  );
+  function* operations(): Generator<Operation> {
+    for (const [id, write] of newest)
+      yield [
+        action(nameOf(id), write.version),
+        'put' in write ? layout.source(write.put, write.version) : tombstone(write.version),
+      ];
+  }
   let sending = Promise.resolve();
-  for (const bulk of bulks) {
+  for (const bulk of batchesOf(operations(), BULK, ([, source]) => source.length)) {
     await sending;
     sending = send(context, bulk);
     // A failure is raised by the `await` above or below. Neither is reached if preparing the next request fails.
@@ -50,25 +55,6 @@ export async function writeBatch(
   await sending;
   if (checkpoint !== undefined)
     await send(context, [[action(CHECKPOINT, checkpoint), tombstone(checkpoint)]]);
-}
-
-/** Splits a batch into requests, lazily. */
-function* split(
-  writes: ReadonlyMap<string, Write>,
-  sourceOf: (write: Write) => string,
-): Generator<Operation[]> {
-  let bulk: Operation[] = [];
-  let characters = 0;
-  for (const [id, write] of writes) {
-    const source = sourceOf(write);
-    bulk.push([action(nameOf(id), write.version), source]);
-    characters += source.length;
-    if (bulk.length < BULK.documents && characters < BULK.characters) continue;
-    yield bulk;
-    bulk = [];
-    characters = 0;
-  }
-  if (bulk.length > 0) yield bulk;
 }
 
 /** Versions exceed the integers of JavaScript, so their digits are written as text. */

@@ -1,6 +1,6 @@
 import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
 import { withTimeout } from '../../kernel/unavailable';
-import { KeyedMutex } from '../../kernel/keyed-mutex';
+import { FairQueue } from '../../kernel/fair-queue';
 import { type Append, AppendCall, type AppendResult } from './append-call';
 import { Connection } from './connection';
 import { NoAnswer, unavailable } from './failure';
@@ -25,9 +25,7 @@ export class Appender {
   #connection: Connection;
   #call: Promise<AppendCall> | undefined;
   #closed = false;
-  readonly #mutex = new KeyedMutex<string>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #queue = new FairQueue({ atOnce: MAX_CONCURRENT, perClient: 1 });
 
   /** An attempt times out after `timeoutMs`, the next one after twice that, and so on. Retries end after `retryMs`. */
   constructor(
@@ -39,18 +37,9 @@ export class Appender {
 
   /** Requires validated events, at least one. Raises `RevisionConflict`, `UnacceptableAppend`, `EngineUnavailable`. */
   async append(append: Append): Promise<AppendResult> {
-    // The budget starts here, before the wait for the lock: the appends ahead started earlier and give up earlier.
+    // The budget starts here, before the wait in the queue: the appends ahead started earlier and give up earlier.
     const since = performance.now();
-    return await this.#mutex.runExclusive(append.stream, async () => {
-      await this.#acquireSlot();
-      try {
-        return await this.#persist(append, since);
-      } finally {
-        const next = this.#waiting.shift();
-        if (next === undefined) this.#running -= 1;
-        else next();
-      }
-    });
+    return await this.#queue.run(append.stream, () => this.#persist(append, since));
   }
 
   /** Appends in progress fail; their outcome is unknown. */
@@ -115,11 +104,5 @@ export class Appender {
       () => undefined,
     );
     connection.close();
-  }
-
-  /** Waits until fewer than `MAX_CONCURRENT` appends are running. */
-  async #acquireSlot(): Promise<void> {
-    if (this.#running >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
   }
 }

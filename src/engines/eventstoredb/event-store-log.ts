@@ -10,6 +10,7 @@ import {
   RevisionConflict,
   type SubscribeOptions,
 } from '../../kernel/event-log';
+import { type OnRetry } from '../../kernel/unavailable';
 import { checkAppend } from '../check-append';
 import { type Appender } from './appender';
 import { BatchBuffer } from './batch-buffer';
@@ -45,6 +46,7 @@ export class EventStoreLog extends EventLog {
     private readonly shared: Shared,
     private readonly retryMs: number,
     private readonly release: () => Promise<void>,
+    private readonly onRetry?: OnRetry,
   ) {
     super();
     // Every call adds a listener, and there may be many at a time.
@@ -221,7 +223,7 @@ export class EventStoreLog extends EventLog {
       } catch (error) {
         if (isAborted(signal)) return;
         if (error instanceof NoAnswer) this.shared.readers.renew(since);
-        await budget.afterFailure(await this.shared.readers.explain(error), since, signal);
+        await budget.afterFailure(await this.shared.readers.explain(error), since, signal, this.onRetry);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
+import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
 import { Head } from './head';
@@ -11,6 +12,8 @@ interface Timing {
   readonly timeoutMs: number;
   /** How long (ms) a failing server is retried before `EngineUnavailable` is raised. */
   readonly retryMs: number;
+  /** How long (ms) a server may be silent at the start before `onRetry` is called: `SILENCE_MS`. */
+  readonly silenceMs?: number;
 }
 
 /** gRPC detects a dead connection within 20 s: it pings after 10 s and waits 10 s for an answer. */
@@ -26,14 +29,17 @@ const opened = new Map<string, SharedConnections>();
 /**
  * Opens the event log in EventStoreDB, at an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`, and
  * `EngineUnavailable` if the server does not answer or is too old. Each thread opens its own.
+ * `onRetry` is called for each failure that is retried, and when the server is silent at the start.
  */
-export async function openEventStoreDb(url: string, timing = TIMING): Promise<EventLog> {
+export async function openEventStoreDb(url: string, timing = TIMING, onRetry?: OnRetry): Promise<EventLog> {
   const shared = opened.get(url) ?? open(url, timing);
   opened.set(url, shared);
   shared.users += 1;
-  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared));
+  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared), onRetry);
   try {
-    await log.checkServer();
+    await noticingDelay(log.checkServer(), timing.silenceMs ?? SILENCE_MS, () =>
+      onRetry?.('the event log is not available: it has not answered yet'),
+    );
     return log;
   } catch (error) {
     await log.close();

@@ -1,4 +1,5 @@
 import { Backoff } from '../../kernel/backoff';
+import { type OnRetry } from '../../kernel/unavailable';
 import { isTransient, unavailable } from './failure';
 
 /** Delays (ms) between retries. */
@@ -27,10 +28,11 @@ export class RetryBudget {
    * Waits before the next attempt. Raises `EngineUnavailable` if the error is permanent or the budget is exhausted; raises bugs
    * of our own code as they are. `since`: when the failed call began (`performance.now`).
    */
-  async afterFailure(error: unknown, since: number, signal?: AbortSignal): Promise<void> {
+  async afterFailure(error: unknown, since: number, signal?: AbortSignal, onRetry?: OnRetry): Promise<void> {
     this.#since ??= since;
     const left = this.leftSince(since);
     if (!isTransient(error) || left <= 0) throw unavailable(error);
+    onRetry?.(unavailable(error).message);
     await this.#backoff.wait(signal, left);
   }
 }

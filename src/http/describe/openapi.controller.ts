@@ -4,6 +4,7 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { CONTENT_TYPES } from '../../wire/format';
 import { httpFaults } from '../../wire/http-faults';
 import { openApiDocument } from '../../wire/openapi';
+import { Clock } from '../clock';
 import { HttpOptions, serviceOf } from '../service';
 import { operationsOf } from './operations';
 import { StaticContent } from './static-content';
@@ -16,6 +17,7 @@ export class OpenApiController {
   constructor(
     private readonly options: HttpOptions,
     private readonly modules: ModulesContainer,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
@@ -33,6 +35,6 @@ export class OpenApiController {
       const own = operations.filter(({ path }) => serviceOf([service], path) !== undefined);
       return description === undefined ? [] : { system, description, operations: own };
     });
-    return openApiDocument(described, this.options.baseUrl());
+    return openApiDocument(described, this.clock.now());
   }
 }

@@ -1,40 +1,54 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { isLanguage } from '../../wire/iso-codes';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
+import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
-interface ImportFlags {
+interface ImportFlags extends ChangeFlags {
   readonly language: string;
   readonly prune?: boolean;
+  readonly merge?: boolean;
 }
 
 /** `affilog categories import`. */
 export function addCategories(affilog: Command, context: CliContext): void {
   const { stdout } = context;
   const categories = affilog.command('categories').description('The platform category tree.');
-  const importing = categories
-    .command('import')
-    .description('Import a published category tree; appends only what has changed. Works while servers run.')
-    .argument('<file>', 'JSON tree, or lines `id > path`; may be gzip-compressed')
-    .option(
-      '--language <code>',
-      'Language of the names (ISO 639-1). Import the English file first.',
-      toCode,
-      'en',
-    )
-    .option('--prune', 'Remove everything that the file does not contain.')
-    .action(async (file: string, { language, prune = false }: ImportFlags, command: Command) => {
+  const importing = addChangeFlags(
+    categories
+      .command('import')
+      .description(
+        'Import a published category tree; appends only what has changed. Works while servers run.',
+      )
+      .argument('<file>', 'JSON tree, or lines `id > path`; may be gzip-compressed')
+      .option(
+        '--language <code>',
+        'Language of the names (ISO 639-1). Import the English file first.',
+        toCode,
+        'en',
+      )
+      .option('--merge', 'Rename categories whose id has another name in the file.')
+      .option('--prune', 'Remove everything that the file does not contain.'),
+  ).action(
+    async (
+      file: string,
+      { language, prune = false, merge = false, ...flags }: ImportFlags,
+      command: Command,
+    ) => {
       const { readCategories } = await import('../../categories/category-file.js');
-      const { importCategories } = await import('../../categories/import-categories.js');
+      const { planCategories } = await import('../../categories/import-categories.js');
       const { readTextFile } = await import('./text-file.js');
       const read = readCategories(await readTextFile(file));
-      await withEngines(command, context, async ({ log }) => {
-        const options = { at: new Date().toISOString(), language, prune };
-        const done = await importCategories(log, read, options);
-        for (const { location, reason } of done.skipped) stdout.write(`skipped: ${location}: ${reason}\n`);
+      await withDirectory(command, context, async ({ log }, directory) => {
+        const options = { at: new Date().toISOString(), language, prune, merge };
+        const plan = planCategories(directory, read, options);
+        for (const { location, reason } of plan.skipped) stdout.write(`skipped: ${location}: ${reason}\n`);
+        const done = await changeNetwork(context, flags, { log, directory }, plan.facts);
+        if (done === undefined) return;
         const events = done.events === 0 ? 'nothing has changed' : `imported: ${done.events} events`;
-        stdout.write(`${events}; ${done.categories} categories in the file\n`);
+        stdout.write(`${events}; ${plan.categories} categories in the file\n`);
       });
-    });
+    },
+  );
   addSettings(importing, isOfEngines);
 }
 

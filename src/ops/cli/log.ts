@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { SETTINGS } from '../../settings';
-import { addSettings, type CliContext, configOf } from './settings';
+import { addSettings, type CliContext, configOf, noticesOf } from './settings';
 
 interface CopyFlags {
   readonly from: string;
@@ -21,8 +21,8 @@ export function addLog(affilog: Command, context: CliContext): void {
       const { openLogAt } = await import('../../engines/open.js');
       const { copyLog } = await import('../copy-log.js');
       const { progressOn } = await import('./progress.js');
-      const source = await openLogAt(from, dataDir, '--from');
-      const target = await openLogAt(to, dataDir, '--to');
+      const source = await openLogAt(from, dataDir, '--from', noticesOf(context));
+      const target = await openLogAt(to, dataDir, '--to', noticesOf(context));
       const display = await progressOn(stderr);
       const options = { onProgress: display.show.bind(display), signal: stopSignal() };
       const { events, before, digest } = await copyLog(source, target, options).finally(async () => {

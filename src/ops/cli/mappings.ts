@@ -1,9 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Fact } from '../../directory/decider';
 import { type Directory } from '../../directory/directory';
 import { type EventLog } from '../../kernel/event-log';
 import { type CountedFeeds } from '../../products/feed-counts.queries';
 import { type MappingChange, type MappingLine } from '../../categories/change-mappings';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
+import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
 class UnknownFeed extends Error {
   override readonly name = 'UnknownFeed';
@@ -14,9 +16,8 @@ class RefusedMapping extends Error {
   override readonly name = 'RefusedMapping';
 }
 
-/** What the commands need. */
+/** What queries need. */
 interface MappingTools {
-  readonly log: EventLog;
   readonly directory: Directory;
   readonly counted: CountedFeeds;
 }
@@ -40,17 +41,28 @@ export function addMappings(affilog: Command, context: CliContext): void {
   const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
     stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
 
-  const change = async (command: Command, lines: readonly MappingLine[]): Promise<void> => {
-    const { changeMappings } = await import('../../categories/change-mappings.js');
-    await withTools(command, context, async ({ log, directory }) => {
-      const { report } = await changeMappings(log, directory, lines, new Date().toISOString());
+  const change = async (
+    command: Command,
+    lines: readonly MappingLine[],
+    apply: (
+      tools: { readonly log: EventLog; readonly directory: Directory },
+      facts: readonly Fact[],
+    ) => Promise<unknown>,
+  ): Promise<void> => {
+    const { planMappings } = await import('../../categories/change-mappings.js');
+    await withDirectory(command, context, async ({ log }, directory) => {
+      const { report, facts } = planMappings(directory, lines, new Date().toISOString());
       for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
+      await apply({ log, directory }, facts);
       const refused = report.filter(({ outcome }) => outcome === 'refused').length;
       if (refused > 0) throw new RefusedMapping(`${refused} of ${report.length} lines were refused`);
     });
   };
   const changeOne = (command: Command, one: MappingChange): Promise<void> =>
-    change(command, [{ line: 1, change: one }]);
+    change(command, [{ line: 1, change: one }], async ({ log, directory }, facts) => {
+      const { appendFacts } = await import('../../directory/append-facts.js');
+      await appendFacts(log, facts, directory);
+    });
 
   const listing = mappings
     .command('list')
@@ -58,7 +70,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(required(feed))
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
-      const { listMappings } = await import('../../categories/list-mappings.js');
+      const { listMappings } = await import('../../categories/category-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         for (const mapping of listMappings(directory, await counted.of([feedId]), state))
@@ -88,17 +100,19 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .action(({ feed: feedId = NaN, name: value = '' }: Flags, command: Command) =>
       changeOne(command, { feedId, name: value }),
     );
-  const importing = mappings
-    .command('import')
-    .description(
-      'Import a CSV file with the columns feedId, name and categoryId. An empty categoryId unmaps the name.',
-    )
-    .argument('<file>', 'CSV file; may be gzip-compressed')
-    .action(async (file: string, _: Flags, command: Command) => {
-      const { readTextFile } = await import('./text-file.js');
-      const { mappingLines } = await import('../../categories/mappings-csv.js');
-      await change(command, mappingLines(await readTextFile(file)));
-    });
+  const importing = addChangeFlags(
+    mappings
+      .command('import')
+      .description(
+        'Import a CSV file with the columns feedId, name and categoryId. An empty categoryId unmaps the name.',
+      )
+      .argument('<file>', 'CSV file; may be gzip-compressed'),
+  ).action(async (file: string, flags: ChangeFlags, command: Command) => {
+    const { readTextFile } = await import('./text-file.js');
+    const { mappingLines } = await import('../../categories/mappings-csv.js');
+    const lines = mappingLines(await readTextFile(file));
+    await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
+  });
   const suggesting = mappings
     .command('suggest')
     .description('Suggest platform categories for the unmapped names of a feed, or for a name.')
@@ -106,7 +120,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
     .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
-      const { listMappings } = await import('../../categories/list-mappings.js');
+      const { listMappings } = await import('../../categories/category-mappings.js');
       const { suggestMappings } = await import('../../categories/suggest-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         if (value === undefined) requireFeed(directory, feedId ?? NaN);
@@ -127,15 +141,13 @@ async function withTools(
   context: CliContext,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { directoryAt } = await import('../../directory/directory.js');
   const { CountedFeeds } = await import('../../products/feed-counts.queries.js');
   const { FeedStates } = await import('../../products/feed-states.queries.js');
-  await withEngines(command, context, async ({ log, store }) => {
-    const directory = await directoryAt(log);
+  await withDirectory(command, context, async ({ store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();
     const states = new FeedStates(store, { directory, reachedInTime });
-    await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
+    await work({ directory, counted: new CountedFeeds(store, states, { directory }) });
   });
 }
 

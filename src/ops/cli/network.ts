@@ -1,33 +1,56 @@
 import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { type Fact } from '../../directory/decider';
+import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
+import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
 class NotJson extends Error {
   override readonly name = 'NotJson';
 }
 
-/** `affilog network import|schema`. */
+interface ImportFlags extends ChangeFlags {
+  readonly prune?: boolean;
+}
+
+/** `affilog network import|export|schema`. */
 export function addNetwork(affilog: Command, context: CliContext): void {
   const { stdout } = context;
   const network = affilog
     .command('network')
     .description('Reference data: organisations, programs, feeds and more.');
-  const importing = network
-    .command('import')
-    .description('Import a network file; appends only what has changed. Works while servers run.')
-    .argument('<file>', 'network file (JSON, see `affilog network schema`)')
-    .option('--prune', 'Remove everything that the file does not contain.')
-    .action(async (file: string, { prune = false }: { readonly prune?: boolean }, command: Command) => {
-      const json = await readJson(file);
-      const { importNetwork } = await import('../import-network.js');
-      await withEngines(command, context, async ({ log }) => {
-        const at = new Date().toISOString();
-        const onToken = (token: object): unknown => stdout.write(`new token: ${JSON.stringify(token)}\n`);
-        const { events } = await importNetwork(log, json, { at, prune, onToken });
-        stdout.write(events === 0 ? 'nothing has changed\n' : `imported: ${events} events\n`);
+  const importing = addChangeFlags(
+    network
+      .command('import')
+      .description('Import a network file; appends only what has changed. Works while servers run.')
+      .argument('<file>', 'network file (JSON, see `affilog network schema`)')
+      .option(
+        '--prune',
+        'Remove everything that the file does not contain; tokens only if it has a list of them.',
+      ),
+  ).action(async (file: string, { prune = false, ...flags }: ImportFlags, command: Command) => {
+    const json = await readJson(file);
+    const { planNetwork } = await import('../import-network.js');
+    await withDirectory(command, context, async ({ log }, directory) => {
+      const { facts, tokens } = planNetwork(directory, json, { at: new Date().toISOString(), prune });
+      const onAppended = (fact: Fact): void => {
+        const token = tokens.get(fact);
+        if (token !== undefined) stdout.write(`new token: ${JSON.stringify(token)}\n`);
+      };
+      const done = await changeNetwork(context, flags, { log, directory }, facts, { onAppended });
+      if (done === undefined) return;
+      stdout.write(done.events === 0 ? 'nothing has changed\n' : `imported: ${done.events} events\n`);
+    });
+  });
+  const exporting = network
+    .command('export')
+    .description('Print the reference data as a network file, without tokens. Importing it changes nothing.')
+    .action(async (_: object, command: Command) => {
+      const { exportNetwork } = await import('../../directory/network-export.js');
+      await withDirectory(command, context, async (_engines, directory) => {
+        stdout.write(`${JSON.stringify(exportNetwork(directory), null, 2)}\n`);
       });
     });
-  addSettings(importing, isOfEngines);
+  for (const verb of [importing, exporting]) addSettings(verb, isOfEngines);
   network
     .command('schema')
     .description('Print the JSON Schema of network files.')

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
+import { version } from '../../../package.json';
 import { addCategories } from './categories';
 import { addLog } from './log';
 import { addMappings } from './mappings';
@@ -7,6 +8,7 @@ import { addNetwork } from './network';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addServe } from './serve';
+import { addTokens } from './tokens';
 import { addSettingsVerb, type CliContext } from './settings';
 
 /** Success, failure, wrong usage. */
@@ -18,6 +20,7 @@ const COMMANDS = [
   addNetwork,
   addCategories,
   addMappings,
+  addTokens,
   addRebuild,
   addParked,
   addLog,
@@ -31,6 +34,9 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnknownFeed: 2,
   UnknownProjection: 2,
   UnusableReason: 2,
+  NotConfirmed: 2,
+  UnusableToken: 2,
+  Declined: 1,
   EngineUnavailable: 1,
   CategoryFaults: 1,
   UnreadableFile: 1,
@@ -65,6 +71,7 @@ function commandsOf(context: CliContext): Command {
   const { stdout, stderr } = context;
   const affilog = new Command('affilog')
     .description('The back end of an affiliate network.')
+    .version(version, '-V, --version', 'Print the version.')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help lists what is expected)');
@@ -75,9 +82,14 @@ function commandsOf(context: CliContext): Command {
 function describe(error: unknown): { readonly text: string; readonly code: ExitCode } {
   if (!isError(error)) return { text: String(error), code: 1 };
   const code = EXPECTED[error.name];
-  if (code !== undefined) return { text: error.message, code };
+  if (code !== undefined) return { text: withPath(error), code };
   // System errors name the port, the file or the folder.
   return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
+}
+
+/** The message, with the file or folder that is the cause: messages themselves contain no path, since HTTP answers them too. */
+function withPath({ message, cause }: Error): string {
+  return isError(cause) && 'path' in cause ? `${message}: ${cause.message}` : message;
 }
 
 /** Accepts errors of other realms too; the reason of an aborted signal is not a native error. */

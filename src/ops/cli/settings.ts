@@ -1,13 +1,17 @@
 import { type Command } from 'commander';
 import { type Config } from '../../config';
-import { type Engines } from '../../engines/open';
+import { type Directory } from '../../directory/directory';
+import { type Engines, type OnRetry } from '../../engines/open';
+import { retryNotices } from '../../host/retry-notices';
 import {
   flagOf,
   type Setting,
   SETTING_NAMES,
   type SettingName,
+  settingInForce,
   SETTINGS,
   settingsTable,
+  withoutPassword,
 } from '../../settings';
 import { type Start } from '../../host/serve';
 import { type Output } from './progress';
@@ -17,6 +21,8 @@ export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Where answers to questions come from, if it is a terminal. */
+  readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Once called, a stop signal aborts the result instead of ending the process. */
   readonly stopSignal: () => AbortSignal;
   readonly start: Start;
@@ -25,13 +31,31 @@ export interface CliContext {
 }
 
 /** `affilog settings`. */
-export function addSettingsVerb(affilog: Command, { stdout }: CliContext): void {
-  affilog
+export function addSettingsVerb(affilog: Command, context: CliContext): void {
+  const { stdout } = context;
+  const settings = affilog
     .command('settings')
-    .description('Print all settings and their defaults.')
-    .action(() => {
-      stdout.write(settingsTable());
+    .description('Print the settings in force and where each comes from: flag, environment or default.')
+    .option('--markdown', 'Print the table of all settings with their descriptions instead.')
+    .action(async ({ markdown = false }: { readonly markdown?: boolean }, command: Command) => {
+      stdout.write(markdown ? settingsTable() : settingsInForce(context, flagsOf(command)));
+      if (!markdown) await configOf(command, context);
     });
+  addSettings(settings, () => true);
+}
+
+type Flags = Readonly<Partial<Record<SettingName, string>>>;
+
+/** A line for each setting: name, value, source. */
+function settingsInForce({ environment }: CliContext, flags: Flags): string {
+  const rows = SETTING_NAMES.map((name) => {
+    const setting: Setting = SETTINGS[name];
+    const { value, source } = settingInForce(name, environment, flags);
+    const shown = setting.secret === true ? '(hidden)' : withoutPassword(value ?? '');
+    return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
+  });
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => `${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`).join('');
 }
 
 /** Adds a flag for each setting that applies to the command. */
@@ -53,13 +77,17 @@ export function isOfEngines({ serving }: Setting): boolean {
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
 export async function configOf(command: Command, { environment }: CliContext): Promise<Config> {
   const { readConfig } = await import('../../config.js');
+  return readConfig(environment, flagsOf(command));
+}
+
+function flagsOf(command: Command): Flags {
   const options = command.opts<Readonly<Record<string, unknown>>>();
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of SETTING_NAMES) {
     const value = options[attributeOf(name)];
     if (typeof value === 'string') flags[name] = value;
   }
-  return readConfig(environment, flags);
+  return flags;
 }
 
 /** Opens the configured engines for `work` and closes them. `threads` speeds up many writes. */
@@ -71,8 +99,23 @@ export async function withEngines(
 ): Promise<void> {
   const config = await configOf(command, context);
   const { openEngines } = await import('../../engines/open.js');
-  const engines = await openEngines({ ...config, threads, readers: 0 });
+  const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(context));
   await work(engines).finally(() => engines.close());
+}
+
+/** As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried. */
+export async function withDirectory(
+  command: Command,
+  context: CliContext,
+  work: (engines: Engines, directory: Directory) => Promise<void>,
+): Promise<void> {
+  const { directoryAt } = await import('../../directory/directory.js');
+  await withEngines(command, context, async (engines) => work(engines, await directoryAt(engines.log)));
+}
+
+/** Prints failures of engines that are retried. */
+export function noticesOf({ stderr }: CliContext): OnRetry {
+  return retryNotices((line) => stderr.write(`affilog: ${line}\n`));
 }
 
 /** Commander's name of the option: `dataDir` for `DATA_DIR`. */

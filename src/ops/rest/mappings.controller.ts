@@ -12,7 +12,7 @@ import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
 import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
-import { listMappings } from '../../categories/list-mappings';
+import { listMappings } from '../../categories/category-mappings';
 import { mappingLines, UnusableCsv } from '../../categories/mappings-csv';
 import { mappingOperations as operations, postedMappings } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';

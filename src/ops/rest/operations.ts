@@ -3,7 +3,7 @@ import { CATEGORY_MAPPINGS } from '../../categories/category-mappings';
 import { outcomes } from '../../categories/change-mappings';
 import { type OperationText, type Shape } from '../../wire/description';
 import { listOf, record } from '../../wire/record';
-import { amount, integer, jsonOf, text, wordOf } from '../../wire/record-kinds';
+import { integer, jsonOf, text, wordOf } from '../../wire/record-kinds';
 
 /** A posted list of changes; without `categoryId` a name is unmapped. */
 export const postedMappings = z.strictObject({
@@ -41,7 +41,7 @@ const REPORT = {
 const suggestion = record({
   categoryId: { kind: text(), description: 'Id of the category' },
   path: { kind: text(), description: 'Its names from the root, in English' },
-  score: { kind: amount(), description: 'From 0 to 1' },
+  score: { kind: jsonOf({ type: 'number', minimum: 0, maximum: 1 }), description: 'The best is 1' },
 });
 
 const SUGGESTED = {
@@ -65,7 +65,7 @@ const SUGGESTED = {
   }),
 } as const satisfies Shape;
 
-const FEEDS = { fid: '1001' } as const;
+const FEEDS = { fid: [1001] } as const;
 
 /** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
 export const mappingOperations = {
@@ -95,8 +95,8 @@ export const mappingOperations = {
       name: 'PostedMappings',
       kind: jsonOf(z.toJSONSchema(postedMappings, { io: 'input' })),
       examples: {
-        json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '11' }] },
-        csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,11\n',
+        json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '111' }] },
+        csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,111\n',
       },
     },
     answer: REPORT,

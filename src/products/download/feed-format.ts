@@ -1,10 +1,10 @@
 import { type Format } from '../../wire/format';
 import { inScript } from '../../wire/jsonp';
 import { writeJson } from '../../wire/json-write';
-import { writeXml, xmlPiece } from '../../wire/xml-write';
-import { csvLayout, type CsvStyle } from '../output-csv';
+import { xmlPiece } from '../../wire/xml-write';
+import { type CsvStyle } from '../output-csv';
 import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
-import { toXmlProduct, toXmlResult } from '../output-xml';
+import { resultText } from '../result-text';
 
 /** How the products of a download are written. */
 export interface FormatOptions {
@@ -34,14 +34,9 @@ export function feedFormat(
   totalHits: number,
   customFields?: readonly string[],
 ): FeedFormat {
-  switch (options.format) {
-    case 'xml':
-      return xmlFormat(options, totalHits);
-    case 'csv':
-      return csvFormat(options, customFields);
-    default:
-      return jsonFormat(options, totalHits);
-  }
+  return options.format === 'json'
+    ? jsonFormat(options, totalHits)
+    : resultFormat(options, totalHits, customFields);
 }
 
 /** A line for each product (`docs/decisions.md#p17`), and such JSON as may stand in a script. */
@@ -67,31 +62,25 @@ function jsonFormat({ pretty }: FormatOptions, totalHits: number): FeedFormat {
   };
 }
 
-const NO_PRODUCTS = '<products/>';
-
-/** The text that the answer to a search has. */
-function xmlFormat({ pretty, vendor, dates }: FormatOptions, totalHits: number): FeedFormat {
-  const empty = writeXml(toXmlResult(vendor, { totalHits }, [], dates), { pretty });
-  const at = empty.indexOf(NO_PRODUCTS);
-  const end = empty.slice(at + NO_PRODUCTS.length);
-  const closing = `${pretty ? '\n  ' : ''}</products>`;
+/** The text that the answer to a search has, in XML and in CSV, which does not list what was removed. */
+function resultFormat(
+  { format, pretty, vendor, dates, csv }: FormatOptions,
+  totalHits: number,
+  customFields: readonly string[] | undefined,
+): FeedFormat {
+  const productHeader = { totalHits };
+  const options = { vendor, productHeader, dates, style: csv, customFields };
+  const { head, item, foot } = resultText({ format, pretty }, options);
   return {
-    head: `${empty.slice(0, at)}<products>`,
+    head,
     gap: 0,
-    record: (product) => xmlPiece('product', toXmlProduct(product, dates), 2, { pretty }),
+    record: item,
     foot: (removed) => {
-      if (removed === undefined) return closing + end;
-      return closing + xmlPiece('removed', { sourceProductId: removed }, 1, { pretty }) + end;
+      if (removed === undefined) return foot;
+      return foot.replace(END, () => END + xmlPiece('removed', { sourceProductId: removed }, 1, { pretty }));
     },
   };
 }
 
-function csvFormat({ csv, dates }: FormatOptions, customFields: readonly string[] | undefined): FeedFormat {
-  const layout = csvLayout({ ...csv, dates, customFields });
-  return {
-    head: layout.header(),
-    gap: 0,
-    record: (product) => layout.rows(product),
-    foot: () => '',
-  };
-}
+/** The end of the products in XML. */
+const END = '</products>';

@@ -1,6 +1,6 @@
 import { START } from '../../../src/kernel/event';
 import { EVERYTHING, type Filter, GROUPS_CHARACTERS } from '../../../src/kernel/query';
-import { type Generation, type Target } from '../../../src/kernel/read-store';
+import { targetOf } from '../../../src/kernel/read-store';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, LOOSE, OFFERS } from './documents';
 
@@ -151,8 +151,4 @@ export function reading(subject: Subject): void {
     });
     await expect(subject.store().count(target, filter)).rejects.toMatchObject({ name: 'UndeclaredField' });
   });
-}
-
-function targetOf({ collection, number }: Generation): Target {
-  return { collection, generation: number };
 }

@@ -1,8 +1,7 @@
-import { type RecordedEvent } from '../../../kernel/event';
+import { positionOf, type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { type PlannedRead, refuseGaps, refuseMissing, refuseSkipped } from './damage';
-import { toPosition } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
@@ -185,5 +184,5 @@ function fitBatch(planned: readonly PlannedRead[], most: number): { count: numbe
 }
 
 function toEvent([position, stream, revision, id, type, data, meta]: EventRow): RecordedEvent {
-  return { position: toPosition(position), stream, revision, id, type, data, meta };
+  return { position: positionOf(position), stream, revision, id, type, data, meta };
 }

@@ -1,9 +1,9 @@
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
-import { NO_STREAM } from '../../../kernel/event';
+import { NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
-import { type PackedAppend, TEXTS, toPosition } from './packed';
+import { type PackedAppend, TEXTS } from './packed';
 import { EVENTS_OF_APPENDS, HEAD, openToAppend, REVISION, SUBJECT } from './schema';
 
 /** Moves the WAL into the file; waits up to 500 ms for readers in other processes. */
@@ -73,10 +73,10 @@ function appendOne(session: Session, { stream, expected, texts, bytes }: PackedA
   if (expected !== actual)
     return findRepeated(session, stream, expected, texts) ?? new RevisionConflict(stream, expected, actual);
   if (count === 0)
-    return { revision: actual, position: toPosition((session.prepared(HEAD).get() as [number])[0]) };
+    return { revision: actual, position: positionOf((session.prepared(HEAD).get() as [number])[0]) };
   const position = insert(session, texts);
   session.prepared(INSERT_APPEND).run(position, stream, expected + count, count, bytes);
-  return { revision: expected + count, position: toPosition(position) };
+  return { revision: expected + count, position: positionOf(position) };
 }
 
 /** Finds the append if it was made before: the same event ids follow `expected` in the stream. */
@@ -94,7 +94,7 @@ function findRepeated(
   const last = stored.at(-1);
   if (last === undefined || stored.length < count) return undefined;
   if (stored.some(([id], index) => id !== texts[index * TEXTS])) return undefined;
-  return { revision: expected + count, position: toPosition(last[1]) };
+  return { revision: expected + count, position: positionOf(last[1]) };
 }
 
 /** Returns the position of the last event. */

@@ -1,4 +1,4 @@
-import { type NewEvent, type Position, START } from '../../../kernel/event';
+import { type NewEvent } from '../../../kernel/event';
 import { checkAppend } from '../../check-append';
 
 /** Texts of one event in `PackedAppend.texts`: id, type, data, meta. */
@@ -20,9 +20,4 @@ export function pack(stream: string, expected: number, events: readonly NewEvent
   const texts: string[] = [];
   for (const { id, type, data, meta } of events) texts.push(id, type, data, meta);
   return { stream, expected, texts, bytes };
-}
-
-/** A row id as a position. */
-export function toPosition(row: number): Position {
-  return String(row).padStart(START.length, '0');
 }

@@ -1,4 +1,4 @@
-import { type NewEvent, type Position, type RecordedEvent } from '../../../kernel/event';
+import { type NewEvent, type Position, positionOf, type RecordedEvent } from '../../../kernel/event';
 import {
   type Appended,
   type EventBatch,
@@ -10,7 +10,7 @@ import {
 } from '../../../kernel/event-log';
 import { type LogReader } from './log-reader';
 import { type HeadWatcher } from './head-watcher';
-import { pack, type PackedAppend, toPosition } from './packed';
+import { pack, type PackedAppend } from './packed';
 
 const BATCH = 1_000;
 
@@ -93,7 +93,7 @@ export class SqliteEventLog extends EventLog {
   }
 
   override async head(): Promise<Position> {
-    return toPosition(this.reader.head());
+    return positionOf(this.reader.head());
   }
 
   override async close(): Promise<void> {
@@ -104,7 +104,7 @@ export class SqliteEventLog extends EventLog {
 
   #batch(after: Position, end: number, { prefixes, batchSize = BATCH }: ReadAllOptions): EventBatch {
     const { events, upTo } = this.reader.after(Number(after), end, prefixes, Math.max(1, batchSize));
-    return { events, position: toPosition(upTo), caughtUp: upTo >= end };
+    return { events, position: positionOf(upTo), caughtUp: upTo >= end };
   }
 }
 

@@ -19,6 +19,7 @@ import {
   ReadStore,
   type SnapshotBatch,
   type Target,
+  targetOf,
   type Write,
 } from '../../../kernel/read-store';
 import { releaseClosedFiles } from '../connection';
@@ -62,7 +63,7 @@ export class EmbeddedStore extends ReadStore {
     this.polling = setInterval(() => this.poll(), POLL_MS).unref();
   }
 
-  /** Removes what crashes left in the folder. */
+  /** Creates the folder if needed, and removes what crashes left in it. */
   clean(): void {
     this.registry.clean();
   }
@@ -253,10 +254,6 @@ export class EmbeddedStore extends ReadStore {
         : `${collection} has no generation ${generation}`,
     );
   }
-}
-
-function targetOf({ collection, number }: Generation): Target {
-  return { collection, generation: number };
 }
 
 function withoutSpec({ collection, version, number, state }: Registered): Generation {

@@ -1,4 +1,6 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { EngineUnavailable } from '../../../kernel/event-log';
 import {
   type CollectionSpec,
   type Generation,
@@ -6,7 +8,6 @@ import {
   type Lease,
   NoGeneration,
 } from '../../../kernel/read-store';
-import { filesIn, removeFiles } from './folder';
 import { GenerationFile } from './generation-file';
 import { LAYOUT_VERSION } from './layout';
 import { StoreFile } from './store-file';
@@ -101,9 +102,11 @@ export class Registry {
   }
 
   /**
-   * Removes all generations if their files have another layout version than this code, and files without an entry.
+   * Creates the folder if needed. Removes all generations if their files have another layout version than this code, and
+   * files without an entry.
    */
   clean(): void {
+    onDisk(() => mkdirSync(this.directory, { recursive: true }));
     this.file.writing(() => {
       const [layout] = this.file.first('PRAGMA user_version') as [number];
       if (layout !== LAYOUT_VERSION) {
@@ -118,7 +121,9 @@ export class Registry {
   sweep(): void {
     this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
-      const files = filesIn(this.directory).map((name) => name.replace(/-(wal|shm|journal)$/, ''));
+      const files = onDisk(() => readdirSync(this.directory)).map((name) =>
+        name.replace(/-(wal|shm|journal)$/, ''),
+      );
       for (const name of new Set(files))
         if (/-g\d+\.sqlite$/.test(name) && !ours.has(name)) this.removeFiles(name);
     });
@@ -178,10 +183,25 @@ export class Registry {
   }
 
   private removeFiles(name: string): void {
-    removeFiles(['', '-wal', '-shm', '-journal'].map((suffix) => join(this.directory, name + suffix)));
+    onDisk(() => {
+      for (const suffix of ['', '-wal', '-shm', '-journal'])
+        rmSync(join(this.directory, name + suffix), { force: true });
+    });
   }
 }
 
 function fileOf({ collection, number }: Generation): string {
   return `${collection}-g${number}.sqlite`;
+}
+
+/** Raises `EngineUnavailable`, without a path in the message. */
+function onDisk<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new EngineUnavailable(`the read store is not available: its folder cannot be used (${code})`, {
+      cause: error,
+    });
+  }
 }

@@ -1,0 +1,60 @@
+import { finished } from 'node:stream';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { isUnavailable, UnavailableLog } from './failure-log';
+import { loggedTarget } from './logged-target';
+import { ClientGone } from './read-queue';
+import { TooSlow } from './send-stream';
+
+const LEVELS = ['trace', 'debug', 'info'];
+
+/**
+ * Logs each request in one line, once its answer is sent or its client has disconnected (`docs/decisions.md#x86`).
+ * `bytes` is what was sent over the connection, with headers. Call it when the request begins.
+ */
+export function requestLogger({
+  log: { level },
+}: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
+  if (!LEVELS.includes(level)) return () => undefined;
+  return (request, { raw: response }) => {
+    const { log, raw } = request;
+    const { socket } = raw;
+    const began = performance.now();
+    const sentBefore = socket.bytesWritten;
+    finished(response, (error) => {
+      log.info(
+        {
+          method: raw.method,
+          path: loggedTarget(request.target),
+          // Until headers are sent, Node.js reports 200.
+          status: response.headersSent ? response.statusCode : undefined,
+          ms: Math.round((performance.now() - began) * 10) / 10,
+          bytes: socket.bytesWritten - sentBefore,
+          organisationId: request.caller?.organisationId,
+          disconnected: error === undefined || error === null ? undefined : true,
+        },
+        'request',
+      );
+    });
+  };
+}
+
+/** What Fastify logs itself: all but the lines that `requestLogger` replaces, and answers that end early. */
+export class HttpLog extends LogController {
+  private readonly unavailable = new UnavailableLog();
+
+  override incomingRequest(): void {
+    // `requestLogger` logs requests.
+  }
+
+  override requestCompleted(): void {
+    // As above.
+  }
+
+  override streamError(error: NodeJS.ErrnoException, { log }: FastifyRequest): void {
+    if (isUnavailable(error)) this.unavailable.add(log, error);
+    else if (error instanceof TooSlow) log.info('the client reads too slowly: it was disconnected');
+    else if (error instanceof ClientGone || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+      log.debug({ err: error }, 'the client has disconnected');
+    else log.warn({ err: error }, 'the answer was broken off');
+  }
+}

@@ -1,0 +1,41 @@
+/** What all clients post and search. */
+const { CATEGORY, FEED, NOW } = process.env;
+
+export const fid = Number(FEED);
+
+export const products = [
+  {
+    sourceProductId: 'made-1',
+    name: 'Käse & Wein, 1/2',
+    description: 'Posted by a generated client',
+    productUrl: 'https://shop.example/made-1',
+    price: 12.5,
+    productImage: { url: 'https://img.example/made-1.jpg' },
+    categories: [{ id: CATEGORY ?? '', name: 'Own' }],
+  },
+];
+
+/** A key of each type. */
+export const search = {
+  fid: [fid],
+  q: ['wein', 'nothing'],
+  minPrice: 12.5,
+  priceHistory: true,
+  orderBy: 'priceAsc',
+  dateOutputFormat: 'iso8601',
+  page: 1,
+  pageSize: 10,
+} as const;
+
+export const voucher = {
+  title: 'Made',
+  programId: 101,
+  voucherTypeId: 4,
+  shortDescription: 'Made',
+  description: 'Made by a generated client',
+  startDate: Number(NOW),
+  endDate: Number(NOW) + 86_400_000,
+} as const;
+
+/** The first column names of CSV. */
+export const columnsOf = (csv: unknown): string => String(csv).slice(0, 21);

@@ -1,0 +1,60 @@
+// Uses a client of @hey-api/openapi-ts. Prints what it gets as JSON.
+import { columnsOf, fid, products, search, voucher } from './example';
+import * as api from './generated';
+import { createClient } from './generated/client';
+
+const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
+
+/** It sends the token in both ways that the description names. */
+const clientOf = (token = '') => createClient({ baseUrl: BASE_URL, auth: () => token });
+
+async function use() {
+  const client = clientOf(PUBLISHER);
+
+  const posted = await api.loadProducts({ client: clientOf(ADVERTISER), query: { fid }, body: { products } });
+  const found = await api.searchProducts({
+    client,
+    query: { ...search, fid: [fid], q: [...search.q] },
+  });
+  const [product] = found.data?.products ?? [];
+  const name: string | undefined = product?.name;
+  const price: number | undefined = product?.offers[0]?.price;
+  const second = await api.searchProducts({ client, query: { fid: [fid], page: 2, pageSize: 1 } });
+  const csv = await api.searchProductsAs({
+    client,
+    path: { extension: 'csv' },
+    query: { fid: [fid], csvSeparators: ';,:' },
+    parseAs: 'text',
+  });
+  const download = await api.downloadFeed({ client, query: { fid } });
+  const refused = await api.searchProducts({ client, query: { fid: [fid], pageSize: 0 } });
+  const code: string | undefined = refused.error?.errors[0]?.code;
+  // @ts-expect-error: no such key.
+  await api.searchProducts({ client, query: { fid: [fid], colour: 'red' } });
+  // @ts-expect-error: fid is required.
+  const missing = await api.searchProducts({ client, query: {} });
+
+  const voucherAdvertiser = clientOf(VOUCHER_ADVERTISER);
+  const published = await api.postVoucher({ client: voucherAdvertiser, body: voucher });
+  const id: number | undefined = published.data?.[0];
+  const listed = await api.listVouchers({
+    client: clientOf(VOUCHER_PUBLISHER),
+    query: { id: [id ?? 0], voucherTypeId: [4, 5], siteSpecific: false },
+  });
+  const title: string | undefined = listed.data?.[0]?.title;
+  const removed = await api.deleteVoucher({ client: voucherAdvertiser, path: { id: id ?? 0 } });
+
+  return {
+    posted: posted.data?.errors,
+    found: [found.data?.productHeader.totalHits, name, price],
+    secondPage: second.data?.products.length,
+    csv: columnsOf(csv.data),
+    downloaded: download.data?.products.map((one) => one.name),
+    refused: [refused.response?.status, code],
+    missing: missing.error?.errors[0]?.message,
+    voucher: [published.response?.status, title],
+    removed: removed.response?.status,
+  };
+}
+
+void use().then((seen) => process.stdout.write(JSON.stringify(seen)));

@@ -1,0 +1,65 @@
+// Uses a client of openapi-typescript and openapi-fetch. Prints what it gets as JSON.
+import createClient from 'openapi-fetch';
+import { columnsOf, fid, products, search, voucher } from './example';
+import type { paths } from './schema';
+
+const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
+
+const clientOf = (token: string | undefined) =>
+  createClient<paths>({
+    baseUrl: BASE_URL,
+    // The library sends no charset by itself.
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json; charset=utf-8' },
+  });
+
+// @ts-expect-error: no such key.
+export type Unknown = paths['/1.0/products']['get']['parameters']['query']['colour'];
+
+async function use() {
+  const advertiser = clientOf(ADVERTISER);
+  const publisher = clientOf(PUBLISHER);
+  const find = (query: { fid: number[]; page?: number; pageSize?: number }) =>
+    publisher.GET('/1.0/products', { params: { query } });
+
+  const posted = await advertiser.POST('/1.0/products', { params: { query: { fid } }, body: { products } });
+  const found = await publisher.GET('/1.0/products', {
+    params: { query: { ...search, fid: [fid], q: [...search.q] } },
+  });
+  const [product] = found.data?.products ?? [];
+  const name: string | undefined = product?.name;
+  const price: number | undefined = product?.offers[0]?.price;
+  const second = await find({ fid: [fid], page: 2, pageSize: 1 });
+  const csv = await publisher.GET('/1.0/products.{extension}', {
+    params: { path: { extension: 'csv' }, query: { fid: [fid], csvSeparators: ';,:' } },
+    parseAs: 'text',
+  });
+  const download = await publisher.GET('/1.0/productsUnlimited', { params: { query: { fid } } });
+  const refused = await find({ fid: [fid], pageSize: 0 });
+  const code: string | undefined = refused.error?.errors[0]?.code;
+  // @ts-expect-error: fid is required.
+  const missing = await publisher.GET('/1.0/products', { params: { query: {} } });
+
+  const voucherAdvertiser = clientOf(VOUCHER_ADVERTISER);
+  const published = await voucherAdvertiser.POST('/1.0/vouchers', { body: voucher });
+  const id: number | undefined = published.data?.[0];
+  const listed = await clientOf(VOUCHER_PUBLISHER).GET('/1.0/vouchers', {
+    params: { query: { id: [id ?? 0], voucherTypeId: [4, 5], siteSpecific: false } },
+  });
+  const title: string | undefined = listed.data?.[0]?.title;
+  const path = { id: id ?? 0 };
+  const removed = await voucherAdvertiser.DELETE('/1.0/vouchers/{id}', { params: { path } });
+
+  return {
+    posted: posted.data?.errors,
+    found: [found.data?.productHeader.totalHits, name, price],
+    secondPage: second.data?.products.length,
+    csv: columnsOf(csv.data),
+    downloaded: download.data?.products.map((one) => one.name),
+    refused: [refused.response.status, code],
+    missing: missing.error?.errors[0]?.message,
+    voucher: [published.response.status, title],
+    removed: removed.response.status,
+  };
+}
+
+void use().then((seen) => process.stdout.write(JSON.stringify(seen)));
