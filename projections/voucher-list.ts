@@ -1,5 +1,5 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
-import { searchInParts } from '../src/kernel/search-in-parts';
+import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
 import { type Filter, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
@@ -37,20 +37,13 @@ export async function listVouchers(
   store: ReadStore,
   criteria: VoucherCriteria,
   query: QueryOptions = {},
-): Promise<AsyncIterable<readonly ListedVoucher[]>> {
+): Promise<PageInParts<ListedVoucher>> {
   const { offset, size } = criteria;
   const wanted = { filter: filterOf(criteria), order: orderOf(criteria), offset, size };
-  const { groups } = await searchInParts({ store, target: TARGET, read: toVoucher }, wanted, query);
-  return flattened(groups);
+  return await searchInParts({ store, target: TARGET, read: toVoucher }, wanted, query);
 }
 
 const TARGET = { collection: vouchers.collection.name };
-
-async function* flattened<Item>(
-  batches: AsyncIterable<readonly (readonly Item[])[]>,
-): AsyncGenerator<readonly Item[]> {
-  for await (const groups of batches) yield groups.flat();
-}
 
 function toVoucher({ id, body }: Found): ListedVoucher {
   return { id: Number(id), ...(JSON.parse(body) as StoredVoucher) };

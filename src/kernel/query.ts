@@ -134,6 +134,22 @@ export interface GroupCounts {
   readonly next?: string;
 }
 
+/** Sums over the matching documents, per combination of values. */
+export interface TotalsSearch {
+  readonly filter: Filter;
+  /** `column` fields. Documents that lack one of them are left out. */
+  readonly by: readonly [string, ...string[]];
+  /** `number` fields; a document without one adds nothing. */
+  readonly sums: readonly string[];
+}
+
+/** The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields. */
+export interface Totals {
+  readonly values: readonly string[];
+  readonly count: number;
+  readonly sums: readonly number[];
+}
+
 /** A query exceeded its `timeLimit` (ms). */
 export class QueryTooLong extends Error {
   override readonly name = 'QueryTooLong';

@@ -9,6 +9,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
+  type Totals,
+  type TotalsSearch,
 } from './query';
 
 /**
@@ -167,6 +169,8 @@ export abstract class ReadStore {
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** Counts the matching documents per value of a `column` field, one page of values at a time. */
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
+  /** Totals per combination of values, in ascending order of the values; exact up to 2^53. Meant for few combinations. */
+  abstract totals(target: Target, wanted: TotalsSearch, options?: QueryOptions): Promise<readonly Totals[]>;
   /**
    * All matching documents as of one moment, in batches, by id ascending. The first batch is empty and comes before any
    * document is read. The engine need not keep a snapshot open for the whole iteration: it may copy the rest.

@@ -31,6 +31,17 @@ export interface PageInParts<Document> extends Paged {
   readonly groups: AsyncIterable<readonly (readonly Document[])[]>;
 }
 
+/** The documents of a page that are each in a group of their own, converted on demand. */
+export async function* eachOf<Document, Item>(
+  { groups }: Pick<PageInParts<Document>, 'groups'>,
+  convert: (document: Document) => Item,
+): AsyncGenerator<Iterable<Item>> {
+  for await (const batch of groups)
+    yield (function* () {
+      for (const group of batch) for (const document of group) yield convert(document);
+    })();
+}
+
 /** A page of documents, each in a group of its own, at any offset. */
 export async function searchInParts<Document>(
   documents: Documents<Document>,

@@ -16,7 +16,7 @@ import { type FeedDefinition } from '../directory/events';
 import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { cursorOf, toCursor } from './cursor';
+import { searchCursors } from './cursor';
 import { wordsOf } from '../wire/words';
 import { customFieldNames, type Offer } from './offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
@@ -73,7 +73,7 @@ export class ProductQueries {
       dates,
       pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
     };
-    const nextCursor = next && toCursor(keys, next);
+    const nextCursor = next && searchCursors.write(keys, next);
     const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), dates };
     if (keys.csvFlattenFields !== true) return { ...result, products: this.written(groups, view, query) };
     const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped, query);
@@ -169,7 +169,7 @@ function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): Pro
 }
 
 function windowOf(keys: SearchKeys): ProductCriteria['window'] {
-  const after = cursorOf(keys);
+  const after = searchCursors.read(keys);
   const pageSize = atLeast(1, 'pageSize', keys.pageSize);
   if (after !== undefined) return windowAfter(after, pageSize);
   return searchWindow(atLeast(0, 'page', keys.page), pageSize, atLeast(0, 'limit', keys.limit));

@@ -168,3 +168,21 @@ export const listedTransaction = record(LISTED, { name: 'Transaction' });
 export const listedTransactions = listOf(listedTransaction, { each: 'transaction' });
 
 export type OutputTransaction = AnswerOf<typeof listedTransaction>;
+
+/** The total of one currency and state (`docs/decisions.md#t6`). */
+const transactionTotal = record(
+  {
+    currencyId: LISTED.currencyId,
+    messageTypeId: MESSAGE_TYPE,
+    stateName: LISTED.stateName,
+    count: { kind: integer(), description: 'Transactions' },
+    orderValue: { kind: money(), description: 'Sum of their order values' },
+    publisherCommission: { kind: money(), description: 'Sum of their commissions of publishers' },
+    tdCommission: { kind: money(), description: 'Sum of their commissions of the platform' },
+  },
+  { name: 'TransactionTotal' },
+);
+
+export const transactionTotals = listOf(transactionTotal, { each: 'total' });
+
+export type OutputTotal = AnswerOf<typeof transactionTotal>;

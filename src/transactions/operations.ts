@@ -1,11 +1,15 @@
 import { type OperationText, type Shape } from '../wire/description';
+import { TEXT } from '../wire/key-types';
 import {
+  listedTransaction,
+  listedTransactions,
   postedTransaction,
   postedTransactions,
   postedTransition,
   postedTransitions,
   transactionResult,
   transactionResults,
+  transactionTotals,
 } from './fields';
 
 export const RESULT = {
@@ -20,8 +24,70 @@ export const RESULTS = {
   xml: { file: 'TransactionResults_v1_0.xsd', root: 'results' },
 } as const satisfies Shape;
 
+export const TRANSACTIONS = {
+  name: 'Transactions',
+  kind: listedTransactions,
+  hasAllColumns: true,
+  xml: { file: 'Transactions_v1_0.xsd', root: 'transactions' },
+} as const satisfies Shape;
+
+export const ONE = {
+  name: 'Transaction',
+  kind: listedTransaction,
+  xml: { file: 'Transaction_v1_0.xsd', root: 'transaction' },
+} as const satisfies Shape;
+
+export const TOTALS = {
+  name: 'TransactionTotals',
+  kind: transactionTotals,
+  xml: { file: 'TransactionTotals_v1_0.xsd', root: 'totals' },
+} as const satisfies Shape;
+
+const ID = {
+  id: {
+    type: TEXT,
+    description: 'Id of the transaction',
+    example: '0123456789abcdef0123456789abcdef',
+  },
+} as const;
+
 /** `docs/decisions.md#t2`, `#t5`, `#t6`. */
 export const transactionOperations = {
+  listTransactions: {
+    id: 'listTransactions',
+    summary: 'List and export transactions',
+    description:
+      'Advertisers see the transactions of their programs, publishers those of their sites. CSV has a column for ' +
+      'each field. A cursor pages through any number.',
+    example: { pageSize: 3, pretty: true },
+    answer: TRANSACTIONS,
+    sends: {
+      'X-Total-Count': 'The number of all transactions that match',
+      'X-Next-Cursor': 'Value of cursor for the next page',
+    },
+  },
+  totalTransactions: {
+    id: 'totalTransactions',
+    summary: 'Sum up transactions by currency and state',
+    description: 'Of the transactions that the list would return with the same keys.',
+    example: { pretty: true },
+    answer: TOTALS,
+  },
+  getTransaction: {
+    id: 'getTransaction',
+    summary: 'Get a transaction',
+    example: {},
+    path: ID,
+    answer: ONE,
+  },
+  getTransactionHistory: {
+    id: 'getTransactionHistory',
+    summary: 'Get the history of a transaction',
+    description: 'The transaction after each of its transitions and amendments, oldest first.',
+    example: {},
+    path: ID,
+    answer: TRANSACTIONS,
+  },
   reportTransaction: {
     id: 'reportTransaction',
     summary: 'Report a transaction',

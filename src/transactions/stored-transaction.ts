@@ -1,5 +1,5 @@
 import { endOf, type Period, STATE_OF, type TransactionEvent, type TransactionFacts } from './transaction';
-import { stateIdOf, type StateId } from './states';
+import { type DeniedReasonId, stateIdOf, type StateId } from './states';
 
 /** A document of the read model: the last event, and the attributes that only some states have. */
 export interface StoredTransaction {
@@ -12,7 +12,7 @@ export interface StoredTransaction {
   readonly autoApproveDate?: string;
   readonly autoDenyDate?: string;
   readonly pendingStatusDateChanged?: string;
-  readonly deniedReasonId?: number;
+  readonly deniedReasonId?: DeniedReasonId;
   readonly paymentId?: number;
   /** It stays Tracked until its advertiser has it validated. */
   readonly isHeld?: true;

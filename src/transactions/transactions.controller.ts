@@ -1,24 +1,85 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
-import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
 import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
+import { type Keys } from '../wire/keys';
+import { listPieces } from '../wire/list-text';
 import { documentWriter } from '../wire/record-document';
+import { listWriter } from '../wire/record-list';
 import { readOne, readSeveral } from './body';
 import { MoveTransactions, ReportTransactions, type Results } from './commands';
 import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
-import { RESULT, RESULTS, transactionOperations as operations } from './operations';
+import { dateKeys, type FilterKeys, listKeys, type ListKeys, totalsKeys } from './list-keys';
+import {
+  ONE,
+  RESULT,
+  RESULTS,
+  TOTALS,
+  transactionOperations as operations,
+  TRANSACTIONS,
+} from './operations';
+import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
 
-/** Reports of transactions and requests for transitions (`docs/decisions.md#t2`, `#t5`). */
+/** Transactions: reports, requested transitions, lists (`docs/decisions.md#t2`, `#t5`, `#t6`). */
 @Controller('/1.0/conversions/transactions')
 export class TransactionsController {
-  constructor(private readonly commands: CommandBus) {}
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: TransactionQueries,
+  ) {}
+
+  @Get()
+  @ApiOperation(operations.listTransactions)
+  @Produces(['json', 'xml', 'csv'])
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
+    return new ListAnswer(
+      async ({ view, query }) => {
+        const { transactions, total, nextCursor } = await this.queries.list(keys, caller, query);
+        return {
+          pieces: listPieces(transactionsText(view), transactions),
+          headers: {
+            'X-Total-Count': String(total),
+            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+          },
+        };
+      },
+      { format: keys.format },
+    );
+  }
+
+  @Get('totals')
+  @ApiOperation(operations.totalTransactions)
+  async totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): Promise<Answer> {
+    return Answer.of(await this.queries.totals(keys, caller), totalsToXml);
+  }
+
+  @Get(':id')
+  @ApiOperation(operations.getTransaction)
+  async one(
+    @CurrentCaller() caller: Caller,
+    @Param('id') id: string,
+    @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
+  ): Promise<Answer> {
+    return Answer.of(await this.queries.one(id, caller, dateOutputFormat), oneToXml);
+  }
+
+  @Get(':id/transitions')
+  @ApiOperation(operations.getTransactionHistory)
+  async history(
+    @CurrentCaller() caller: Caller,
+    @Param('id') id: string,
+    @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
+  ): Promise<Answer> {
+    return Answer.of(await this.queries.history(id, caller, dateOutputFormat), transactionsToXml);
+  }
 
   @Post()
   @ApiOperation(operations.reportTransaction)
@@ -59,6 +120,10 @@ export class TransactionsController {
   }
 }
 
+const transactionsText = listWriter(TRANSACTIONS);
+const transactionsToXml = documentWriter(TRANSACTIONS);
+const oneToXml = documentWriter(ONE);
+const totalsToXml = documentWriter(TOTALS);
 const resultToXml = documentWriter(RESULT);
 const resultsToXml = documentWriter(RESULTS);
 

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { conversionService } from '../conversions/conversion-service';
 import { MoveTransactionsHandler, ReportTransactionsHandler, Transactions } from './commands';
 import { transactionOperations } from './operations';
+import { TransactionQueries } from './transaction.queries';
 import { TransactionsController } from './transactions.controller';
 
 /** Transactions, as part of the conversion service. */
@@ -9,6 +10,6 @@ export const transactionService = conversionService(transactionOperations);
 
 @Module({
   controllers: [TransactionsController],
-  providers: [ReportTransactionsHandler, MoveTransactionsHandler, Transactions],
+  providers: [ReportTransactionsHandler, MoveTransactionsHandler, Transactions, TransactionQueries],
 })
 export class TransactionsModule {}

@@ -7,12 +7,13 @@ import { EventLog } from '../kernel/event-log';
 import { historyOf, type Version } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
+import { eachOf } from '../kernel/search-in-parts';
 import { httpFaults } from '../wire/http-faults';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
 import { toOutput } from './output';
-import { audiencesIn, type ListedVoucher } from './stored-voucher';
+import { audiencesIn } from './stored-voucher';
 import { postedFields, voucherDecider } from './voucher';
 
 /** The settings that answers depend on. */
@@ -43,7 +44,7 @@ export class VoucherQueries {
     const { clickUrl } = this.settings;
     const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }), query);
     const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
-    return written(listed, (voucher) => toOutput(voucher, view));
+    return eachOf(listed, (voucher) => toOutput(voucher, view));
   }
 
   /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
@@ -56,17 +57,6 @@ export class VoucherQueries {
     }
     throw httpFaults.notFound('your programs have no such voucher');
   }
-}
-
-/** Vouchers are converted on demand. */
-async function* written(
-  batches: AsyncIterable<readonly ListedVoucher[]>,
-  write: (voucher: ListedVoucher) => OutputVoucher,
-): AsyncGenerator<Iterable<OutputVoucher>> {
-  for await (const batch of batches)
-    yield (function* () {
-      for (const voucher of batch) yield write(voucher);
-    })();
 }
 
 /** The context of a listing. */

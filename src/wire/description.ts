@@ -17,6 +17,8 @@ export interface Description {
 export interface Shape<K extends Kind = Kind> {
   readonly name: string;
   readonly kind: K;
+  /** In CSV, fields that an answer may lack are columns too. */
+  readonly hasAllColumns?: true;
   /** Absent for shapes without XML. */
   readonly xml?: XmlDocument;
 }

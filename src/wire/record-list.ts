@@ -8,7 +8,7 @@ import { xmlWriter } from './record-xml';
 
 /**
  * Compiles the table of a list of records into how the list is written. In CSV the fields that are always there are the
- * columns, in the order of the table.
+ * columns, in the order of the table, unless all fields are.
  */
 export function listWriter<K extends RecordKind>(
   shape: Shape<List<K>>,
@@ -17,7 +17,7 @@ export function listWriter<K extends RecordKind>(
   const { root = each } = shape.xml ?? {};
   const toXml = xmlWriter(of());
   const empty = documentWriter(shape)([]);
-  const csv = csvText(of());
+  const csv = csvText(of(), shape.hasAllColumns === true);
   return (view) => {
     if (view.format === 'csv') return csv;
     if (view.format !== 'xml') return jsonList(view);
@@ -26,16 +26,18 @@ export function listWriter<K extends RecordKind>(
   };
 }
 
-function csvText<K extends RecordKind>({ fields }: K): ListText<AnswerOf<K>> {
+function csvText<K extends RecordKind>({ fields }: K, hasAll: boolean): ListText<AnswerOf<K>> {
   const columns = Object.entries(fields).flatMap(([name, field]) => {
     const { kind } = field;
-    return kind.is === 'scalar' && isAlways(field, 'answered') ? [{ name, write: kind.answered.write }] : [];
+    return kind.is === 'scalar' && (hasAll || isAlways(field, 'answered'))
+      ? [{ name, write: kind.answered.write }]
+      : [];
   });
   const lineOf = csvLines([','], '"');
   const head = lineOf(columns.map(({ name }) => name));
   const item = (one: AnswerOf<K>): string => {
     const values = one as Readonly<Record<string, never>>;
-    return lineOf(columns.map(({ name, write }) => write(values[name] as never)));
+    return lineOf(columns.map(({ name, write }) => (name in values ? write(values[name] as never) : '')));
   };
   return { empty: head, head, item, foot: '' };
 }

@@ -38,6 +38,11 @@ const EVENTS = {
   201: [{ id: 401, name: 'Sale', kind: 'sale', pendingDays: 14, commission: { percent: 8 } }],
 } as const;
 
+function withEvents(program: object): object {
+  const { id } = program as { readonly id: keyof typeof EVENTS };
+  return { ...program, ...(id in EVENTS ? { events: EVENTS[id] } : {}) };
+}
+
 const token = (organisationId: number, client: ConversionClient, siteId?: number) => ({
   organisationId,
   system: 'CONVERSIONS',
@@ -47,12 +52,9 @@ const token = (organisationId: number, client: ConversionClient, siteId?: number
 
 export const CONVERSION_NETWORK = {
   ...NETWORK,
-  organisations: [
-    ...NETWORK.organisations.filter(({ id }) => id !== 99),
-    { id: 99, kind: 'operator', name: 'Operations of conversions' },
-  ],
+  organisations: [...NETWORK.organisations, { id: 99, kind: 'operator', name: 'Operations of conversions' }],
   tokens: [
-    ...NETWORK.tokens.filter(({ system }) => system !== 'CONVERSIONS'),
+    ...NETWORK.tokens,
     token(1, 'nord'),
     token(2, 'casa'),
     token(11, 'preisblick', 1101),
@@ -62,9 +64,7 @@ export const CONVERSION_NETWORK = {
     token(99, 'operator'),
   ],
   programs: [
-    ...NETWORK.programs.map((program) =>
-      program.id in EVENTS ? { ...program, events: EVENTS[program.id as keyof typeof EVENTS] } : program,
-    ),
+    ...NETWORK.programs.map(withEvents),
     {
       id: 104,
       organisationId: 1,

@@ -33,6 +33,15 @@ export function oracleOf(documents: readonly Document[]) {
     /** Document counts by the values of a field. */
     countGroups: (field: string, filter: Filter) =>
       new Map([...groupedBy(matching(filter), field)].map(([value, group]) => [value, group.length])),
+    /** Counts and sums by the values of a field. */
+    totals: (field: string, sums: readonly string[], filter: Filter) =>
+      [...groupedBy(matching(filter), field)]
+        .map(([value, group]) => ({
+          values: [String(value)],
+          count: group.length,
+          sums: sums.map((name) => group.reduce((sum, { fields }) => sum + Number(fields[name] ?? 0), 0)),
+        }))
+        .sort((a, b) => Buffer.compare(Buffer.from(a.values[0] ?? ''), Buffer.from(b.values[0] ?? ''))),
     scan: (filter: Filter) => inOrder(matching(filter), []).map(({ id }) => id),
   };
 }

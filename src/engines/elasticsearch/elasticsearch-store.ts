@@ -9,6 +9,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
+  type Totals,
+  type TotalsSearch,
 } from '../../kernel/query';
 import {
   type CollectionSpec,
@@ -32,6 +34,7 @@ import { queryOf } from './query';
 import { scan } from './scan';
 import { search } from './search';
 import { Snapshot } from './snapshot';
+import { totals } from './totals';
 import { writeBatch } from './writer';
 
 /** A read store in Elasticsearch. Each generation is an index. */
@@ -117,6 +120,13 @@ export class ElasticsearchStore extends ReadStore {
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
     return await this.atFinished(target, (context) => countGroups(context, wanted));
+  }
+
+  async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
+    return await this.query(target, options, async (context) => {
+      await this.requireFinished(target);
+      return await totals(context, wanted);
+    });
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {

@@ -97,6 +97,7 @@ export function reading(subject: Subject): void {
       () => store.searchGroups(building, { ...page, ...groups, within: [], members: 1 }),
       () => store.count(building, EVERYTHING),
       () => store.countGroups(building, { ...groups, size: 1 }),
+      () => store.totals(building, { filter: EVERYTHING, by: ['groupId'], sums: [] }),
       () => store.snapshot(building, EVERYTHING)[Symbol.asyncIterator]().next(),
       () => store.scan(building, EVERYTHING)[Symbol.asyncIterator]().next(),
     ];

@@ -93,6 +93,22 @@ export function searching(subject: Subject): void {
         { numRuns: 50 },
       ));
 
+    it('totals by the values of a field', () =>
+      fc.assert(
+        fc.asyncProperty(queries.groupCount, async ({ filter }) => {
+          const sums = ['price', 'stock'];
+          const found = await store.totals(target, { filter, by: ['groupId'], sums });
+          expect(found).toEqual(oracle.totals('groupId', sums, filter));
+        }),
+        { numRuns: 30 },
+      ));
+
+    it('totals by several fields, and without sums', async () => {
+      const twice = await store.totals(target, { filter: EVERYTHING, by: ['groupId', 'groupId'], sums: [] });
+      const once = oracle.totals('groupId', [], EVERYTHING);
+      expect(twice).toEqual(once.map(({ values, ...one }) => ({ ...one, values: [...values, ...values] })));
+    });
+
     it('scans by id ascending', () =>
       fc.assert(
         fc.asyncProperty(queries.filter, async (filter) => {

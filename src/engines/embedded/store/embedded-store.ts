@@ -10,6 +10,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
+  type Totals,
+  type TotalsSearch,
 } from '../../../kernel/query';
 import {
   type CollectionSpec,
@@ -24,6 +26,7 @@ import {
 } from '../../../kernel/read-store';
 import { releaseClosedFiles } from '../connection';
 import { countGroups } from './count-groups';
+import { totals } from './totals';
 import { GenerationFile } from './generation-file';
 import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
@@ -143,6 +146,10 @@ export class EmbeddedStore extends ReadStore {
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
     return this.query(target, {}, (generation) => countGroups(requireFinished(generation), wanted));
+  }
+
+  async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
+    return this.query(target, options, (generation) => totals(requireFinished(generation), wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {

@@ -8,6 +8,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
+  type Totals,
+  type TotalsSearch,
 } from '../../../kernel/query';
 import { type Generation, type ReadStore, type Target } from '../../../kernel/read-store';
 import { EmbeddedStore } from './embedded-store';
@@ -93,6 +95,14 @@ class ReaderThreads extends ThreadedStore {
 
   override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
     return this.threads.run((store) => store.countGroups(target, wanted));
+  }
+
+  override totals(
+    target: Target,
+    wanted: TotalsSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly Totals[]> {
+    return this.threads.run((store) => store.totals(target, wanted, withoutSignal(options)), options);
   }
 }
 

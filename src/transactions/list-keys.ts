@@ -1,0 +1,52 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { CURRENCY, DATE, INTEGER, oneOf, TEXT } from '../wire/key-types';
+import { type Keys, type KeyTable } from '../wire/keys';
+import { ListCursors } from '../wire/list-cursor';
+
+const ids = { type: INTEGER, multiple: true } as const;
+const texts = { type: TEXT, multiple: true } as const;
+
+/** Which transactions (`docs/decisions.md#t6`). */
+const filterKeys = {
+  transactionId: { ...texts, description: 'Ids of transactions' },
+  legacyTransactionId: { ...texts, description: 'Legacy ids of transactions' },
+  programId: { ...ids, description: 'Programs' },
+  siteId: { ...ids, description: 'Sites' },
+  eventId: { ...ids, description: 'Events' },
+  eventTypeId: { ...ids, description: 'Types of events: 4, 5, 9 or 10' },
+  messageTypeId: { ...ids, description: 'States, 1 to 9' },
+  orderNumber: { ...texts, description: 'Order numbers' },
+  epi: { ...texts, description: 'Extra publisher information' },
+  currencyId: { type: CURRENCY, multiple: true, description: 'Currencies' },
+  minTimeOfEvent: { type: DATE, description: 'Converted at this time or later' },
+  maxTimeOfEvent: { type: DATE, description: 'Converted at this time or earlier' },
+  minChanged: { type: DATE, description: 'Last transition at this time or later' },
+  maxChanged: { type: DATE, description: 'Last transition at this time or earlier' },
+} as const satisfies KeyTable;
+
+/** Format of dates in an answer: as in messages, unless milliseconds are requested. */
+export const dateKeys = {
+  dateOutputFormat: { type: oneOf('iso8601', 'epoch'), description: 'Format of dates; ISO 8601 by default' },
+} as const satisfies KeyTable;
+
+export const totalsKeys = filterKeys;
+
+export const listKeys = {
+  ...filterKeys,
+  orderBy: { type: oneOf('timeOfEvent', 'changed'), description: 'Order; by default timeOfEvent' },
+  sortOrder: { type: oneOf('desc', 'asc'), description: 'Newest first, by default, or oldest first' },
+  pageSize: { type: INTEGER, description: 'Transactions on a page, at most 1000; 1000 by default' },
+  page: { type: INTEGER, description: 'Page, from 0' },
+  cursor: { type: TEXT, description: 'Pages in any number: *, then the X-Next-Cursor of the last answer' },
+  ...dateKeys,
+  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+} as const satisfies KeyTable;
+
+export type FilterKeys = Keys<typeof filterKeys>;
+export type ListKeys = Keys<typeof listKeys>;
+
+export const listCursors = new ListCursors<ListKeys>({
+  presentation: ['pageSize', 'dateOutputFormat', 'format'],
+  excluded: ['page'],
+  refuse: fault.content,
+});

@@ -1,0 +1,163 @@
+import { Injectable } from '@nestjs/common';
+import {
+  listTransactions,
+  totalTransactions,
+  transactionById,
+  type TransactionCriteria,
+} from '../../projections/transaction-list';
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Directory } from '../directory/directory';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { toDomainEvent } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import { type QueryOptions } from '../kernel/query';
+import { ReadStore } from '../kernel/read-store';
+import { eachOf } from '../kernel/search-in-parts';
+import { type DateFormat } from '../wire/date';
+import { type OutputTransaction, type OutputTotal } from './fields';
+import { type FilterKeys, listCursors, type ListKeys } from './list-keys';
+import { toOutput } from './output';
+import { STATES, type StateId } from './states';
+import { type ListedTransaction, storedAfter, type StoredTransaction } from './stored-transaction';
+import { TRANSACTION, type TransactionEvent } from './transaction';
+import { TRANSACTION_ID } from './transaction-id';
+
+/** A page of transactions, in batches that are read on demand. */
+export interface ListedPage {
+  readonly transactions: AsyncIterable<Iterable<OutputTransaction>>;
+  readonly total: number;
+  /** The cursor of the next page, if paging by cursor and not on the last page. */
+  readonly nextCursor?: string;
+  readonly pageSize: number;
+}
+
+/** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
+const PAGE = 1000;
+
+/** What callers may read of transactions (`docs/decisions.md#t6`). */
+@Injectable()
+export class TransactionQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly log: EventLog,
+    private readonly follower: FollowedDirectory,
+  ) {}
+
+  async list(keys: ListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedPage> {
+    const pageSize = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
+    const page = {
+      orderBy: keys.orderBy ?? 'timeOfEvent',
+      descending: keys.sortOrder !== 'asc',
+      offset: atLeast(0, 'page', keys.page ?? 0) * pageSize,
+      size: pageSize,
+      after: listCursors.read(keys),
+    } as const;
+    const criteria = criteriaOf(keys, caller, this.follower.directory);
+    const found = await listTransactions(this.store, criteria, page, query);
+    const { total, next } = found;
+    const dates = keys.dateOutputFormat ?? 'iso8601';
+    return {
+      transactions: eachOf(found, (listed) => toOutput(listed, dates)),
+      total,
+      ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }),
+      pageSize,
+    };
+  }
+
+  /** By currency, then by state. */
+  async totals(keys: FilterKeys, caller: Caller): Promise<readonly OutputTotal[]> {
+    const criteria = criteriaOf(keys, caller, this.follower.directory);
+    const totals = await totalTransactions(this.store, criteria);
+    return totals.map(({ currencyId, messageTypeId, count, ...amounts }) => ({
+      currencyId,
+      messageTypeId: messageTypeId as StateId,
+      stateName: STATES[messageTypeId as StateId].name,
+      count,
+      orderValue: amounts.orderValue / 100,
+      publisherCommission: amounts.publisherCommission / 100,
+      tdCommission: amounts.tdCommission / 100,
+    }));
+  }
+
+  /** Raises CON_500 unless the caller may see it. */
+  async one(id: string, caller: Caller, dates: DateFormat): Promise<OutputTransaction> {
+    return toOutput(await this.visible(id, caller), dates);
+  }
+
+  /** Its state after each of its events, oldest first. Raises CON_500 unless the caller may see it. */
+  async history(id: string, caller: Caller, dates: DateFormat): Promise<readonly OutputTransaction[]> {
+    await this.visible(id, caller);
+    const history: OutputTransaction[] = [];
+    let stored: StoredTransaction | undefined;
+    for await (const batch of this.log.readStream(streamOf(TRANSACTION, id)))
+      for (const recorded of batch) {
+        stored = storedAfter(stored, toDomainEvent(recorded) as TransactionEvent, recorded.revision);
+        history.push(toOutput({ transactionId: id, ...stored }, dates));
+      }
+    return history;
+  }
+
+  private async visible(id: string, caller: Caller): Promise<ListedTransaction> {
+    const found = TRANSACTION_ID.test(id) ? await transactionById(this.store, id) : undefined;
+    if (found !== undefined && mayRead(caller, found, this.follower.directory)) return found;
+    throw fault.unknownTransaction(`${id}: you have no such transaction`);
+  }
+}
+
+function mayRead(caller: Caller, { transaction }: ListedTransaction, directory: Directory): boolean {
+  switch (caller.kind) {
+    case 'operator':
+      return true;
+    case 'advertiser':
+      return transaction.advertiserId === caller.organisationId;
+    case 'publisher':
+      return directory.sitesOf(caller).includes(transaction.siteId);
+  }
+}
+
+/** The keys, limited to what the caller may see. */
+function criteriaOf(keys: FilterKeys, caller: Caller, directory: Directory): TransactionCriteria {
+  const { minTimeOfEvent, maxTimeOfEvent, minChanged, maxChanged, ...lists } = keys;
+  const named = Object.entries(lists).filter(([name, values]) => isFilter(name) && given(values));
+  const { siteId } = keys;
+  const own = caller.kind === 'publisher' ? directory.sitesOf(caller) : undefined;
+  return {
+    among: {
+      ...(Object.fromEntries(named) as TransactionCriteria['among']),
+      ...(caller.kind === 'advertiser' ? { advertiserId: [caller.organisationId] } : {}),
+      ...(own === undefined
+        ? {}
+        : { siteId: siteId.length === 0 ? own : siteId.filter((id) => own.includes(id)) }),
+    },
+    timeOfEvent: { min: minTimeOfEvent, max: maxTimeOfEvent },
+    changed: { min: minChanged, max: maxChanged },
+  };
+}
+
+const FILTERS = [
+  'transactionId',
+  'legacyTransactionId',
+  'programId',
+  'siteId',
+  'eventId',
+  'eventTypeId',
+  'messageTypeId',
+  'orderNumber',
+  'epi',
+  'currencyId',
+] as const satisfies readonly (keyof FilterKeys & keyof TransactionCriteria['among'])[];
+
+function isFilter(name: string): boolean {
+  return (FILTERS as readonly string[]).includes(name);
+}
+
+function given(values: unknown): boolean {
+  return Array.isArray(values) && values.length > 0;
+}
+
+function atLeast(least: number, key: string, value: number): number {
+  if (value >= least) return value;
+  throw fault.content(`${key}=${value}: expected an integer of at least ${least}`);
+}

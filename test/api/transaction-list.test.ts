@@ -1,0 +1,325 @@
+import { STATES } from '../../src/transactions/states';
+import {
+  CONVERSION_CLIENTS,
+  type ConversionClient,
+  PATH,
+  type Result,
+  transactionWorld,
+} from './transaction-network';
+import { NOW, refusalOf } from './voucher-network';
+
+const world = transactionWorld();
+const { create, move, get } = world;
+const HOUR = 3_600_000;
+
+interface Listed {
+  readonly legacyTransactionId: string;
+  readonly messageTypeId: number;
+  readonly [field: string]: unknown;
+}
+
+/** One transaction in each state, by the number of the state. */
+const made = new Map<number, Result>();
+const FULL = {
+  timeOfVisit: NOW - HOUR,
+  mediaCost: 1.25,
+  tdCommission: 2.5,
+  adId: 7,
+  locationId: 8,
+  batchId: 9,
+  epi: 'spring',
+  epi2: 'two',
+  productId: 77,
+  reportInfo: 'f1=l-1&f2=Wall%20lamp&f3=60.00&f4=1|f1=l-2&f2=Bulb&f3=20.00&f4=2',
+  visitorId: 'v-1',
+};
+
+beforeAll(async () => {
+  const report = async (state: number, changes: object, ...moves: readonly object[]) => {
+    const time = { timeOfEvent: NOW - state * HOUR, timeOfVisit: NOW - 20 * HOUR };
+    const first = await create(`S-${state}`, { ...FULL, ...time, ...changes });
+    let last = first;
+    for (const request of moves)
+      last = (await move({ transactionId: first.transactionId, ...request }, 'operator')).json<Result>();
+    made.set(state, last);
+  };
+  const lead = { eventId: 302, orderValue: 0 };
+  await report(1, { validate: false });
+  await report(2, { siteId: 1201 });
+  await report(3, { programId: 104 });
+  await report(4, {});
+  await report(5, lead);
+  await report(6, {}, { action: 'approve' });
+  await report(8, {}, { action: 'deny', deniedReasonId: 10 });
+  await report(9, lead, { action: 'pay', paymentId: 4711 });
+  await create('CASA', { programId: 201, eventId: 401 }, 'casa');
+  await create('SE', { programId: 102, eventId: 303, siteId: 1102, orderValue: 12.34 });
+  await create('DEALS', { siteId: 1202, timeOfEvent: NOW - 2 * HOUR });
+});
+
+async function list(keys = '', as: ConversionClient = 'operator'): Promise<readonly Listed[]> {
+  const answer = await get(keys, as);
+  expect([answer.statusCode, answer.statusCode === 200 ? '' : answer.body]).toEqual([200, '']);
+  return answer.json();
+}
+
+const ordersOf = (listed: readonly Listed[]): readonly string[] =>
+  listed.map(({ legacyTransactionId }) => legacyTransactionId.split('_')[0] ?? '');
+
+describe('the attributes of a listed transaction (Document 2, Message attributes)', () => {
+  const present = async (state: number): Promise<Partial<Listed>> =>
+    (await list(`;messageTypeId=${state};orderNumber=S-${state}`))[0] ?? {};
+
+  const ALWAYS = {
+    adId: 7,
+    advertiserId: 1,
+    batchId: 9,
+    currencyId: 'EUR',
+    epi: 'spring',
+    epi2: 'two',
+    locationId: 8,
+    mediaCost: 1.25,
+    productId: '77',
+    productName: 'Wall lamp|Bulb',
+    productNumber: 'l-1|l-2',
+    productQuantity: '1|2',
+    productValue: '60.00|20.00',
+    tdCommission: 2.5,
+    siteName: expect.stringMatching(/^Site 1[12]01$/) as string,
+    timeOfVisit: new Date(NOW - 20 * HOUR).toISOString(),
+    changed: new Date(NOW).toISOString(),
+  };
+
+  it.each([1, 2, 3, 4, 5, 6, 8, 9] as const)('in state %i', async (state) => {
+    const found = await present(state);
+    expect(found).toMatchObject({
+      ...ALWAYS,
+      messageTypeId: state,
+      stateName: STATES[state].name,
+      orderNumber: `S-${state}`,
+      timeOfEvent: new Date(NOW - state * HOUR).toISOString(),
+    });
+  });
+
+  it.each<[string, readonly number[]]>([
+    ['autoApproveDate', [4, 6, 8]],
+    ['pendingStatusDateChanged', [6, 8]],
+    ['deniedReasonId', [6, 8]],
+    ['paymentId', [9]],
+    ['reportInfo', [1, 2, 3, 4, 5, 9]],
+    ['visitorId', [1, 2, 3, 4, 5, 9]],
+    ['transactionId', [2, 3, 4, 5, 6, 8, 9]],
+  ])(
+    'Document 2, Message attributes: %s appears in the states %j only (decisions N2)',
+    async (name, states) => {
+      const found = await Promise.all(
+        [1, 2, 3, 4, 5, 6, 8, 9].map(async (state) => [state, await present(state)] as const),
+      );
+      expect(found.filter(([, one]) => name in one).map(([state]) => state)).toEqual(states);
+    },
+  );
+
+  it('has autoDenyDate in place of autoApproveDate where the event says so (decisions N2)', async () => {
+    await create('TRIAL', { eventId: 305 });
+    const [trial] = await list(';orderNumber=TRIAL');
+    expect(trial).toMatchObject({ autoDenyDate: new Date(NOW + 72 * HOUR).toISOString() });
+    expect(trial).not.toHaveProperty('autoApproveDate');
+  });
+
+  it('numbers the events of a transaction (decisions N1)', async () => {
+    const numbers = await Promise.all(
+      [1, 4, 6].map(async (state) => (await present(state))['sequenceNumber']),
+    );
+    expect(numbers).toEqual(['1', '2', '3']);
+  });
+
+  it('has commissions by the terms of the event, or as reported (decisions T2)', async () => {
+    expect(await present(4)).toMatchObject({ orderValue: 100, publisherCommission: 6 });
+    expect(await present(5)).toMatchObject({ orderValue: 0, publisherCommission: 1.5 });
+  });
+});
+
+describe('who sees what (decisions T6)', () => {
+  const NORD = ['S-1', 'S-2', 'S-3', 'S-4', 'S-5', 'S-6', 'S-8', 'S-9'];
+  const SEEN: Readonly<Record<ConversionClient, readonly string[]>> = {
+    nord: [...NORD, 'SE', 'DEALS'],
+    casa: ['CASA'],
+    preisblick: [...NORD.filter((name) => name !== 'S-2'), 'CASA'],
+    preisblickAll: [...NORD.filter((name) => name !== 'S-2'), 'CASA', 'SE'],
+    deals: ['S-2', 'DEALS'],
+    lonely: [],
+    operator: [...NORD, 'SE', 'DEALS', 'CASA'],
+  };
+  const all = [...SEEN.operator].sort();
+
+  it.each(CONVERSION_CLIENTS)('%s, in lists, totals, single ones and histories', async (client) => {
+    const seen = [...SEEN[client]].sort();
+    const keys = `;orderNumber=${all.join(',')}`;
+    expect([...ordersOf(await list(keys, client))].sort()).toEqual(seen);
+    const totals = (await get(`/totals${keys}`, client)).json<readonly { count: number }[]>();
+    expect(totals.reduce((sum, { count }) => sum + count, 0)).toBe(seen.length);
+    for (const { transactionId, orderNumber } of await list(keys)) {
+      if (transactionId === undefined) continue;
+      const expected = seen.includes(String(orderNumber)) ? 200 : 404;
+      for (const path of [`/${String(transactionId)}`, `/${String(transactionId)}/transitions`]) {
+        const answer = await get(path, client);
+        expect([orderNumber, path, answer.statusCode]).toEqual([orderNumber, path, expected]);
+        if (expected === 404) expect(refusalOf(answer).codes).toBe('404 CON_500');
+      }
+    }
+  });
+
+  it('a publisher that names a foreign site gets nothing', async () => {
+    expect(await list(';siteId=1202', 'preisblickAll')).toEqual([]);
+    expect(ordersOf(await list(';siteId=1102', 'preisblickAll'))).toEqual(['SE']);
+    expect(await list(';siteId=1102', 'preisblick')).toEqual([]);
+  });
+});
+
+describe('keys of the list (decisions T6)', () => {
+  it.each<[string, readonly string[]]>([
+    [';programId=102,201', ['CASA', 'SE']],
+    [';siteId=1202', ['DEALS']],
+    [';eventId=303', ['SE']],
+    [';eventTypeId=4', ['S-5', 'S-9']],
+    [';messageTypeId=2,9', ['S-2', 'S-9']],
+    [';orderNumber=S-4', ['S-4']],
+    [';legacyTransactionId=S-4_301_1', ['S-4']],
+    [';epi=spring;messageTypeId=4', ['S-4']],
+    [';currencyId=sek', ['SE']],
+    [`;minTimeOfEvent=${NOW - 2 * HOUR};orderNumber=S-1,S-2,S-3`, ['S-1', 'S-2']],
+    [`;maxTimeOfEvent=${NOW - 2 * HOUR};orderNumber=S-1,S-2,S-3`, ['S-2', 'S-3']],
+    [`;minChanged=${NOW + 1}`, []],
+    [`;maxChanged=${NOW - 1}`, []],
+  ])('%s', async (keys, orders) => {
+    expect([...ordersOf(await list(keys))].sort()).toEqual(orders);
+  });
+
+  it('transactionId, also in the query', async () => {
+    const { transactionId = '' } = made.get(6) ?? {};
+    expect(ordersOf(await list(`?transactionId=${transactionId}`))).toEqual(['S-6']);
+  });
+
+  it('orders by time, newest first unless told otherwise, and pages', async () => {
+    const three = ';orderNumber=S-1,S-2,S-3';
+    expect(ordersOf(await list(three))).toEqual(['S-1', 'S-2', 'S-3']);
+    expect(ordersOf(await list(`${three};sortOrder=asc`))).toEqual(['S-3', 'S-2', 'S-1']);
+    expect(ordersOf(await list(`${three};pageSize=2;page=1`))).toEqual(['S-3']);
+    const answer = await get(`${three};pageSize=2`, 'operator');
+    expect(answer.headers['x-total-count']).toBe('3');
+  });
+
+  it('pages by cursor to the end, whatever the order', async () => {
+    for (const order of ['', ';orderBy=changed', ';sortOrder=asc']) {
+      const seen: string[] = [];
+      let cursor: string | undefined = '*';
+      while (cursor !== undefined) {
+        const answer = await get(`;pageSize=3;cursor=${cursor}${order}`, 'operator');
+        seen.push(...ordersOf(answer.json()));
+        cursor = answer.headers['x-next-cursor'] as string | undefined;
+      }
+      expect(seen).toEqual(ordersOf(await list(order)));
+    }
+    expect(refusalOf(await get(';cursor=x', 'nord')).codes).toBe('400 CON_350');
+    expect(refusalOf(await get(';cursor=*;page=1', 'nord')).codes).toBe('400 CON_350');
+  });
+
+  it.each([';pageSize=0', ';page=-1', ';messageTypeId=x', ';orderBy=price', ';minChanged=yesterday'])(
+    '%s is CON_350',
+    async (keys) => {
+      expect(refusalOf(await get(keys, 'nord')).codes).toBe('400 CON_350');
+    },
+  );
+
+  it('answers in milliseconds on request', async () => {
+    const [one] = await list(';orderNumber=S-4;dateOutputFormat=epoch');
+    expect(one?.['timeOfEvent']).toBe(NOW - 4 * HOUR);
+  });
+});
+
+describe('formats (decisions T6)', () => {
+  it('CSV has a column for each field, in the order of the document', async () => {
+    const answer = await get('.csv;orderNumber=S-1,S-9;sortOrder=asc', 'nord');
+    const [head = '', paid = '', tracked = ''] = answer.body.replaceAll('"', '').split(/\r?\n/);
+    expect(head.startsWith('adId,advertiserId,autoApproveDate,autoDenyDate,batchId,currencyId,')).toBe(true);
+    expect(head.endsWith(',legacyTransactionId,visitorId,stateName,changed')).toBe(true);
+    expect(paid).toContain(',4711,');
+    expect(tracked).toContain('Tracked');
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8');
+  });
+
+  it('XML has an element for each', async () => {
+    const answer = await get('.xml;orderNumber=S-4', 'nord');
+    expect(answer.body).toMatch(
+      /<transactions>\s*<transaction>.*<orderValue>100<.*<\/transaction>\s*<\/transactions>/s,
+    );
+  });
+});
+
+describe('totals (decisions T6)', () => {
+  it('by currency and state, of the same transactions', async () => {
+    const answer = await get('/totals;orderNumber=S-4,S-6,S-8,SE', 'nord');
+    expect(answer.json()).toEqual([
+      {
+        currencyId: 'EUR',
+        messageTypeId: 4,
+        stateName: 'Pending',
+        count: 1,
+        orderValue: 100,
+        publisherCommission: 6,
+        tdCommission: 2.5,
+      },
+      {
+        currencyId: 'EUR',
+        messageTypeId: 6,
+        stateName: 'Pending_Approved',
+        count: 1,
+        orderValue: 100,
+        publisherCommission: 6,
+        tdCommission: 2.5,
+      },
+      {
+        currencyId: 'EUR',
+        messageTypeId: 8,
+        stateName: 'Deleted',
+        count: 1,
+        orderValue: 100,
+        publisherCommission: 6,
+        tdCommission: 2.5,
+      },
+      {
+        currencyId: 'SEK',
+        messageTypeId: 5,
+        stateName: 'Tracked_Approved',
+        count: 1,
+        orderValue: 12.34,
+        publisherCommission: 0.62,
+        tdCommission: 0,
+      },
+    ]);
+    expect((await get('/totals.xml;orderNumber=SE', 'nord')).body).toMatch(
+      /<totals>\s*<total>\s*<currencyId>SEK</,
+    );
+    expect((await get('/totals;orderNumber=none', 'nord')).json()).toEqual([]);
+  });
+});
+
+describe('one transaction and its history (decisions T6)', () => {
+  it('lists its states in order', async () => {
+    const { transactionId = '' } = made.get(8) ?? {};
+    const one = (await get(`/${transactionId}`)).json<Listed>();
+    expect(one).toMatchObject({ stateName: 'Deleted', deniedReasonId: 10 });
+    const history = (await get(`/${transactionId}/transitions`)).json<readonly Listed[]>();
+    expect(history.map(({ stateName, sequenceNumber }) => [stateName, sequenceNumber])).toEqual([
+      ['Tracked', '1'],
+      ['Pending', '2'],
+      ['Deleted', '3'],
+    ]);
+    expect(history.at(-1)).toEqual(one);
+  });
+
+  it('is CON_500 for what is no id', async () => {
+    expect(refusalOf(await get('/nothing')).codes).toBe('404 CON_500');
+    expect(PATH).toBe('/1.0/conversions/transactions');
+  });
+});
