@@ -21,7 +21,7 @@ afterAll(async () => {
 
 let isFixed = false;
 
-/** The products, folded by code that fails at a price of 13 until it is mended, and at one of 14 always. */
+/** The products projection, failing at a price of 13 until it is fixed, and always at a price of 14. */
 const picky: Projection = {
   ...(products as Projection),
   fold(document, event) {
