@@ -17,7 +17,7 @@ type Posted = (typeof PRODUCTS)[number];
 /** Time limit for another projector to take over (ms). */
 const TAKE_OVER_MS = 15_000;
 
-describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTURE, Processes)', () => {
+describe('Processes that share an EventStoreDB and an Elasticsearch (docs/architecture.md, Processes)', () => {
   let esdb: EsdbServer;
   let folder: string;
   let environment: Readonly<Record<string, string>>;
