@@ -191,28 +191,3 @@ describe('the description of the interface (decisions A8)', () => {
     expect(ofProducts).not.toContain('101');
   });
 });
-
-describe('the documentation page (decisions A8)', () => {
-  it('is served without a token, and loads nothing from other hosts', async () => {
-    const { statusCode, headers, body } = await app.get('/docs');
-    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';");
-    expect(headers['content-security-policy']).toContain("connect-src 'self' https://api.example;");
-    expect(body).not.toMatch(/https?:|<script>/);
-    const parts = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
-    expect(parts).toHaveLength(4);
-    for (const part of parts) {
-      const answer = await app.get(`/${part}`);
-      expect([part, answer.statusCode]).toEqual([part, 200]);
-      const known = { 'if-none-match': String(answer.headers.etag) };
-      expect((await app.get(`/${part}`, { headers: known })).statusCode).toBe(304);
-    }
-  });
-
-  it('has no other files, and a single address', async () => {
-    expect((await app.get('/docs/package.json')).statusCode).toBe(404);
-    expect((await app.get('/docs/..%2fpackage.json')).statusCode).toBe(404);
-    const { statusCode, headers } = await app.get('/docs/');
-    expect([statusCode, headers.location]).toEqual([308, '../docs']);
-  });
-});
