@@ -1,6 +1,6 @@
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { type ReadStore } from '../src/kernel/read-store';
-import { FEED, type FeedEvent } from '../src/products/feed';
+import { FEED, type FeedEvent, type FeedImport } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
 import { type Projection, type ParsedEvent } from '../src/projector/projection';
@@ -49,10 +49,20 @@ function reportedOf({ type, data }: ImportEvent): ReportedImport {
   const { importId, at: time, mode, durationMs, faults } = data;
   const common = { importId, time, mode, durationMs };
   if (type === 'FeedImportRefused') return { ...common, status: 'refused', ...NOTHING, faults: [...faults] };
-  const { new: listed, revised, repriced, unchanged, removed, refused, moreFaults } = data;
+  const { new: listed, revised, repriced, unchanged, removed, refused, ...optional } = data;
   const counts = { new: listed, revised, repriced, unchanged, removed, refused };
-  const more = moreFaults === undefined ? {} : { moreFaults };
-  return { ...common, status: 'done', ...counts, faults: [...faults], ...more };
+  return { ...common, status: 'done', ...counts, faults: [...faults], ...optionalOf(optional) };
+}
+
+/** What only some loads have. */
+function optionalOf({ unmapped, largeRemoval, restores, moreFaults, ignoredFields }: Partial<FeedImport>) {
+  return {
+    ...(unmapped === undefined ? {} : { unmapped }),
+    ...(largeRemoval === undefined ? {} : { largeRemoval }),
+    ...(restores === undefined ? {} : { restores }),
+    ...(moreFaults === undefined ? {} : { moreFaults }),
+    ...(ignoredFields === undefined ? {} : { ignoredFields: [...ignoredFields] }),
+  };
 }
 
 const TARGET = { collection: imports.collection.name };

@@ -2,13 +2,19 @@ import { REQUEST_ID } from './request-id';
 
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
-  REQUEST_ID,
+  'X-Dry-Run',
+  'X-Ignored-Fields',
+  'X-Ignored-Keys',
+  'X-Load-Counts',
+  'X-Load-Id',
   'X-Log-Position',
   'X-Next-Cursor',
   'X-Next-Since',
+  'X-Page-Size',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  REQUEST_ID,
   'Retry-After',
   'ETag',
 ];

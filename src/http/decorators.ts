@@ -29,7 +29,20 @@ export function formatsOf(metadata: Metadata, handler: Handler): readonly Format
 }
 
 /** Metadata of a handler: the table of its keys. */
-export const KEYS = 'affilog:keys';
+const KEYS = 'affilog:keys';
+
+/** The keys of a controller's handler; none without `@MatrixKeys`. */
+export function keyTable(controller: object, method: string): KeyTable {
+  return (Reflect.getMetadata(KEYS, controller, method) as KeyTable | undefined) ?? NO_KEYS;
+}
+
+const NO_KEYS: KeyTable = {};
+
+/** The keys of the handler of a request. */
+export function keyTableOf(context: ExecutionContext): KeyTable {
+  const { prototype }: { readonly prototype: object } = context.getClass();
+  return keyTable(prototype, context.getHandler().name);
+}
 
 function requestOf(context: ExecutionContext): FastifyRequest {
   return context.switchToHttp().getRequest<FastifyRequest>();

@@ -8,6 +8,7 @@ import { MinPositionGuard } from './min-position.guard';
 import { RateLimitGuard } from './rate-limit.guard';
 import { ReadQueue } from './read-queue';
 import { HttpOptions } from './service';
+import { UnknownKeysGuard } from './unknown-keys.guard';
 import { WaitForReadModels } from './wait-for-read-models';
 
 /** In the order of their checks (`docs/decisions.md#a8`). ADR 17 says why the last two are not interceptors. */
@@ -15,6 +16,7 @@ const GUARDS: readonly Type[] = [
   AuthenticationGuard,
   RateLimitGuard,
   RolesGuard,
+  UnknownKeysGuard,
   NegotiationGuard,
   MinPositionGuard,
 ];

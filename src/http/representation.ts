@@ -22,8 +22,7 @@ export function representationOf(
   const { target } = request;
   const format = formatOf(request, service.byAccept, offered);
   const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
-  const query = { ...target, matrix: target.query };
-  const { jsonp } = readKeys({ jsonp: { type: TEXT } }, query, service.keyFaults);
+  const { jsonp } = readKeys({ jsonp: { type: TEXT } }, { ...target, matrix: [] }, service.keyFaults);
   const view = { format, pretty, jsonp };
   checkJsonp(view, service);
   return view;
@@ -49,7 +48,7 @@ const NAMED_FORMATS: ReadonlyMap<string | undefined, Format> = new Map([
 export function failureRepresentation(request: FastifyRequest): Representation {
   const { target } = request;
   const format = failureFormat(request);
-  const pretty = target.matrix.some(
+  const pretty = [...target.matrix, ...target.query].some(
     ({ name, value }) => name === 'pretty' && value !== undefined && BOOLEAN.read(value),
   );
   const jsonp = target.query.find(({ name }) => name === 'jsonp')?.value;
@@ -58,7 +57,7 @@ export function failureRepresentation(request: FastifyRequest): Representation {
 }
 
 function failureFormat(request: FastifyRequest): Format {
-  const named = request.target.matrix
+  const named = [...request.target.matrix, ...request.target.query]
     .find(({ name }) => name === 'format')
     ?.value?.trim()
     .toLowerCase();

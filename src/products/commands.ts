@@ -4,14 +4,13 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
 import { WaitForReadModels } from '../http/wait-for-read-models';
-import { type Position } from '../kernel/event';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
-import { Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
@@ -30,22 +29,20 @@ export class LoadProducts extends Command<LoadResult> {
     readonly caller: Caller,
     readonly mode: LoadRequest['mode'],
     readonly body: Pick<PostedBody, 'format' | 'chunks'>,
+    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+    readonly dryRun = false,
   ) {
     super();
   }
 }
 
-interface Deleted {
-  readonly position: Position;
-  readonly changes: number;
-}
-
 /** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
-export class DeleteProducts extends Command<Deleted> {
+export class DeleteProducts extends Command<Loaded> {
   constructor(
     readonly feedId: number,
     readonly caller: Caller,
     readonly which: readonly string[] | 'all',
+    readonly dryRun = false,
   ) {
     super();
   }
@@ -73,14 +70,14 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     private readonly readModels: WaitForReadModels,
   ) {}
 
-  async execute({ feedId, caller, mode, body }: LoadProducts): Promise<LoadResult> {
+  async execute({ feedId, caller, mode, body, dryRun }: LoadProducts): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;
     ownFeed(directory, caller, feedId);
     const record = this.refusals.begin(feedId, mode);
-    const received = this.receive({ feedId, mode, directoryPosition }, body);
+    const received = this.receive({ feedId, mode, directoryPosition, dryRun }, body);
     const loaded = await received.catch(async (error: unknown) => {
       // The caller gets the refusal whether or not it can be recorded.
-      if (isRefusal(error)) await record(error).catch(ignoreUnavailable);
+      if (isRefusal(error) && !dryRun) await record(error).catch(ignoreUnavailable);
       throw error;
     });
     await this.readModels.afterWrite(loaded);
@@ -131,11 +128,11 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
     private readonly readModels: WaitForReadModels,
   ) {}
 
-  async execute({ feedId, caller, which }: DeleteProducts): Promise<Deleted> {
+  async execute({ feedId, caller, which, dryRun }: DeleteProducts): Promise<Loaded> {
     ownFeed(this.follower.directory, caller, feedId);
     if (which.length === 0)
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
-    const deleted = await this.loader.remove(feedId, which);
+    const deleted = await this.loader.remove(feedId, which, dryRun);
     await this.readModels.afterWrite(deleted);
     return deleted;
   }

@@ -10,7 +10,6 @@ export const downloadKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed to download' },
   sourceproducturl: {
     type: BOOLEAN,
-    inQuery: true,
     description: 'Adds the advertiser’s URL without tracking, for publishers',
   },
   page: { type: INTEGER, description: 'Page of the feed, from 1' },

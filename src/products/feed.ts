@@ -6,6 +6,7 @@
 import { type PostedCategory } from '../categories/mapped-category';
 import { type IDENTIFIERS, type TEXTS } from './fields';
 import { type Digest, type Fingerprints } from './load/fingerprints/fingerprints';
+import { type IgnoredField } from './load/ingest/ignored-fields';
 
 // Stream
 
@@ -49,7 +50,12 @@ export type FeedClosing =
   | { readonly type: 'FeedImported'; readonly data: FeedImport }
   | {
       readonly type: 'ProductsDeleted';
-      readonly data: { readonly removed: number; readonly at: string };
+      readonly data: {
+        readonly removed: number;
+        readonly at: string;
+        /** Absent from early versions. */
+        readonly importId?: string;
+      };
     };
 
 /** `product` comes last, so that a reader who needs only the rest can stop before it. */
@@ -86,6 +92,14 @@ export interface FeedImport {
   }[];
   /** Number of further faults, if any. */
   readonly moreFaults?: number;
+  /** How many of the new and revised products no category maps; absent from early versions. */
+  readonly unmapped?: number;
+  /** Posted fields that were ignored, if any. */
+  readonly ignoredFields?: readonly IgnoredField[];
+  /** A replacement has removed most products of a large feed (`docs/decisions.md#x89`). */
+  readonly largeRemoval?: true;
+  /** The load or deletion whose changes it has undone (`affilog feeds restore`). */
+  readonly restores?: string;
 }
 
 // State
@@ -153,14 +167,25 @@ function decideDelist(
   return isListed ? { type: 'ProductDelisted', sourceProductId } : undefined;
 }
 
-/** How many products of a load or deletion changed in which way. */
+/** How many products of a load or deletion changed in which way; `unmapped` as in `FeedImport`. */
 export type Tally = {
-  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed']: FeedImport[Key];
+  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed' | 'unmapped']: number;
 };
 
 export function emptyTally(): Tally {
-  return { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0 };
+  return { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, unmapped: 0 };
 }
+
+/** True for a replacement that has removed more than half of a feed of over 100 products (`docs/decisions.md#x89`). */
+export function isLargeRemoval(
+  mode: FeedImport['mode'],
+  before: number,
+  { removed }: Pick<Tally, 'removed'>,
+): boolean {
+  return mode === 'replace' && before > LARGE_FEED && removed > before / 2;
+}
+
+const LARGE_FEED = 100;
 
 const COUNTED_AS = {
   ProductListed: 'new',

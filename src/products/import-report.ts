@@ -1,7 +1,7 @@
 import { type Shape } from '../wire/description';
 import { type AnswerOf, listOf, record } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
-import { instant, integer, text, wordOf } from '../wire/record-kinds';
+import { boolean, instant, integer, text, wordOf } from '../wire/record-kinds';
 
 const fault = record({
   code: { kind: text(), in: 'attribute', description: 'Code of the error' },
@@ -12,6 +12,12 @@ const fault = record({
     description: 'The product; absent if the body as a whole was refused',
   },
   message: { kind: text(), in: 'text', description: 'What is wrong' },
+});
+
+const ignoredField = record({
+  field: { kind: text(), in: 'attribute', description: 'Path in a product; an attribute is `@name`' },
+  products: { kind: integer(), in: 'attribute', description: 'In how many products it was' },
+  sourceProductId: { kind: text(), in: 'attribute', optional: true, description: 'One of these' },
 });
 
 const attribute = { in: 'attribute' } as const;
@@ -29,8 +35,31 @@ const reportedImport = record({
   unchanged: { ...count, description: 'Unchanged products' },
   removed: { ...count, description: 'Removed products' },
   refused: { ...count, description: 'Refused products' },
+  unmapped: {
+    ...count,
+    optional: true,
+    description: 'New and changed products that no category maps: publishers do not see them',
+  },
+  largeRemoval: {
+    kind: boolean(),
+    ...attribute,
+    optional: true,
+    description: 'Whether it replaced a large feed by less than half of it',
+  },
+  restores: {
+    kind: text(),
+    ...attribute,
+    optional: true,
+    description: 'The load or deletion whose changes it has undone',
+  },
   faults: { kind: listOf(fault, { each: 'fault' }), in: 'content', description: 'What was wrong' },
   moreFaults: { ...count, optional: true, description: 'Faults that are not listed' },
+  ignoredFields: {
+    kind: listOf(ignoredField, { each: 'ignoredField' }),
+    in: 'content',
+    optional: true,
+    description: 'Posted fields that are unknown and were ignored: the first 100 different ones',
+  },
 });
 export type ReportedImport = AnswerOf<typeof reportedImport>;
 

@@ -1,6 +1,6 @@
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { forbiddenCharacter } from '../wire/characters';
-import { isPosted, isUnset, type Posted, Refusals } from '../wire/posted';
+import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../wire/posted';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { productFaults as fault } from './faults';
 import { type Identifiers, type Product } from './feed';
@@ -42,7 +42,8 @@ const NO_DETAILS: FaultDetails = {};
 
 /**
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as
- * text. Strings are stored unchanged (`docs/decisions.md#a11`); fields that the document does not name are left out.
+ * text. Strings are stored unchanged (`docs/decisions.md#a11`); fields that the document does not name are left out and
+ * reported to `origin`.
  *
  * `knowsCategory` returns whether a platform category id exists (`docs/decisions.md#p13`); at most `mostFaults` faults are
  * returned.
@@ -51,12 +52,14 @@ export function checkProduct(
   posted: Posted,
   knowsCategory: (id: string) => boolean,
   mostFaults = 20,
+  origin?: Origin,
 ): CheckedProduct | RefusedProduct {
   const id = usableId(posted['sourceProductId']);
   const refusals = new Refusals(
     PROBLEMS,
     id === undefined ? NO_DETAILS : { sourceProductId: id },
     mostFaults,
+    origin,
   );
   const apart: Apart = {};
   const content = read(posted, refusals, apart);

@@ -1,8 +1,10 @@
-import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { type FastifyReply } from 'fastify';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
+import { markDryRun } from '../http/dry-run';
 import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
 import { type Keys } from '../wire/keys';
@@ -12,8 +14,10 @@ import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
+import { loadHeaders } from './load-headers';
+import { loggedLoad } from './load-log';
 import { productOperations as operations } from './operations';
-import { ProductQueries, ProductSettings } from './product.queries';
+import { cappedPageSize, ProductQueries, ProductSettings } from './product.queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
@@ -42,7 +46,10 @@ export class ProductsController {
         const text = resultText(view, { ...result, productHeader, style, vendor: this.settings.vendor });
         return {
           pieces: listPieces(text, products),
-          ...(nextCursor === undefined ? {} : { headers: { 'X-Next-Cursor': nextCursor } }),
+          headers: {
+            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+            ...cappedPageSize(keys),
+          },
         };
       },
       { format: keys.format },
@@ -54,11 +61,26 @@ export class ProductsController {
   @Roles(['advertiser'])
   async post(
     @CurrentCaller() caller: Caller,
-    @MatrixKeys(postKeys) { fid, mode }: Keys<typeof postKeys>,
+    @MatrixKeys(postKeys) keys: Keys<typeof postKeys>,
     @Body() body: PostedBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const loaded = await this.commands.execute(new LoadProducts(fid, caller, mode ?? 'update', body));
-    return Answer.errors(refusalsOf(loaded), { position: loaded.position });
+    const { fid, mode = 'update' } = keys;
+    const dryRun = markDryRun(reply, keys.dryRun);
+    const command = new LoadProducts(fid, caller, mode, body, dryRun);
+    const loaded = await loggedLoad(
+      (facts, text) => reply.log.info(facts, text),
+      command,
+      () => this.commands.execute(command),
+    );
+    const { loadId, position, counts, largeRemoval } = loaded;
+    if (largeRemoval && loadId !== undefined)
+      reply.log.warn(
+        { feedId: fid, loadId, removed: counts.removed },
+        `a replacement has removed most products of feed ${fid}: ` +
+          `affilog feeds restore ${fid} --before ${loadId} brings them back`,
+      );
+    return Answer.errors(refusalsOf(loaded), { position, headers: loadHeaders(loaded) });
   }
 
   @Delete()
@@ -66,11 +88,13 @@ export class ProductsController {
   @Roles(['advertiser'])
   async delete(
     @CurrentCaller() caller: Caller,
-    @MatrixKeys(deleteKeys) { fid, spId, deleteAll }: Keys<typeof deleteKeys>,
+    @MatrixKeys(deleteKeys) { fid, spId, deleteAll, dryRun }: Keys<typeof deleteKeys>,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const which = deleteAll === true ? 'all' : spId;
-    const deleted = await this.commands.execute(new DeleteProducts(fid, caller, which));
-    return Answer.errors([], { position: deleted.position });
+    const command = new DeleteProducts(fid, caller, which, markDryRun(reply, dryRun));
+    const deleted = await this.commands.execute(command);
+    return Answer.errors([], { position: deleted.position, headers: loadHeaders(deleted) });
   }
 }
 

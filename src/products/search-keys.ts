@@ -12,6 +12,7 @@ import {
 } from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
 import { csvKeys } from './csv-keys';
+import { dryRunKey } from '../wire/dry-run-key';
 import { productFaults as fault } from './faults';
 
 const values = { type: TEXT, multiple: true } as const;
@@ -39,7 +40,6 @@ export const searchKeys = {
   sourceproducturl: {
     type: BOOLEAN,
     multiple: true,
-    inQuery: true,
     description: 'Adds the advertiser’s URL without tracking, for publishers',
   },
   minPrice: { type: NUMBER, aliases: ['pricemin'], description: 'Lowest price' },
@@ -98,6 +98,7 @@ export type SearchKeys = Keys<typeof searchKeys>;
 export const postKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed to load' },
   mode: { type: oneOf('replace'), description: 'Replaces the whole content of the feed' },
+  dryRun: dryRunKey,
 } as const satisfies KeyTable;
 
 /** Document 1, Delete products. */
@@ -105,6 +106,7 @@ export const deleteKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed to delete from' },
   spId: { ...values, description: 'The advertiser’s ids of the products to delete' },
   deleteAll: { type: BOOLEAN, description: 'Deletes all products of the feed' },
+  dryRun: dryRunKey,
 } as const satisfies KeyTable;
 
 /** The faults for problems with keys (`docs/decisions.md#p2`). */

@@ -15,7 +15,7 @@ import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
-import { VoucherQueries, VoucherSettings } from './voucher.queries';
+import { cappedPageSize, VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
@@ -42,6 +42,7 @@ export class VouchersController {
           listText(view, this.settings.vendor),
           await this.queries.list(keys, caller, this.clock.now(), query),
         ),
+        headers: cappedPageSize(keys),
       }),
       { format: keys.format },
     );

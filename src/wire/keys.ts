@@ -1,6 +1,6 @@
 import { type Fault } from '../kernel/fault';
 import { type KeyProblem, type KeyType } from './key-types';
-import { type RequestTarget, type SentKey } from './request-target';
+import { type RequestTarget } from './request-target';
 
 /** One key of a service, as in its document's table. */
 export interface KeySpec<T = unknown> {
@@ -12,8 +12,6 @@ export interface KeySpec<T = unknown> {
   readonly required?: true;
   /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
-  /** Also accepted in the query string (`docs/decisions.md#a3`). */
-  readonly inQuery?: true;
 }
 
 export type KeyTable = Readonly<Record<string, KeySpec>>;
@@ -38,8 +36,8 @@ export type KeyFaults = Readonly<Record<KeyProblem, (message: string) => Fault>>
 const MAX_VALUES = 1000;
 
 /**
- * The keys of a request by a service's table (`docs/decisions.md#a2`): unknown ones are ignored, empty ones
- * absent. Raises the fault of the first one that is missing or unusable; it names the key, the value and what
+ * The keys of a request by a service's table, from path and query (`docs/decisions.md#a2`, `docs/decisions.md#a3`):
+ * unknown ones are ignored, empty ones absent. Raises the fault of the first one that is missing or unusable; it names the key, the value and what
  * is expected.
  */
 export function readKeys<const Table extends KeyTable>(
@@ -53,9 +51,7 @@ export function readKeys<const Table extends KeyTable>(
 
 function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: KeyFaults): unknown {
   const spellings = [name, ...(spec.aliases ?? [])].map((spelling) => spelling.toLowerCase());
-  const named = (key: SentKey) => spellings.includes(key.name);
-  const sent = target.matrix.filter(named);
-  if (spec.inQuery) sent.push(...target.query.filter(named));
+  const sent = [...target.matrix, ...target.query].filter((key) => spellings.includes(key.name));
   const refuse = (problem: KeyProblem, value: string, accepts = spec.type.expected) =>
     faults[problem](`${name}=${value}: expected ${accepts}`);
 
@@ -64,7 +60,8 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
     if (text === undefined) throw refuse('unusable', key.sent, 'a percent-encoded UTF-8 text');
     return spec.multiple ? listed(text) : [text];
   });
-  if (spec.required && texts.length === 0) throw faults.missing(missing(name, target, named));
+  if (spec.required && texts.length === 0)
+    throw faults.missing(`${name} is missing: ${target.path};${name}=…`);
   if (texts.length > MAX_VALUES) throw refuse('unusable', '…', `a list of at most ${MAX_VALUES}`);
 
   const values = texts.map((text) => {
@@ -90,10 +87,4 @@ function listed(text: string): string[] {
     .split(',')
     .filter((part) => part !== '')
     .map((part) => part.replace(/%2c/gi, ','));
-}
-
-function missing(name: string, target: RequestTarget, named: (key: SentKey) => boolean): string {
-  return target.query.some(named)
-    ? `${name} must be a matrix key: ${target.path};${name}=…`
-    : `${name} is missing: ${target.path};${name}=…`;
 }

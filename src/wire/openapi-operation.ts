@@ -121,14 +121,13 @@ function keysParameter(keys: KeyTable, example: Json): Json {
 const COMMON_KEYS: KeyTable = { pretty: { type: BOOLEAN, description: 'Adds line breaks' } };
 
 /** A list is text (`docs/decisions.md#x36`). */
-function keySchema({ type, multiple, aliases = [], inQuery, description = '' }: KeySpec): Json {
+function keySchema({ type, multiple, aliases = [], description = '' }: KeySpec): Json {
   const accepts = type.schema?.enum === undefined ? [`Expected: ${type.expected}.`] : [];
   const more = [
     ...(multiple === true
       ? [`Takes several values, separated by commas. Each is ${type.expected}.`]
       : accepts),
     ...aliases.map((alias) => `Also spelt ${alias}.`),
-    ...(inQuery === true ? ['Also taken as a query parameter.'] : []),
   ];
   const schema = multiple === true ? undefined : type.schema;
   return { ...(schema ?? { type: 'string' }), description: [`${description}.`, ...more].join(' ') };

@@ -26,6 +26,14 @@ export function wholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? (number as number) + 0 : undefined;
 }
 
+/** What is known about the text that a posted record was read from. */
+export interface Origin {
+  /** Called with the path of each member that the table does not name, list indexes left out: `categories.colour`. */
+  readonly onUnknown?: (path: string) => void;
+}
+
+const NO_ORIGIN: Origin = {};
+
 /** Collects all faults of one posted record. */
 export class Refusals {
   readonly faults: Fault[] = [];
@@ -36,6 +44,7 @@ export class Refusals {
     private readonly faultOf: ProblemFaults,
     private readonly details: FaultDetails = {},
     private readonly most = Infinity,
+    readonly origin: Origin = NO_ORIGIN,
   ) {}
 
   get areNone(): boolean {
@@ -62,7 +71,7 @@ export class Refusals {
 
   /** For values that are refused together, by one fault. */
   apart(): Refusals {
-    return new Refusals(this.faultOf);
+    return new Refusals(this.faultOf, {}, Infinity, this.origin);
   }
 
   /** Raises `Faults` if there are any. */

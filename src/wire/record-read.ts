@@ -8,12 +8,14 @@ export type FoundIn<K extends RecordKind> = Partial<PostedOf<K>>;
 
 /**
  * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
- * that is wrong with it. Fields that the table does not name are left out; the others keep the order of the table. Those
- * that are read `apart` are put into the object that is given for them.
+ * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`; the others keep
+ * the order of the table. Those that are read `apart` are put into the object that is given for them. `path` is that of the
+ * record, with a dot at its end.
  */
 export function recordReader<K extends RecordKind>(
   { fields }: K,
   apart: readonly string[] = [],
+  path = '',
 ): (posted: Posted, refusals: Refusals, into?: object, within?: Place) => FoundIn<K> {
   const steps = Object.entries(fields).map(([name, { kind, required, otherwise }]) => ({
     name,
@@ -22,14 +24,20 @@ export function recordReader<K extends RecordKind>(
     otherwise,
     more: kind.is === 'list' ? `: at least one ${kind.each}` : '',
     isNoneIfEmpty: kind.is === 'list' && kind.isNoneIfEmpty === true,
-    read: readerOf(kind),
+    read: readerOf(kind, `${path}${name}.`),
   }));
+  const reportUnknown = (posted: Posted, report: (path: string) => void): void => {
+    for (const name of Object.keys(posted))
+      if (posted[name] !== undefined && !Object.hasOwn(fields, name)) report(`${path}${name}`);
+  };
   return (posted, refusals, into, within) => {
     const found: Record<string, unknown> = {};
     const foundApart = (into ?? found) as typeof found;
+    let members = 0;
     for (const step of steps) {
       const { name } = step;
       let value = posted[name];
+      if (value !== undefined) members += 1;
       if (isUnset(value) || (step.isNoneIfEmpty && isEmpty(value))) {
         if (step.isRequired) refusals.missing(placeOf(within, name), step.more);
         value = step.otherwise;
@@ -38,6 +46,8 @@ export function recordReader<K extends RecordKind>(
       if (step.isApart) foundApart[name] = value;
       else found[name] = value;
     }
+    const { onUnknown } = refusals.origin;
+    if (onUnknown !== undefined && Object.keys(posted).length > members) reportUnknown(posted, onUnknown);
     return found as FoundIn<K>;
   };
 }
@@ -48,14 +58,14 @@ export function complete<Whole>(found: Partial<Whole>, refusals: Refusals): Whol
   return found as Whole;
 }
 
-function readerOf(kind: Kind): Read {
+function readerOf(kind: Kind, path: string): Read {
   switch (kind.is) {
     case 'scalar':
       return kind.posted.read;
     case 'list':
-      return listReader(kind);
+      return listReader(kind, path);
     case 'record': {
-      const read = recordReader(kind);
+      const read = recordReader(kind, [], path);
       const { expected = 'an object', isNoneIfEmpty } = kind;
       return (value, place, refusals) => {
         if (!isPosted(value)) {
@@ -70,7 +80,7 @@ function readerOf(kind: Kind): Read {
 }
 
 /** A list of records is read record by record; any other list that has an unusable item is refused as a whole. */
-function listReader({ of, most = Infinity, items = 'values' }: List): Read {
+function listReader({ of, most = Infinity, items = 'values' }: List, path: string): Read {
   const kind = of();
   const expected = most === Infinity ? `a list of ${items}` : `a list of at most ${most} ${items}`;
   const isList = (value: unknown): value is readonly unknown[] =>
@@ -78,7 +88,7 @@ function listReader({ of, most = Infinity, items = 'values' }: List): Read {
   // Compiled late: a record may contain itself.
   let compiled: Read | undefined;
   return (value, place, refusals) => {
-    const read = (compiled ??= readerOf(kind));
+    const read = (compiled ??= readerOf(kind, path));
     if (isList(value) && kind.is === 'record')
       return value.map((item, at) => read(item, () => `${nameOf(place)}[${at}]`, refusals));
     const ofItems = refusals.apart();

@@ -1,5 +1,5 @@
 import { type Posted } from './posted';
-import { type AnswerOf, type Field, type Kind, type List, type RecordKind } from './record';
+import { type AnswerOf, type Field, type Fields, type Kind, type List, type RecordKind } from './record';
 import { type XmlNode } from './xml-read';
 import { type XmlContent, type XmlElement } from './xml-write';
 
@@ -7,8 +7,9 @@ import { type XmlContent, type XmlElement } from './xml-write';
 const MIXED = { text: 'with elements in it' };
 
 /**
- * A posted element in the shape of JSON: by local names, in any namespace, values as text. Elements and attributes that
- * the table does not name are left out; of elements that are there twice the last one counts.
+ * A posted element in the shape of JSON: by local names, in any namespace, values as text. Of elements that are there
+ * twice the last one counts. Elements and attributes that the table does not name are members without a value, by their
+ * names: `colour`, `@colour`.
  */
 export function postedFromXml({ fields }: RecordKind, node: XmlNode): Posted {
   const found: Record<string, unknown> = {};
@@ -16,7 +17,20 @@ export function postedFromXml({ fields }: RecordKind, node: XmlNode): Posted {
     const value = valueIn(node, name, field);
     if (value !== undefined) found[name] = value;
   }
+  for (const name of unknownIn(node, fields)) found[name] = '';
   return found;
+}
+
+function unknownIn({ attributes, children }: XmlNode, fields: Fields): readonly string[] {
+  const attributeNames = Object.keys(attributes).filter((name) => fields[name]?.in !== 'attribute');
+  const elements = Object.entries(fields).flatMap(([name, { kind, in: place }]) =>
+    place === undefined ? name : place === 'content' && kind.is === 'list' ? kind.each : [],
+  );
+  const others = children.map(({ name }) => name).filter((name) => !elements.includes(name));
+  return [
+    ...attributeNames.map((name) => `@${name}`),
+    ...others.filter((name) => !Object.hasOwn(fields, name)),
+  ];
 }
 
 function valueIn(node: XmlNode, name: string, { kind, in: place }: Field): unknown {

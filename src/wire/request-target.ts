@@ -31,22 +31,33 @@ const EXTENSION = new RegExp(`\\.(${EXTENSIONS.join('|')})$`);
 /** Parses a raw request target; any text has a result. */
 export function parseRequestTarget(target: string): RequestTarget {
   const [beforeQuery = '', ...rest] = target.replace(ORIGIN, '').split('?');
-  const matrix = beforeQuery
-    .split('/')
-    .flatMap((segment) => (segment.includes(';') ? sentKeys(segment.split(';').slice(1)) : []));
+  const matrix = beforeQuery.split('/').flatMap((segment) => sentKeys(partsOf(segment).slice(1)));
   return { ...parsePath(target), matrix, query: sentKeys(rest.join('?').split('&')) };
 }
 
 /** The part of a request target that is needed first. */
 export function parsePath(target: string): Pick<RequestTarget, 'path' | 'extension'> {
   const [beforeQuery = ''] = target.replace(ORIGIN, '').split('?', 1);
-  const segments = beforeQuery.split('/').map((segment) => unreservedDecoded(segment.split(';', 1)[0] ?? ''));
+  const segments = beforeQuery.split('/').map((segment) => unreservedDecoded(partsOf(segment)[0] ?? ''));
   if (segments.length > 2 && segments.at(-1) === '') segments.pop();
   const withExtension = segments.join('/');
   const extension = EXTENSION.exec(withExtension)?.[1] as Extension | undefined;
   const path = extension === undefined ? withExtension : withExtension.slice(0, -extension.length - 1);
   return { path: path === '' ? '/' : path, extension };
 }
+
+/**
+ * The name of a segment and its keys. Without a literal semicolon an encoded one separates them, as a client sends it
+ * that encodes them all as one text: they are decoded once (`docs/decisions.md#a2`).
+ */
+function partsOf(segment: string): string[] {
+  if (segment.includes(';') || !segment.includes('%')) return segment.split(';');
+  const [name = '', ...keys] = segment.split(/%3b/i);
+  return [name, ...keys.map((key) => key.replace(ENCODED, decodedOrSent))];
+}
+
+/** An encoded ASCII character, or a run of other bytes. */
+const ENCODED = /%[0-7][0-9a-f]|(?:%[89a-f][0-9a-f])+/gi;
 
 /** Letters, digits and the like mean the same whether they are percent-encoded or not (RFC 3986, 2.3). */
 function unreservedDecoded(text: string): string {
@@ -73,5 +84,13 @@ function decoded(text: string): string | undefined {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
     return undefined;
+  }
+}
+
+function decodedOrSent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

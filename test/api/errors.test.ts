@@ -178,9 +178,8 @@ describe('errors (Document 1, Errors; decisions P2)', () => {
     expect(await messageOf(`;fid=${FEEDS.german};ORDERBY=cheap`)).toBe(
       'orderBy=cheap: expected one of priceAsc, priceDesc, modificationDateAsc, modificationDateDesc',
     );
-    expect(await messageOf(`?fid=${FEEDS.german}`)).toContain(
-      'fid must be a matrix key: /1.0/products;fid=…',
-    );
+    expect(await messageOf(`?fid=${FEEDS.german}&orderBy=cheap`)).toContain('orderBy=cheap: expected one of');
+    expect(await messageOf('?fid=')).toBe('fid is missing: /1.0/products;fid=…');
   });
 
   it('405 names the allowed methods (decisions A8)', async () => {

@@ -101,8 +101,11 @@ describe('matrix keys (decisions A2, A3)', () => {
     '/1.0/notes;;word=a+b;id=;id=1;id=2,,3;unknown=%ff;',
     '/1.0/notes;word=a+b;word=a%20b;id=1,2,3/',
     '/1.0;id=1,2,3/notes;word=a+b',
+    '/1.0/notes.json%3Bid%3D1,2,3%3Bword%3Da+b',
+    '/1.0/notes?WORD=a+b&id=1,2&id=3',
+    '/1.0/notes;id=1;word=a+b?id=2%2C3&word=a%20b',
   ])('%s', async (path) => {
-    expect((await asked.get(`${path}?${token}`)).json()).toEqual({
+    expect((await asked.get(`${path}${path.includes('?') ? '&' : '?'}${token}`)).json()).toEqual({
       organisation: 1,
       id: [1, 2, 3],
       word: 'a b',
@@ -111,16 +114,18 @@ describe('matrix keys (decisions A2, A3)', () => {
 
   it('stand after an id too', async () => {
     expect(
-      (await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/12.json;a=b?${token}` })).json(),
+      (await asked.app.inject({ method: 'DELETE', url: `/1.0/notes/12.json;pretty=true?${token}` })).json(),
     ).toEqual({
       removed: '12',
     });
   });
 
-  it('are named when they are sent after the question mark', async () => {
-    expect((await asked.get(`/1.0/notes?word=a&${token}`)).json()).toEqual({
-      errors: [{ code: 'N_1', message: 'word must be a matrix key: /1.0/notes;word=…' }],
-    });
+  it('may all be in the query, pretty and format too', async () => {
+    const lines = async (url: string) => (await asked.get(`${url}&${token}`)).body.split('\n').length;
+    expect(await lines('/1.0/notes?word=a')).toBe(1);
+    expect(await lines('/1.0/notes?word=a&pretty=true')).toBeGreaterThan(1);
+    expect(await lines('/1.0/notes?pretty=true')).toBeGreaterThan(1);
+    expect((await asked.get(`/1.0/notes?format=xml&${token}`)).body).toMatch(/^<\?xml/);
   });
 });
 

@@ -44,7 +44,6 @@ const table = {
   language: { type: LANGUAGE },
   orderBy: { type: oneOf('priceAsc', 'priceDesc') },
   brand: { type: TEXT, multiple: true, aliases: ['brands'] },
-  sourceproducturl: { type: BOOLEAN, inQuery: true },
 } as const satisfies KeyTable;
 
 const read = (keys: string) => readKeys(table, parseRequestTarget(`/1.0/products;${keys}`), faults);
@@ -92,9 +91,8 @@ describe('keys of a request (decisions A2)', () => {
     );
   });
 
-  it('have aliases, and may stand after the question mark where the table says so (decisions A3)', () => {
+  it('have aliases', () => {
     expect(read('brands=a;BRAND=b').brand).toEqual(['a', 'b']);
-    expect(read('?sourceproducturl=true&page=7')).toMatchObject({ sourceproducturl: true, page: undefined });
   });
 
   it.each([
@@ -121,11 +119,31 @@ describe('keys of a request (decisions A2)', () => {
     expect(faultOf(() => read(keys))).toBe(expected);
   });
 
-  it('that are required are missed, and told where they belong', () => {
+  it('that are required are refused when they are missing', () => {
     const required = { fid: { type: INTEGER, required: true } } as const;
     const missed = (target: string) => faultOf(() => readKeys(required, parseRequestTarget(target), faults));
     expect(missed('/1.0/products')).toBe('missing: fid is missing: /1.0/products;fid=…');
-    expect(missed('/1.0/products?fid=1')).toBe('missing: fid must be a matrix key: /1.0/products;fid=…');
+    expect(missed('/1.0/products?fid=')).toBe('missing: fid is missing: /1.0/products;fid=…');
+  });
+});
+
+describe('keys in the query (decisions A3)', () => {
+  it.each([
+    ['?FID=1,2&fid=3', { fid: [1, 2, 3] }],
+    ['?brands=a+b,c%20d%2Ce%252Cf&BRAND=g', { brand: ['a b', 'c d', 'e,f', 'g'] }],
+    ['?page=7&unknown=1&grouped=&price=1.50', { page: 7, grouped: undefined, price: 1.5 }],
+    ['?since=2026-04-17T02:00+02:00', { since: Date.UTC(2026, 3, 17) }],
+    ['fid=1;page=7?fid=2&page=7', { fid: [1, 2], page: 7 }],
+  ])('%s means the same as in the path', (keys, expected) => {
+    expect(read(keys)).toMatchObject(expected);
+  });
+
+  it('are refused as in the path, also when the path has another value', () => {
+    expect(faultOf(() => read('?fid=a'))).toBe('notNumeric: fid=a: expected an integer');
+    expect(faultOf(() => read('page=1?page=2'))).toBe('unusable: page=2: expected one value, also found 1');
+    expect(faultOf(() => read(`fid=1?fid=${'1,'.repeat(1000)}`))).toBe(
+      'unusable: fid=…: expected a list of at most 1000',
+    );
   });
 });
 

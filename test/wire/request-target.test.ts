@@ -20,6 +20,24 @@ describe('a request target (Document 1, Conventions 2 to 4; decisions A2, A3)', 
     ['/1.0/products;;Q=a%20b+c;x=;=y;z;', '/1.0/products', undefined, ['q=a b c'], []],
     ['/1.0/products;q=%zz;%zz=a;u=%C3%BC', '/1.0/products', undefined, ['q=?', 'u=ü'], []],
     ['/1.0/products;field=color%3Dblue=1', '/1.0/products', undefined, ['field=color=blue=1'], []],
+    ['/1.0/products.json%3Bfid%3D1,2%3bq%3da%2520b', '/1.0/products', 'json', ['fid=1,2', 'q=a b'], []],
+    [
+      '/1.0/productFeeds/12%3BprogramId%3D1.json',
+      '/1.0/productFeeds/12',
+      undefined,
+      ['programid=1.json'],
+      [],
+    ],
+    ['/1.0%3Bfid%3D1/products%2Fx%3Bq%3D%zz%20', '/1.0/products%2Fx', undefined, ['fid=1', 'q=?'], []],
+    [
+      '/1.0/products%3Bq%3D%ff%3Bfid%3D1%3Bx%3Da%253Bb',
+      '/1.0/products',
+      undefined,
+      ['q=?', 'fid=1', 'x=a;b'],
+      [],
+    ],
+    ['/1.0/products;q=a%3Bfid%3D2', '/1.0/products', undefined, ['q=a;fid=2'], []],
+    ['/1.0/products?q=a%3Bfid%3D2', '/1.0/products', undefined, [], ['q=a;fid=2']],
     ['/1.0/schemas/A_v3_0.xsd', '/1.0/schemas/A_v3_0.xsd', undefined, [], []],
     ['https://api.example/1.0/products;q=a', '/1.0/products', undefined, ['q=a'], []],
     ['https://api.example', '/', undefined, [], []],
@@ -40,6 +58,18 @@ describe('a request target (Document 1, Conventions 2 to 4; decisions A2, A3)', 
         const target = parseRequestTarget(`/1.0${text(first)}/products${extension}${text(second)}`);
         expect(target.path).toBe('/1.0/products');
         expect(target.matrix.map((key) => [key.name, key.value])).toEqual([...first, ...second]);
+      }),
+    );
+  });
+
+  it('may have its semicolons encoded with everything after them (decisions A2)', () => {
+    const value = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => text.isWellFormed());
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.stringMatching(/^[a-z]+$/), value)), (pairs) => {
+        const keys = pairs.map(([name, content]) => `;${name}=${encodeURIComponent(content)}`).join('');
+        expect(parseRequestTarget(`/1.0/products.json${encodeURIComponent(keys)}`)).toEqual(
+          parseRequestTarget(`/1.0/products.json${keys}`),
+        );
       }),
     );
   });

@@ -2,9 +2,8 @@ import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { type ModulesContainer, Reflector } from '@nestjs/core';
 import { type Caller } from '../../directory/organisations';
-import { type KeyTable } from '../../wire/keys';
 import { type Operation } from '../../wire/openapi-operation';
-import { ApiOperation, formatsOf, KEYS, rolesOf } from '../decorators';
+import { ApiOperation, formatsOf, keyTable, rolesOf } from '../decorators';
 
 type Handler = (...parameters: never[]) => unknown;
 
@@ -30,7 +29,7 @@ function ofController(controller: { readonly prototype: object }): Operation[] {
       path: `${trimmed(base)}${trimmed(path)}`,
       callers: rolesOf(reflector, handler) ?? ANYBODY,
       formats: formatsOf(reflector, handler),
-      keys: (Reflect.getMetadata(KEYS, controller.prototype, name) as KeyTable | undefined) ?? {},
+      keys: keyTable(controller.prototype, name),
       text,
     };
   });

@@ -3,9 +3,10 @@ import { type Directory } from '../../directory/directory';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type BodyFormat } from '../../wire/format';
-import { type FeedImport, type Tally } from '../feed';
+import { type FeedImport, isLargeRemoval, type Tally } from '../feed';
 import { appendBody } from './append/append-body';
 import { CLOSE_BYTES, FeedWriter } from './append/feed-writer';
+import { mappedIn } from './append/mapped-content';
 import { type FingerprintCache } from './fingerprints/fingerprint-cache';
 import { type Fingerprints } from './fingerprints/fingerprints';
 import { JsonBody } from './ingest/json-body';
@@ -20,16 +21,29 @@ export interface LoadRequest {
   readonly format: BodyFormat;
   /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;
+  /** Checks and counts everything, and stores nothing. */
+  readonly dryRun?: boolean | undefined;
 }
 
-/** The result of a load: everything but the products of `faults` is stored. */
-export interface LoadResult {
-  readonly faults: readonly LoadFault[];
-  /** How many more faults there are. */
-  readonly moreFaults: number;
+/** What a load or a deletion has done. */
+export interface Loaded {
+  /** Its id, as in the load report; absent if nothing was stored. */
+  readonly loadId?: string;
+  readonly counts: Tally & Pick<FeedImport, 'refused'>;
   readonly position: Position;
   /** Product events appended. */
   readonly changes: number;
+}
+
+/** The result of a load: everything but the products of `faults` is stored. */
+export interface LoadResult extends Loaded {
+  readonly faults: readonly LoadFault[];
+  /** How many more faults there are. */
+  readonly moreFaults: number;
+  /** Names of the posted fields that were ignored. */
+  readonly ignoredFields: readonly string[];
+  /** As `FeedImport`. */
+  readonly largeRemoval: boolean;
 }
 
 export interface LoaderOptions {
@@ -46,6 +60,8 @@ export interface LoaderOptions {
 }
 
 interface Load {
+  /** Also the id of the event that closes it. */
+  readonly id: string;
   readonly request: LoadRequest;
   readonly started: number;
   readonly spool: Spool;
@@ -86,7 +102,7 @@ export class Loader {
     const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     const id = randomUUID();
-    this.receiving.set(id, { request, started: now().getTime(), spool, intake, body });
+    this.receiving.set(id, { id, request, started: now().getTime(), spool, intake, body });
     return id;
   }
 
@@ -114,21 +130,19 @@ export class Loader {
   }
 
   /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
-  async remove(
-    feedId: number,
-    which: readonly string[] | 'all',
-  ): Promise<{ position: Position; changes: number }> {
+  async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<Loaded> {
+    const importId = randomUUID();
     return this.options.fingerprints.use(feedId, async (state) => {
-      const writer = this.writerFor(feedId, state);
+      const writer = this.writerFor(feedId, state, dryRun);
       for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
         await writer.add({ kind: 'delist', product: { sourceProductId } });
       }
       await writer.settle(({ removed }) => {
         if (removed === 0) return undefined;
-        return { type: 'ProductsDeleted', data: { removed, at: this.options.now().toISOString() } };
+        return { type: 'ProductsDeleted', data: { removed, at: this.options.now().toISOString(), importId } };
       });
-      const position = writer.position ?? (await this.options.log.head());
-      return { position, changes: writer.tally.removed };
+      const isStored = writer.tally.removed > 0 && !dryRun;
+      return await this.loaded(writer, 0, isStored ? importId : undefined);
     });
   }
 
@@ -153,22 +167,44 @@ export class Loader {
   private async append(load: Load, prints: Fingerprints): Promise<LoadResult> {
     const { request, intake, spool } = load;
     prints.forgetPostedBefore(this.options.directory.categories.removals);
-    const writer = this.writerFor(request.feedId, prints);
-    await appendBody({ spool, intake, writer, state: prints }, request.mode);
-    await writer.settle((tally) => ({ type: 'FeedImported', data: this.importOf(load, tally) }));
-    const { new: listed, revised, repriced, removed } = writer.tally;
+    const { feedId, mode, dryRun } = request;
+    const before = prints.listed;
+    const writer = this.writerFor(feedId, prints, dryRun);
+    await appendBody({ spool, intake, writer, state: prints }, mode);
+    await writer.settle((tally) => ({ type: 'FeedImported', data: this.importOf(load, tally, before) }));
+    const { faults, ignored } = intake;
     return {
-      faults: intake.faults.listed,
-      moreFaults: intake.faults.more,
-      position: writer.position ?? (await this.options.log.head()),
-      changes: listed + revised + repriced + removed,
+      ...(await this.loaded(writer, faults.products, dryRun === true ? undefined : load.id)),
+      faults: faults.listed,
+      moreFaults: faults.more,
+      ignoredFields: ignored.listed().map(({ field }) => field),
+      largeRemoval: isLargeRemoval(mode, before, writer.tally),
     };
   }
 
-  private importOf({ intake, request, started }: Load, tally: Tally): FeedImport {
+  /** `loadId` is absent if nothing was stored. */
+  private async loaded(
+    { tally, position }: FeedWriter,
+    refused: number,
+    loadId: string | undefined,
+  ): Promise<Loaded> {
+    const { new: listed, revised, repriced, removed } = tally;
+    return {
+      ...(loadId === undefined ? {} : { loadId }),
+      counts: { ...tally, refused },
+      position: position ?? (await this.options.log.head()),
+      changes: loadId === undefined ? 0 : listed + revised + repriced + removed,
+    };
+  }
+
+  /** `before`: how many products the feed had. */
+  private importOf({ id, intake, request, started }: Load, tally: Tally, before: number): FeedImport {
     const now = this.options.now();
     const { listed, more, products } = intake.faults;
     let room = CLOSE_BYTES - BESIDE_FAULTS;
+    const fits = (part: object): boolean =>
+      (room -= Buffer.byteLength(JSON.stringify(part)) + ','.length) > 0;
+    const ignoredFields = intake.ignored.listed().filter(fits);
     const faults = listed
       .slice(0, MAX_FAULTS_STORED)
       .map(({ code, message, sourceProductId }) => ({
@@ -176,10 +212,10 @@ export class Loader {
         ...(sourceProductId === undefined ? {} : { sourceProductId }),
         message,
       }))
-      .filter((fault) => (room -= Buffer.byteLength(JSON.stringify(fault)) + ','.length) > 0);
+      .filter(fits);
     const moreFaults = more + listed.length - faults.length;
     return {
-      importId: randomUUID(),
+      importId: id,
       mode: request.mode,
       at: now.toISOString(),
       durationMs: now.getTime() - started,
@@ -187,12 +223,16 @@ export class Loader {
       refused: products,
       faults,
       ...(moreFaults === 0 ? {} : { moreFaults }),
+      ...(ignoredFields.length === 0 ? {} : { ignoredFields }),
+      ...(isLargeRemoval(request.mode, before, tally) ? { largeRemoval: true } : {}),
     };
   }
 
-  private writerFor(feedId: number, state: Fingerprints): FeedWriter {
-    const { log, now } = this.options;
-    return new FeedWriter(log, feedId, state, now().toISOString(), this.stopping.signal);
+  private writerFor(feedId: number, state: Fingerprints, dryRun?: boolean): FeedWriter {
+    const { directory, log, now } = this.options;
+    const isMapped = mappedIn(feedId, directory);
+    const at = now().toISOString();
+    return new FeedWriter(log, feedId, state, at, this.stopping.signal, { dryRun, isMapped });
   }
 
   private loadOf(id: string): Load {

@@ -49,6 +49,13 @@ interface AppendedBatch extends DecidedBatch {
   readonly lastEvent: string;
 }
 
+interface WriterOptions {
+  /** Decides and counts, but appends nothing and leaves the state as it is. */
+  readonly dryRun?: boolean | undefined;
+  /** Whether a product with this content is mapped: those that are not are counted. Without it all are. */
+  readonly isMapped?: (content: string) => boolean;
+}
+
 /** The end of a stream that a batch is appended to. */
 type StreamEnd = Pick<AppendedBatch, 'revision' | 'lastEvent'>;
 
@@ -91,6 +98,7 @@ export class FeedWriter {
     private readonly at: string,
     /** Stops the writer between two appends. */
     private readonly signal: AbortSignal,
+    private readonly options: WriterOptions = {},
   ) {
     this.stream = streamOf(FEED, feedId);
   }
@@ -165,7 +173,7 @@ export class FeedWriter {
     const closing = batch.close?.(plus(this.tally, batch.tally));
     const events = [...batch.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
     let { revision, lastEvent } = end;
-    if (events.length > 0) {
+    if (events.length > 0 && this.options.dryRun !== true) {
       const appended = await appendIdempotently(this.log, this.stream, revision, events);
       this.position = appended.position;
       revision = appended.revision;
@@ -186,6 +194,7 @@ export class FeedWriter {
       count(tally, item, change);
       if (change === undefined) continue;
       const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
+      if (content !== '' && this.options.isMapped?.(content) === false) tally.unmapped += 1;
       events.push(encodeChange(change, this.at, content));
     }
     return { items, close, changes, events, tally };
@@ -193,7 +202,7 @@ export class FeedWriter {
 
   /** After a failed load, the next user of the state reads what was not folded from the stream. */
   private fold(batch: AppendedBatch | undefined): void {
-    if (batch === undefined) return;
+    if (batch === undefined || this.options.dryRun === true) return;
     const { state } = this;
     for (const [at, item] of batch.items.entries()) {
       const change = batch.changes[at];
@@ -212,5 +221,6 @@ function plus(a: Tally, b: Tally): Tally {
     repriced: a.repriced + b.repriced,
     unchanged: a.unchanged + b.unchanged,
     removed: a.removed + b.removed,
+    unmapped: a.unmapped + b.unmapped,
   };
 }

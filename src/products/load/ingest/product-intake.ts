@@ -2,6 +2,7 @@ import { type BodyFormat } from '../../../wire/format';
 import { usableId } from '../../product-check';
 import { digestOf, type Fingerprints } from '../fingerprints/fingerprints';
 import { IdTable } from '../fingerprints/id-table';
+import { IgnoredFields } from './ignored-fields';
 import { LoadFaults, oversized, type Refusal } from './load-faults';
 import { type Slice, SliceBuilder } from './slices';
 import { type Spool } from './spool';
@@ -13,6 +14,7 @@ import {
   validateParsed,
   validateSlice,
   type ValidatedSlice,
+  type ValidationOptions,
   type ValidText,
 } from './validate';
 
@@ -42,6 +44,7 @@ export interface ProductIntakeOptions {
  */
 export class ProductIntake {
   readonly faults = new LoadFaults();
+  readonly ignored = new IgnoredFields();
   /** Namespace prefixes that the body declares around its products: set before the first of them is added. */
   prefixes: readonly string[] | undefined;
   private readonly ids = new IdTable();
@@ -116,8 +119,12 @@ export class ProductIntake {
     return this.ids.find(sourceProductId) >= 0;
   }
 
-  private validation(): { readonly knowsCategory: (id: string) => boolean; readonly room: number } {
-    return { knowsCategory: this.options.knowsCategory, room: this.faults.room };
+  private validation(): ValidationOptions {
+    return {
+      knowsCategory: this.options.knowsCategory,
+      room: this.faults.room,
+      ignored: this.ignored,
+    };
   }
 
   private validOf(validated: ValidText | Refusal): ValidText | undefined {
@@ -149,11 +156,12 @@ export class ProductIntake {
     if (this.inProgress.length > SLICES_AHEAD) this.waitFor(this.inProgress.shift());
   }
 
-  private async collect({ records, faults, refusedIds }: ValidatedSlice): Promise<void> {
+  private async collect({ records, faults, refusedIds, ignored }: ValidatedSlice): Promise<void> {
     const valid = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
     numberRecords(valid, (sourceProductId, sequence) => this.enterValid(sourceProductId, sequence));
     for (const id of refusedIds) this.ids.add(id);
     this.faults.addAll(faults);
+    this.ignored.addAll(ignored);
     await this.options.spool.add(valid);
   }
 

@@ -89,6 +89,7 @@ export class ProductXml {
           throw fault.noParsableContent(`expected product elements in products, not ${name}`);
         this.product = { sourceProductId: this.counted(attributes.sourceProductId) };
         this.size = 0;
+        this.addUnknown(this.product, attributes, OF_PRODUCT);
         return;
       case 3:
         this.openChild(name, attributes);
@@ -102,12 +103,17 @@ export class ProductXml {
     }
   }
 
-  private openChild(name: string, { width, height }: XmlAttributes): void {
+  private openChild(name: string, attributes: XmlAttributes): void {
     this.child = name;
     this.size += name.length;
     this.openText();
-    if (name === 'productImage') this.product.productImage = { width, height };
-    else if (name === 'categories' || name === 'fields') this.product[name] ??= [];
+    if (name === 'productImage') {
+      const { width, height } = attributes;
+      this.addUnknown((this.product.productImage = { width, height }), attributes, OF_IMAGE);
+      return;
+    }
+    this.addUnknown(this.product, attributes, NONE, `${name}.`);
+    if (name === 'categories' || name === 'fields') this.product[name] ??= [];
     else if (name === 'identifiers') this.product.identifiers ??= {};
   }
 
@@ -124,8 +130,15 @@ export class ProductXml {
       };
     } else if (this.child === 'fields' && name === 'field') {
       this.part = { name: this.counted(attributes.name) };
-    }
-    if (this.part !== undefined) (this.product[this.child] as Growing[]).push(this.part);
+    } else if (this.child !== 'identifiers') this.product[`${this.child}.${this.counted(name) ?? ''}`] = '';
+    if (this.part === undefined) return;
+    this.addUnknown(this.part, attributes, this.child === 'fields' ? OF_FIELD : OF_CATEGORY);
+    (this.product[this.child] as Growing[]).push(this.part);
+  }
+
+  /** Adds attributes that the document does not name, as members that no table names: they are reported as ignored. */
+  private addUnknown(to: Growing, attributes: XmlAttributes, known: ReadonlySet<string>, path = ''): void {
+    for (const name in attributes) if (!known.has(name)) to[`${path}@${this.counted(name) ?? ''}`] = '';
   }
 
   private openText(): void {
@@ -181,6 +194,12 @@ export class ProductXml {
     return this.size > MAX_PRODUCT;
   }
 }
+
+const NONE: ReadonlySet<string> = new Set();
+const OF_PRODUCT: ReadonlySet<string> = new Set(['sourceProductId']);
+const OF_IMAGE: ReadonlySet<string> = new Set(['width', 'height']);
+const OF_CATEGORY: ReadonlySet<string> = new Set(['id', 'name', 'tdCategoryName']);
+const OF_FIELD: ReadonlySet<string> = new Set(['name']);
 
 function requireVersion3(version: string | undefined): void {
   if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;

@@ -3,6 +3,7 @@ import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
 import { type Digest, digestOf } from '../fingerprints/fingerprints';
+import { type IgnoredField, IgnoredFields } from './ignored-fields';
 import {
   type FaultCounts,
   LoadFaults,
@@ -27,6 +28,7 @@ export interface ValidatedSlice {
   readonly refusedIds: readonly string[];
   /** Platform categories that some products need and that were assumed to exist. */
   readonly categories: readonly string[];
+  readonly ignored: readonly IgnoredField[];
 }
 
 /** A valid product; its text is overwritten by the next validation. */
@@ -39,6 +41,8 @@ export interface ValidationOptions {
   readonly knowsCategory: (id: string) => boolean;
   /** How many more faults can be listed. */
   readonly room: number;
+  /** Counts the fields that the document does not name. */
+  readonly ignored: IgnoredFields;
 }
 
 /**
@@ -54,6 +58,7 @@ export function validateSlice(
   const faults = new LoadFaults(slice.room);
   const refusedIds: string[] = [];
   const categories = new Set<string>();
+  const ignored = new IgnoredFields();
   const assumeCategory = (id: string): true => {
     categories.add(id);
     return true;
@@ -65,6 +70,7 @@ export function validateSlice(
     const validated = validateBytes(parse, bytes.subarray(start, end), sequence, {
       knowsCategory: knowsCategory ?? assumeCategory,
       room: faults.room,
+      ignored,
     });
     start = end;
     if ('head' in validated) {
@@ -74,7 +80,13 @@ export function validateSlice(
     faults.add(validated);
     if (validated.sourceProductId !== undefined) refusedIds.push(validated.sourceProductId);
   }
-  return { records: block.records(), faults, refusedIds, categories: [...categories] };
+  return {
+    records: block.records(),
+    faults,
+    refusedIds,
+    categories: [...categories],
+    ignored: ignored.listed(),
+  };
 }
 
 /** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`. */
@@ -106,10 +118,12 @@ export function validateBytes(
 export function validateParsed(
   { product, isPlain }: Parsed,
   sequence: number,
-  { knowsCategory, room }: ValidationOptions,
+  { knowsCategory, room, ignored }: ValidationOptions,
   posted?: () => Digest,
 ): ValidText | Refusal {
-  const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room));
+  const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
+    onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
+  });
   if ('faults' in checked) return { ...checked, faults: checked.faults.map(toLoadFault) };
   const { sourceProductId, price } = checked;
   const { json, digest: content } = encodeContent(checked.product, isPlain);

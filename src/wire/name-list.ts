@@ -1,0 +1,19 @@
+/** Names in a header, and characters of a name. */
+const MOST = { names: 20, characters: 40 } as const;
+
+/** Names that a client has sent, for a header: the first ones in alphabetical order, percent-encoded where necessary. */
+export function nameList(names: Iterable<string>): string {
+  const distinct = new Set([...names].map(beginningOf));
+  return [...distinct].sort().slice(0, MOST.names).map(encodeURIComponent).join(', ');
+}
+
+/** Cut between characters: half of a surrogate pair cannot be encoded. */
+function beginningOf(name: string): string {
+  return name.slice(0, MOST.characters).replace(/[\ud800-\udbff]$/, '');
+}
+
+/** The header that names the fields of a body which were ignored; no header if there are none. */
+export function ignoredFields(names: Iterable<string>): Readonly<Record<string, string>> {
+  const list = nameList(names);
+  return list === '' ? {} : { 'X-Ignored-Fields': list };
+}
