@@ -16,6 +16,8 @@ export class RouteBook implements Routes {
     const [version, ...segments] = url.split('/').slice(1);
     if (url.includes('*')) return;
     const module = segments.find((segment) => !this.legacyPrefixes.has(segment));
+    // The index of a version (`docs/decisions.md#x85`): any other method lacks a module.
+    if (version === API_VERSION && module === undefined) return;
     if (version === API_VERSION && module !== undefined) this.modules.add(module);
     this.routes.push({ pattern: patternOf(url), methods });
   }
