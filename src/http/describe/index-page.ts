@@ -39,7 +39,7 @@ export function sendIndex(request: FastifyRequest, reply: FastifyReply, more: re
   const { extension } = request.target;
   if (extension !== undefined && extension !== 'json')
     throw httpFaults.notFound(`.${extension}: expected .json`);
-  const links = [...more, ...GENERAL].map(([path, title]) => ({ href: rootOf(request) + path, title }));
+  const links = [...GENERAL, ...more].map(([path, title]) => ({ href: rootOf(request) + path, title }));
   const asHtml = extension === undefined && prefersHtml(request.headers.accept);
   void reply
     .headers({ Vary: 'Accept', 'X-Content-Type-Options': 'nosniff' })
@@ -56,7 +56,7 @@ function rootOf({ originalUrl }: FastifyRequest): string {
 
 function htmlOf(links: readonly { readonly href: string; readonly title: string }[], root: string): string {
   const items = links.map(
-    ({ href, title }) => `<li><a href="${href}">${title}</a> <small>${href}</small></li>`,
+    ({ href, title }) => `<li><a href="${href}">${title}</a> <small>/${href.slice(root.length)}</small></li>`,
   );
   return `<!doctype html>
 <html lang="en">

@@ -19,7 +19,7 @@ export class SchemasController {
     sendIndex(
       request,
       reply,
-      files.map((file) => [`1.0/schemas/${file}`, `XML schema ${file}`]),
+      files.map((file) => [`1.0/schemas/${file}`, file]),
     );
   }
 
