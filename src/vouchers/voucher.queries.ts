@@ -8,6 +8,7 @@ import { historyOf, type Version } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { httpFaults } from '../wire/http-faults';
+import { pageSizeHeader } from '../wire/page-size';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
@@ -100,6 +101,11 @@ function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
     offset: atLeast(0, 'page', keys.page ?? 0) * size,
     size,
   };
+}
+
+/** The size of pages as a header, if `pageSize` exceeds the cap. */
+export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<string, string>> {
+  return pageSizeHeader(pageSize, PAGE);
 }
 
 /** A key without values is no criterion. */
