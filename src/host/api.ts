@@ -6,6 +6,7 @@ import { type Config } from '../config';
 import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
+import { diskTrouble } from './disk';
 import { startExporter } from './exporter';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
@@ -27,7 +28,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
 
 /** What a process with the role `api` does. */
 export interface Api {
-  /** Ready to listen. */
+  /** Initialised, but not listening. */
   readonly app: NestFastifyApplication;
   /** Its parts. */
   readonly parts: AppParts;
@@ -54,7 +55,10 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     await feeds.clean();
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
-    const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const readiness = await readinessOf(engines, follower, {
+      projectorTrouble,
+      diskTrouble: () => diskTrouble(dataDir),
+    });
     const parts: AppParts = {
       config,
       eventLog,
