@@ -26,19 +26,19 @@ interface Options {
  */
 export async function untilReadable(options: Options): Promise<string | undefined> {
   const { store, projector, show, signal, patience = PATIENCE_MS } = options;
-  let isOpen = false;
-  const opening = projector?.start().then(() => (isOpen = true));
+  const opening = projector?.start().then(() => true);
   // Awaited below; until then a failure must not count as unhandled.
   opening?.catch(() => undefined);
   for (let quietSince = performance.now(); ;) {
     const { state, reason } = await look(store, projector);
-    if (isOpen || state === 'live') return undefined;
+    if (state === 'live') return undefined;
     if (state === 'building') quietSince = performance.now();
     else if (performance.now() - quietSince > patience) return reason;
     show(reason);
-    const pause = after(POLL_MS, undefined, { signal });
-    await (opening === undefined ? pause : Promise.race([opening, pause.catch(() => undefined)]));
+    const pause = after(POLL_MS, false, { signal }).catch(() => false);
+    const isOpen = await Promise.race(opening === undefined ? [pause] : [opening, pause]);
     signal.throwIfAborted();
+    if (isOpen) return undefined;
   }
 }
 
