@@ -52,12 +52,13 @@ export async function countDelistedAfter(
   return await store.count(TARGET, after(feedId, position));
 }
 
-/** The products that were removed from a feed after a position; some may have been listed again. */
+/** The products that were removed from a feed after a position, mostly none; some may have been listed again. */
 export async function* delistedAfter(
   store: ReadStore,
   feedId: number,
   position: Position,
 ): AsyncGenerator<readonly { readonly id: string; readonly sourceProductId: string }[]> {
+  if ((await countDelistedAfter(store, feedId, position)) === 0) return;
   for await (const found of store.scan(TARGET, after(feedId, position)))
     yield found.map(({ id, body }) => ({
       id,

@@ -17,7 +17,7 @@ import { foldCase, wordsOf } from '../src/wire/words';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
-const SEARCH_CAP = 1000;
+export const SEARCH_CAP = 1000;
 
 /** Most offers of one group, and of one answer (`docs/decisions.md#x7`). */
 const OFFERS = { group: 1000, answer: 10_000 } as const;
@@ -57,17 +57,22 @@ export type ProductOrder = 'priceAsc' | 'priceDesc' | 'modificationDateAsc' | 'm
 /** The page: `offset + size` is at most `SEARCH_CAP`; `after` pages through all results. */
 type SearchWindow = Page;
 
+/** Products on a page. */
+export function pageSizeOf(requested = 100): number {
+  return Math.min(requested, SEARCH_CAP);
+}
+
 /** The part of the results that a page is, within the cap and below `limit` (`docs/decisions.md#p3`). */
-export function searchWindow(page = 1, pageSize = 100, limit = Infinity): SearchWindow {
-  const perPage = Math.min(pageSize, SEARCH_CAP);
+export function searchWindow(page = 1, pageSize?: number, limit = Infinity): SearchWindow {
+  const perPage = pageSizeOf(pageSize);
   const end = Math.min(SEARCH_CAP, limit);
   const offset = Math.min((Math.max(page, 1) - 1) * perPage, end);
   return { offset, size: Math.min(perPage, end - offset) };
 }
 
 /** The page that begins after a result, or at the first one (`docs/decisions.md#p28`). */
-export function windowAfter(after: Cursor | null, pageSize = 100): SearchWindow {
-  return { offset: 0, size: Math.min(pageSize, SEARCH_CAP), after };
+export function windowAfter(after: Cursor | null, pageSize?: number): SearchWindow {
+  return { offset: 0, size: pageSizeOf(pageSize), after };
 }
 
 /** All results that pages by number can reach. */

@@ -46,11 +46,14 @@ export interface AppParts {
 }
 
 const OPEN_ROUTES = [
+  '/',
+  '/1.0',
   '/health/live',
   '/health/ready',
   '/docs',
   '/docs/:file',
   '/1.0/openapi',
+  '/1.0/schemas',
   '/1.0/schemas/:file',
 ];
 

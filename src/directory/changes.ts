@@ -3,6 +3,7 @@ import { shortJson } from '../wire/json-write';
 import { type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
 import { type DirectoryEvent, type Token } from './events';
+import { KEYS } from './network-check';
 
 /** What a set of facts would do to one entity. */
 export interface Change {
@@ -36,15 +37,6 @@ export function fingerprintOf({ hash }: Pick<Token, 'hash'>): string {
   return hash.slice(0, 12);
 }
 
-/** The id of a token: what it is for. */
-export function tokenId({
-  organisationId,
-  system,
-  siteId,
-}: { readonly organisationId: number } & Pick<Token, 'system' | 'siteId'>): string {
-  return `organisation ${organisationId}, ${system}${siteId === undefined ? '' : `, site ${siteId}`}`;
-}
-
 function changeBy(event: DirectoryEvent, directory: Directory): Change {
   const { organisations, programs, categories } = directory;
   switch (event.type) {
@@ -54,7 +46,7 @@ function changeBy(event: DirectoryEvent, directory: Directory): Change {
       return removed('organisation', event.data.id, organisations.get(event.data.id)?.name);
     case 'TokenIssued': {
       const present = organisations.tokenFor(event.data.organisationId, event.data);
-      const id = tokenId(event.data);
+      const id = KEYS.tokens(event.data);
       return present === undefined
         ? { does: 'created', kind: 'token', id, details: '' }
         : { does: 'changed', kind: 'token', id, details: `replaces ${fingerprintOf(present)}` };
@@ -63,7 +55,7 @@ function changeBy(event: DirectoryEvent, directory: Directory): Change {
       const { organisationId, hash } = event.data;
       const token = [...organisations.tokensOf(organisationId)].find((one) => one.hash === hash);
       const id =
-        token === undefined ? `organisation ${organisationId}` : tokenId({ organisationId, ...token });
+        token === undefined ? `organisation ${organisationId}` : KEYS.tokens({ organisationId, ...token });
       return { does: 'removed', kind: 'token', id, details: fingerprintOf(event.data) };
     }
     case 'ProgramDefined': {
@@ -84,7 +76,7 @@ function changeBy(event: DirectoryEvent, directory: Directory): Change {
       return removed('site', event.data.id, programs.site(event.data.id)?.name);
     case 'SiteConnected':
     case 'SiteDisconnected': {
-      const id = `site ${event.data.siteId}, program ${event.data.programId}`;
+      const id = KEYS.connections(event.data);
       const does = event.type === 'SiteConnected' ? 'created' : 'removed';
       return { does, kind: 'connection', id, details: '' };
     }
@@ -103,7 +95,7 @@ function changeBy(event: DirectoryEvent, directory: Directory): Change {
       const after = event.type === 'CategoryMapped' ? event.data.categoryId : undefined;
       const does = after === undefined ? 'removed' : before === undefined ? 'created' : 'changed';
       const details = [before, after].filter((id) => id !== undefined).join(' -> ');
-      return { does, kind: 'mapping', id: `feed ${feedId}, ${JSON.stringify(name)}`, details };
+      return { does, kind: 'mapping', id: KEYS.mappings({ feedId, name, categoryId: '' }), details };
     }
   }
 

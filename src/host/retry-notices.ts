@@ -1,20 +1,23 @@
 import { type OnRetry } from '../engines/open';
 
-/** How soon (ms) a failure that lasts is said again: after this time, then after twice as long each time, up to `longest`. */
+/** When (ms) a failure that lasts is reported again: after `first`, then at intervals that double up to `longest`. */
 const REPEAT_MS = { first: 5_000, longest: 300_000 } as const;
+
+/** A failure that has not occurred for this time (ms) is a new one. */
+const FORGET_MS = 60_000;
 
 /** The state of one failure that is being retried. */
 interface Series {
   count: number;
-  /** When it is said again. */
+  /** When it is reported again. */
   dueAt: number;
   pauseMs: number;
   lastAt: number;
 }
 
 /**
- * Makes lines out of failures that an engine retries: the first one at once, later ones of the same kind at growing intervals. A
- * kind that has not occurred for a minute is new again.
+ * Reports failures that an engine retries, in lines: the first one at once, repetitions at growing intervals
+ * (`docs/decisions.md#x96`).
  */
 export function retryNotices(
   say: (line: string) => void,
@@ -24,7 +27,7 @@ export function retryNotices(
   return (failure) => {
     const at = now();
     const known = kinds.get(failure);
-    if (known === undefined || at - known.lastAt > 60_000) {
+    if (known === undefined || at - known.lastAt > FORGET_MS) {
       const pauseMs = REPEAT_MS.first;
       kinds.set(failure, { count: 1, dueAt: at + pauseMs, pauseMs, lastAt: at });
       say(`${failure}; retrying`);

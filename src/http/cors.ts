@@ -2,7 +2,6 @@ import { REQUEST_ID } from './request-id';
 
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
-  REQUEST_ID,
   'X-Dry-Run',
   'X-Ignored-Fields',
   'X-Ignored-Keys',
@@ -11,9 +10,11 @@ const EXPOSED = [
   'X-Log-Position',
   'X-Next-Cursor',
   'X-Next-Since',
+  'X-Page-Size',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  REQUEST_ID,
   'Retry-After',
   'ETag',
 ];

@@ -1,3 +1,4 @@
+import { ModulesContainer } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { missingRoute } from '../wire/routes';
@@ -5,6 +6,7 @@ import { AnswerWriter } from './answer-writer';
 import { answerConnect } from './client-error';
 import { watchConnections } from './connections';
 import { CORS } from './cors';
+import { operationsOf } from './describe/operations';
 import { whenFirst } from './pipeline';
 import { headerFault, takeExpectations } from './request-headers';
 import { requestLogger } from './request-log';
@@ -22,7 +24,10 @@ export function installHttp(app: NestFastifyApplication): void {
   const fastify = adapter.getInstance();
   if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
   const { services, openRoutes, maxBody } = app.get(HttpOptions);
-  const routes = new RouteBook(new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)));
+  const routes = new RouteBook(
+    new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)),
+    operationsOf(app.get(ModulesContainer)),
+  );
   fastify.addHook('onRoute', ({ method, url }) => {
     routes.add([method].flat(), url);
     const isGuarded = openRoutes.includes(url) || serviceOf(services, url) !== undefined;

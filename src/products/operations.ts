@@ -65,6 +65,8 @@ const listFeeds = {
   answer: FEED_LIST,
 } satisfies OperationText;
 
+const PAGE_SIZE = { 'X-Page-Size': 'Products on a page, if the request asked for more than 1000' };
+
 /** The operations of Document 1, Endpoints, as OpenAPI describes them. */
 export const productOperations = {
   searchProducts: {
@@ -73,7 +75,7 @@ export const productOperations = {
     description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
     example: { ...FEEDS, q: ['lamp'], pageSize: 3 },
     answer: FOUND,
-    sends: { 'X-Next-Cursor': 'Value of cursor for the next page' },
+    sends: { 'X-Next-Cursor': 'Value of cursor for the next page', ...PAGE_SIZE },
   },
   loadProducts,
   downloadFeed: {

@@ -24,9 +24,13 @@ export interface RefusedProduct {
 
 type Found = FoundIn<typeof postedProduct>;
 
-/** Read separately from the content: identifiers may be on the product, under `identifiers`, or both (`docs/decisions.md#p9`). */
-const APART = ['sourceProductId', 'price', ...IDENTIFIERS] as const;
+/**
+ * Read separately from the content: identifiers may be on the product, under `identifiers`, or both
+ * (`docs/decisions.md#p9`), and fingerprints depend on the order of keys, in which other fields follow them.
+ */
+const APART = ['sourceProductId', 'price', 'identifiers', ...IDENTIFIERS, 'inStock', 'fields'] as const;
 type Apart = Pick<Found, (typeof APART)[number]>;
+type WholeApart = Apart & Required<Pick<Apart, 'sourceProductId' | 'price'>>;
 
 const read = recordReader(postedProduct, APART);
 
@@ -64,28 +68,16 @@ export function checkProduct(
   const apart: Apart = {};
   const content = read(posted, refusals, apart);
   checkCategories(content, posted, knowsCategory, refusals);
-  const identifiers = identifiersOf(apart, content.identifiers, refusals);
+  const identifiers = identifiersOf(apart, refusals);
   if (!refusals.areNone)
     return { sourceProductId: id, faults: refusals.faults, moreFaults: refusals.moreFaults };
-  const { sourceProductId, price } = complete<Required<Apart>>(apart, refusals);
-  return {
-    sourceProductId,
-    price,
-    product: withIdentifiers(complete<Product>(content, refusals), identifiers),
-  };
-}
-
-/** The content with these identifiers, in the order of keys that fingerprints depend on. */
-function withIdentifiers(content: Product, identifiers: Identifiers | undefined): Product {
-  if (identifiers === content.identifiers) return content;
-  const { identifiers: grouped, inStock, fields, ...before } = content;
-  const all = identifiers ?? grouped;
-  return {
-    ...before,
-    ...(all === undefined ? {} : { identifiers: all }),
-    ...(inStock === undefined ? {} : { inStock }),
-    ...(fields === undefined ? {} : { fields }),
-  };
+  const { sourceProductId, price, inStock, fields } = complete<WholeApart>(apart, refusals);
+  const product: { -readonly [Key in keyof Product]: Product[Key] } = complete<Product>(content, refusals);
+  // Added in place: copying every product takes longer than reading it.
+  if (identifiers !== undefined) product.identifiers = identifiers;
+  if (inStock !== undefined) product.inStock = inStock;
+  if (fields !== undefined) product.fields = fields;
+  return { sourceProductId, price, product };
 }
 
 /** A category has an id or a name; a name makes up for an unknown id. */
@@ -111,11 +103,8 @@ function isNameless({ categories }: Posted, at: number): boolean {
 }
 
 /** The identifiers of both places, which must not contradict each other. */
-function identifiersOf(
-  direct: Apart,
-  grouped: Identifiers | undefined,
-  refusals: Refusals,
-): Identifiers | undefined {
+function identifiersOf(direct: Apart, refusals: Refusals): Identifiers | undefined {
+  const grouped = direct.identifiers;
   if (IDENTIFIERS.every((name) => direct[name] === undefined)) return grouped;
   const all: { -readonly [Key in keyof Identifiers]: Identifiers[Key] } = {};
   for (const name of IDENTIFIERS) {

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { pricesOf } from '../../projections/price-history';
 import {
   type FoundProducts,
+  pageSizeOf,
   type ProductCriteria,
+  SEARCH_CAP,
   searchGroupedProducts,
   searchProducts,
   searchWindow,
@@ -17,6 +19,7 @@ import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { searchCursors } from './cursor';
+import { pageSizeHeader } from '../wire/page-size';
 import { wordsOf } from '../wire/words';
 import { customFieldNames, type Offer } from './offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
@@ -173,6 +176,11 @@ function windowOf(keys: SearchKeys): ProductCriteria['window'] {
   const pageSize = atLeast(1, 'pageSize', keys.pageSize);
   if (after !== undefined) return windowAfter(after, pageSize);
   return searchWindow(atLeast(0, 'page', keys.page), pageSize, atLeast(0, 'limit', keys.limit));
+}
+
+/** The size of pages as a header, if `pageSize` or `limit` exceeds the cap (`docs/decisions.md#p3`). */
+export function cappedPageSize({ pageSize, limit = 0 }: SearchKeys): Readonly<Record<string, string>> {
+  return pageSizeHeader(limit > SEARCH_CAP ? Infinity : (pageSize ?? 0), pageSizeOf(pageSize));
 }
 
 function given<Key extends keyof SearchKeys>(

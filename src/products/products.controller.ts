@@ -15,8 +15,9 @@ import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
 import { type LoadResult } from './load/loader';
 import { loadHeaders } from './load-headers';
+import { loggedLoad } from './load-log';
 import { productOperations as operations } from './operations';
-import { ProductQueries, ProductSettings } from './product.queries';
+import { cappedPageSize, ProductQueries, ProductSettings } from './product.queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
@@ -45,7 +46,10 @@ export class ProductsController {
         const text = resultText(view, { ...result, productHeader, style, vendor: this.settings.vendor });
         return {
           pieces: listPieces(text, products),
-          ...(nextCursor === undefined ? {} : { headers: { 'X-Next-Cursor': nextCursor } }),
+          headers: {
+            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+            ...cappedPageSize(keys),
+          },
         };
       },
       { format: keys.format },
@@ -63,7 +67,12 @@ export class ProductsController {
   ): Promise<Answer> {
     const { fid, mode = 'update' } = keys;
     const dryRun = markDryRun(reply, keys.dryRun);
-    const loaded = await this.commands.execute(new LoadProducts(fid, caller, mode, body, dryRun));
+    const command = new LoadProducts(fid, caller, mode, body, dryRun);
+    const loaded = await loggedLoad(
+      (facts, text) => reply.log.info(facts, text),
+      command,
+      () => this.commands.execute(command),
+    );
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)
       reply.log.warn(

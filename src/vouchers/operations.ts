@@ -40,6 +40,7 @@ export const voucherOperations = {
       'CSV has a column for each field, iCalendar an event for each voucher.',
     example: { pageSize: 3 },
     answer: VOUCHERS,
+    sends: { 'X-Page-Size': 'Vouchers on a page, if the request asked for more than 1000' },
   },
   postVoucher: {
     id: 'postVoucher',

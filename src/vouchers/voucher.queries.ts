@@ -9,6 +9,7 @@ import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { httpFaults } from '../wire/http-faults';
+import { pageSizeHeader } from '../wire/page-size';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
@@ -90,6 +91,11 @@ function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
     offset: atLeast(0, 'page', keys.page ?? 0) * size,
     size,
   };
+}
+
+/** The size of pages as a header, if `pageSize` exceeds the cap. */
+export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<string, string>> {
+  return pageSizeHeader(pageSize, PAGE);
 }
 
 /** A key without values is no criterion. */

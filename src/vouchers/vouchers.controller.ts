@@ -18,7 +18,7 @@ import { voucherFaults as fault } from './faults';
 import { dateKeys, type ListKeys, listKeys, postKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
-import { VoucherQueries, VoucherSettings } from './voucher.queries';
+import { cappedPageSize, VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
 import { unknownFields } from './voucher-check';
 
@@ -46,6 +46,7 @@ export class VouchersController {
           listText(view, this.settings.vendor),
           await this.queries.list(keys, caller, this.clock.now(), query),
         ),
+        headers: cappedPageSize(keys),
       }),
       { format: keys.format },
     );

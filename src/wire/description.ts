@@ -39,7 +39,7 @@ export interface PostedShape extends Shape {
   readonly examples?: { readonly json?: object; readonly csv?: string };
 }
 
-export interface PathParameter {
+interface PathParameter {
   readonly type: KeyType<unknown>;
   readonly description: string;
   readonly example: unknown;

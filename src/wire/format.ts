@@ -74,6 +74,16 @@ function mediaRanges(accept: string): MediaRange[] {
   });
 }
 
+/** True if `Accept` prefers HTML to JSON, as those of browsers do. JSON is the default. */
+export function prefersHtml(accept = ''): boolean {
+  const ranges = mediaRanges(accept);
+  const qualityOf = (types: readonly string[]): number | undefined =>
+    types.map((type) => ranges.find((range) => range.type === type)?.quality).find((q) => q !== undefined);
+  const html = qualityOf(['text/html', 'text/*']) ?? 0;
+  const json = qualityOf(['application/json']);
+  return json === undefined ? html > 0 && html >= (qualityOf(['application/*', '*/*']) ?? 0) : html > json;
+}
+
 /** Of the formats that are named, the one with the highest weight; the first of equals. */
 function bestOf(ranges: readonly MediaRange[], formats: readonly Format[]): Format | undefined {
   const named = ranges

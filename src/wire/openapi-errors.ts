@@ -44,7 +44,7 @@ function errorResponse({ faults, errorSchema }: Service, statuses: Statuses, isJ
   const formats: readonly Format[] = isJson ? ['json'] : ['json', 'xml'];
   const list = { ...ERRORS, xml: { file: errorSchema } };
   return {
-    description: `${MEANINGS[statuses]} An error list; code (status): meaning.\n\n${codes.join('\n')}`,
+    description: `${MEANINGS[statuses]} The answer is an error list. Its codes, with their status:\n\n${codes.join('\n')}`,
     headers: headers(HEADERS[statuses]),
     content: Object.fromEntries(
       formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, list) }]),

@@ -1,4 +1,4 @@
-import { type Fault } from '../kernel/fault';
+import { Fault } from '../kernel/fault';
 import { httpFaults, openApiFaults } from './http-faults';
 
 /** The version of the interface: the first segment of paths. */
@@ -14,10 +14,21 @@ export interface Routes {
   readonly legacyPrefixes: ReadonlySet<string>;
   /** The methods of a path; none for an unknown path. */
   methodsOf(path: string): readonly string[];
+  /** The formats in which an operation answers; none for an unknown one. */
+  formatsOf(method: string, path: string): readonly string[];
 }
 
 /** Why a request matches no route (`docs/decisions.md#a8`). */
 export function missingRoute(method: string, path: string, routes: Routes): Fault {
+  const fault = problemOf(method, path, routes);
+  const [, withoutExtension = '', extension = ''] = /^(.*)\.(\w+)$/.exec(path) ?? [];
+  const formats = routes.formatsOf(method, withoutExtension);
+  if (formats.length === 0) return fault;
+  const expected = formats.map((format) => `.${format}`).join(', ');
+  return new Fault(fault.code, fault.status, `.${extension}: unknown format; expected ${expected}`);
+}
+
+function problemOf(method: string, path: string, routes: Routes): Fault {
   const [first = '', ...segments] = path.split('/').slice(1);
   if (routes.legacyPrefixes.has(segments[0] ?? '')) segments.shift();
   const [module = '', ...rest] = segments;

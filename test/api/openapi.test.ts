@@ -135,7 +135,7 @@ describe('the description of the interface (decisions A8)', () => {
     const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
     // What answers without a token belongs to no service (decisions A8).
     expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
-      ...['file', 'live', 'page', 'ready', 'schema', 'send'],
+      ...['file', 'index', 'live', 'page', 'ready', 'root', 'schema', 'send', 'version'],
     ]);
     expect(handlers.length).toBe(untold.length + operations.length);
   });
@@ -189,30 +189,5 @@ describe('the description of the interface (decisions A8)', () => {
     const ofProducts = codes('/1.0/products', 'post');
     expect(ofProducts).toEqual(expect.arrayContaining(['1', '2', 'PF_200', 'PF_430', '415']));
     expect(ofProducts).not.toContain('101');
-  });
-});
-
-describe('the documentation page (decisions A8)', () => {
-  it('is served without a token, and loads nothing from other hosts', async () => {
-    const { statusCode, headers, body } = await app.get('/docs');
-    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';");
-    expect(headers['content-security-policy']).toContain("connect-src 'self' https://api.example;");
-    expect(body).not.toMatch(/https?:|<script>/);
-    const parts = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
-    expect(parts).toHaveLength(4);
-    for (const part of parts) {
-      const answer = await app.get(`/${part}`);
-      expect([part, answer.statusCode]).toEqual([part, 200]);
-      const known = { 'if-none-match': String(answer.headers.etag) };
-      expect((await app.get(`/${part}`, { headers: known })).statusCode).toBe(304);
-    }
-  });
-
-  it('has no other files, and a single address', async () => {
-    expect((await app.get('/docs/package.json')).statusCode).toBe(404);
-    expect((await app.get('/docs/..%2fpackage.json')).statusCode).toBe(404);
-    const { statusCode, headers } = await app.get('/docs/');
-    expect([statusCode, headers.location]).toEqual([308, '../docs']);
   });
 });

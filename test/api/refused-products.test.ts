@@ -121,7 +121,7 @@ describe('a post with some invalid products (decisions P1)', () => {
           <cm:price>cheap</cm:price><cm:categories><cm:category id="1"/></cm:categories></product></products>`,
     });
     expect(answer.body).toMatch(
-      /^<\?xml [^>]*><Response xmlns="https:\/\/api\.example\/1\.0\/products"><errors><e><code>PF_280<\/code><message>price [^<]*<\/message><sourceProductId>x&amp;y<\/sourceProductId><\/e><\/errors><\/Response>$/,
+      /^<\?xml [^>]*><Response xmlns="https:\/\/api\.example\/1\.0\/products"><errors><e><code>PF_280<\/code><message>price: [^<]*<\/message><sourceProductId>x&amp;y<\/sourceProductId><\/e><\/errors><\/Response>$/,
     );
   });
 });

@@ -56,10 +56,11 @@ async function generate(generator: string, description: string): Promise<void> {
 
 it('clients of public generators, and what uses them with typed keys, compile (decisions A3, X36)', async () => {
   const tsc = require.resolve('typescript/bin/tsc');
-  const { stdout } = await run(process.execPath, [tsc, '-p', folder]).catch(
-    ({ stdout: problems }: { stdout: string }) => ({ stdout: problems }),
+  const problems = await run(process.execPath, [tsc, '-p', folder]).then(
+    ({ stdout }) => stdout,
+    (failure: unknown) => (failure instanceof Error && 'stdout' in failure ? failure.stdout : failure),
   );
-  expect(stdout).toBe('');
+  expect(problems).toBe('');
 });
 
 it.each(GENERATORS)(

@@ -38,7 +38,8 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     const token = { token: NEW_TOKEN, organisationId: 11, system: 'PRODUCTS' };
     await writeFile(file, JSON.stringify({ tokens: [token] }));
     const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder });
-    expect(imported).toEqual({ code: 0, stdout: 'imported: 1 events\n', stderr: '' });
+    const stdout = 'created: 1 token\n  token organisation 11, PRODUCTS\nimported: 1 events\n';
+    expect(imported).toEqual({ code: 0, stdout, stderr: '' });
     const deadline = AbortSignal.timeout(1_000);
     while ((await statusFor(NEW_TOKEN)) !== 200) deadline.throwIfAborted();
   });

@@ -41,7 +41,7 @@ describe('An engine that is down (decisions X96)', () => {
     ['parked list', 'READ_STORE'],
     ['serve --port 0', 'EVENT_LOG'],
     ['serve --port 0', 'READ_STORE'],
-  ] as const)('is said by affilog %s, with its retries: %s', async (command, setting) => {
+  ] as const)('is reported by affilog %s, with its retries: %s', async (command, setting) => {
     const environment = { DATA_DIR: folder, [setting]: REFUSED[setting] };
     expect(await runUntilError(command.split(' '), environment, RETRYING)).toContain(
       `${SUBJECTS[setting]} is not available: it cannot be reached (ECONNREFUSED); retrying`,
@@ -52,7 +52,7 @@ describe('An engine that is down (decisions X96)', () => {
     ['parked list', 'EVENT_LOG'],
     ['serve --port 0', 'READ_STORE'],
   ] as const)(
-    'is said by affilog %s if it accepts connections without answering: %s',
+    'is reported by affilog %s if it accepts connections without answering: %s',
     async (command, setting) => {
       const server = await SilentServer.start();
       const url =

@@ -2,7 +2,7 @@ import { retryNotices } from '../../src/host/retry-notices';
 
 const DOWN = 'the event log is not available: it cannot be reached (ECONNREFUSED)';
 
-test('a failure that is retried is said at once, and again at growing intervals (decisions X96)', () => {
+test('a failure that is retried is reported at once, and again at growing intervals (decisions X96)', () => {
   const said: string[] = [];
   let now = 0;
   const onRetry = retryNotices(
@@ -18,7 +18,7 @@ test('a failure that is retried is said at once, and again at growing intervals 
   ]);
 });
 
-test('another failure, or the same one after a minute without it, is said at once', () => {
+test('another failure, or the same one after a minute without it, is reported at once', () => {
   const said: string[] = [];
   let now = 0;
   const onRetry = retryNotices(

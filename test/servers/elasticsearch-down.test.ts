@@ -28,7 +28,7 @@ afterAll(async () => {
   await remove();
 });
 
-/** All is found that was posted, nothing is parked, and health has nothing more to say. */
+/** Everything posted is found, nothing is parked, and health reports no problem. */
 async function expectWell(ids: readonly string[]): Promise<void> {
   proxy.fault = () => undefined;
   await app.settled();

@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
-/** The fault for so many requests to a path; then none. */
+/** A fault for the next requests to a path, as many as given; none afterwards. */
 function times(count: number, path: string, fault: Parameters<typeof faultOf>[0]): () => number {
   let left = count;
   proxy.fault = (asked) => {
@@ -216,7 +216,7 @@ test('the runner recovers after a server was busy, silent, full and unreachable:
     const report = (failure: unknown) => failures.emit('failure', failure);
     const runner = world.runner({ report }, PROJECTIONS, { log: world.log, store: hasty });
     await runner.start();
-    let told = 0;
+    let emitted = 0;
     for (const [fault, why] of [
       [{ status: 429 }, 'it is overloaded'],
       ['silence', 'it does not answer in time'],
@@ -229,14 +229,14 @@ test('the runner recovers after a server was busy, silent, full and unreachable:
     ] as const) {
       proxy.fault = ({ path }) => (path.includes('_bulk') ? fault : undefined);
       const failed = once(failures, 'failure');
-      await world.emit(listed(`p${told++}`), listed(`p${told++}`));
+      await world.emit(listed(`p${emitted++}`), listed(`p${emitted++}`));
       expect(await failed).toEqual([expect.any(EngineUnavailable)]);
       expect(runner.trouble()).toContain(why);
       proxy.fault = () => undefined;
     }
-    const position = await world.emit(listed(`p${told++}`));
+    const position = await world.emit(listed(`p${emitted++}`));
     expect(await waitForPosition(hasty, PROJECTIONS, position, 30_000)).toBe(true);
-    expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(told);
+    expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(emitted);
     expect(await listParked(hasty)).toEqual([]);
   } finally {
     await world.end();
@@ -270,7 +270,7 @@ test('a page beyond the end of a random order is empty without sorting the docum
   expect(await store.search(target, page)).toEqual({ total: documents.length, found: [] });
   expect((await store.search(target, { ...page, offset: documents.length - 1 })).found).toHaveLength(1);
   const sorted = proxy.asked.filter(({ body }) => body.includes('_shard_doc'));
-  // The last page is: its keys, then its documents.
+  // The last page consists of its keys and then its documents.
   expect(sorted).toHaveLength(2);
 });
 

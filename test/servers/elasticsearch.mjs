@@ -112,8 +112,8 @@ async function start() {
 }
 
 /**
- * Ends the server and removes its folder when told to, or when this process is gone, even by a SIGKILL: a shell
- * waits for the end of its input, which nobody else holds.
+ * Ends the server and removes its folder on request, or when this process ends, even by a SIGKILL: a shell waits for the
+ * end of its input, which no other process has open.
  */
 function endWithUs(server, folder) {
   const script = 'trap "" INT TERM HUP; cat; kill "$0"; while kill -0 "$0"; do sleep 0.1; done; rm -rf "$1"';
@@ -128,7 +128,7 @@ function endWithUs(server, folder) {
   };
 }
 
-/** Waits until it answers: it writes down the port that it has taken. */
+/** Waits until it answers. It writes its port to a file. */
 async function ready(server, folder) {
   const deadline = Date.now() + START_MS;
   while (Date.now() < deadline) {
@@ -165,7 +165,7 @@ function javaHome() {
   return home;
 }
 
-/** The folder of the server, got with Maven the first time. Another user must be able to read it. */
+/** The folder of the server, fetched by Maven on first use. Another user must be able to read it. */
 async function unpacked() {
   const cache = process.env.XDG_CACHE_HOME || (IS_ROOT ? '/var/cache' : join(homedir(), '.cache'));
   const folder = join(cache, 'affilog', `elasticsearch-integ-test-${VERSION}`);

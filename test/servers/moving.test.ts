@@ -13,7 +13,7 @@ import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { ownStore } from './server';
 
 const FEEDS = [1001, 1002, 2001, 2002] as const;
-/** By declared fields of every kind: words, texts, numbers, orders. */
+/** Queries by every type of declared field: words, texts, numbers, orders. */
 const SEARCHES = [
   { orderBy: 'priceAsc' },
   { orderBy: 'modificationDateDesc', minPrice: 5_000, maxPrice: 50_000 },

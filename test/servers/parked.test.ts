@@ -21,7 +21,7 @@ afterAll(async () => {
 
 let isFixed = false;
 
-/** The products, folded by code that fails at a price of 13 until it is mended, and at one of 14 always. */
+/** The products projection, failing at a price of 13 until it is fixed, and always at a price of 14. */
 const picky: Projection = {
   ...(products as Projection),
   fold(document, event) {
@@ -33,14 +33,14 @@ const picky: Projection = {
 
 async function parked(...args: readonly string[]): Promise<string> {
   const stdout = new PassThrough();
-  const places = ['--data-dir', world.dataDir, '--read-store', elsewhere.url];
-  const code = await runCli(['parked', ...args, ...places], {
+  const engines = ['--data-dir', world.dataDir, '--read-store', elsewhere.url];
+  const code = await runCli(['parked', ...args, ...engines], {
     environment: {},
     stdout,
     stderr: process.stderr,
     stopSignal: () => new AbortController().signal,
     threads: false,
-    start: () => Promise.reject(new Error('nothing was to be started')),
+    start: () => Promise.reject(new Error('expected no process to be started')),
   });
   expect(code).toBe(0);
   return (stdout.read() as Buffer).toString();

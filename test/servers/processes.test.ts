@@ -14,10 +14,10 @@ import { ownStore } from './server';
 const PRODUCTS = [...generateProducts({ count: 3000, categories: [{ id: '1' }] })];
 type Posted = (typeof PRODUCTS)[number];
 
-/** How soon another projector has taken over (issue: within 15 s). */
+/** Time limit for another projector to take over (ms). */
 const TAKE_OVER_MS = 15_000;
 
-describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTURE, Processes)', () => {
+describe('Processes that share an EventStoreDB and an Elasticsearch (docs/architecture.md, Processes)', () => {
   let esdb: EsdbServer;
   let folder: string;
   let environment: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
     return answer.headers.get('x-log-position') ?? '';
   }
 
-  /** How many products a publisher finds by a process, once everything up to a position can be. */
+  /** The number of products that a publisher finds at a process, once everything up to a position is visible. */
   async function found(at: number, position: string): Promise<number> {
     const deadline = AbortSignal.timeout(TAKE_OVER_MS);
     for (;;) {
@@ -118,7 +118,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (ARCHITECTUR
 
   it('continue within 15 seconds after the active projector was killed during a load', async () => {
     const store = openElasticsearch(environment['READ_STORE'] ?? '');
-    // The first one works, the second one when the first one is gone.
+    // The first one works; the second one takes over when the first one has ended.
     for (const [at, projector] of projectors.entries()) {
       const position = await post(1, priced(PRODUCTS, 10 + at));
       await projector.end('SIGKILL');

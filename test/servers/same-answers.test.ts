@@ -22,7 +22,7 @@ function generatedFeeds(): readonly [RealFeed, RealFeed] {
   ];
 }
 
-/** Asks all targets, in JSON and in XML by turns, of both. */
+/** Requests all targets from both, alternating between JSON and XML. */
 async function expectAlike(
   apps: readonly TestApp[],
   asked: readonly { readonly path: string; readonly keys: string; readonly token: string }[],

@@ -3,7 +3,7 @@ import { Client } from '@elastic/elasticsearch';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { type StoreFixture } from '../contracts/read-store';
 
-/** The server that TEST_READ_STORE names: what runs over a server fails without one. */
+/** The server in TEST_READ_STORE; tests that need a server fail without it. */
 export function serverUrl(): string {
   const url = process.env['TEST_READ_STORE'];
   if (url === undefined || url === '')
@@ -11,7 +11,7 @@ export function serverUrl(): string {
   return url;
 }
 
-/** The URL of a store of one's own on a server, and what removes all its indices. */
+/** The URL of a separate store on a server, and a function that removes all its indices. */
 export function ownStore(server = serverUrl()): {
   readonly url: string;
   readonly remove: () => Promise<void>;
@@ -28,7 +28,7 @@ export function ownStore(server = serverUrl()): {
   };
 }
 
-/** A store on the server for the contract. */
+/** A store on the server, for the contract suite. */
 export async function storeFixture(): Promise<StoreFixture> {
   const { url, remove } = ownStore();
   let store = openElasticsearch(url);

@@ -6,7 +6,7 @@ import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '
 import { TlsFront } from '../support/tls-front';
 import { ownStore, serverUrl } from './server';
 
-/** What cannot be mended by waiting is not waited for: the test would end before. */
+/** Longer than the test: permanent failures must not be retried. */
 const PATIENT = { timeoutMs: 2_000, retryMs: 600_000 };
 
 describe('Servers over TLS with users in their URLs (operations, Security)', () => {
@@ -49,7 +49,7 @@ describe('Servers over TLS with users in their URLs (operations, Security)', () 
         body: JSON.stringify({ products }),
       });
       expect([posted.status, await posted.text()]).toEqual([200, expect.anything()]);
-      // A slow machine takes requests before the read models are there.
+      // On a slow machine, requests arrive before the read models exist.
       const signal = AbortSignal.timeout(60_000);
       while (!(await fetch(`${server.url}/health/ready`, { signal })).ok);
       const found = await fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`);

@@ -219,7 +219,8 @@ export async function folderWithNetwork(
   return folder;
 }
 
-async function freePort(): Promise<number> {
+/** A TCP port that nobody uses. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

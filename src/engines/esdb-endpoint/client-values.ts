@@ -4,6 +4,9 @@ import { failing } from './refusal';
 
 // Names, positions and ids, as clients send them and as the log stores them.
 
+/** Clients expect times in units of 100 ns. */
+export const TICKS_PER_MS = 10_000;
+
 // Names -------------------------------------------------------------------------------------------------------
 
 /**

@@ -5,7 +5,7 @@ import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfea
 import { SupportedMethod, SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { type ServiceDefinition } from '@grpc/grpc-js';
-import { toUuid } from './client-values';
+import { TICKS_PER_MS, toUuid } from './client-values';
 
 /** The version of EventStoreDB that the endpoint emulates. */
 const VERSION = '24.6.0';
@@ -27,9 +27,6 @@ export function clusterOf(id: string, address: string, port: number): ClusterInf
     .setHttpEndPoint(new EndPoint().setAddress(address).setPort(port));
   return new ClusterInfo().setMembersList([member]);
 }
-
-/** Times are in units of 100 ns. */
-const TICKS_PER_MS = 10_000;
 
 /** Clients compare the names in lower case. */
 function methodOf(path: string): SupportedMethod {

@@ -1,7 +1,7 @@
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position } from '../../kernel/event';
-import { type IdEncoding, toOffset, toUuid } from './client-values';
+import { type IdEncoding, TICKS_PER_MS, toOffset, toUuid } from './client-values';
 import { toIdentifier } from './refusal';
 import { type ClientEvent } from './stored-event';
 
@@ -34,22 +34,6 @@ export function checkpointMessage({ commit, prepare }: Checkpoint): ReadResp {
   return new ReadResp().setCheckpoint(checkpoint);
 }
 
-export function confirmationMessage(id: string): ReadResp {
-  return new ReadResp().setConfirmation(new ReadResp.SubscriptionConfirmation().setSubscriptionId(id));
-}
-
-export function caughtUpMessage(): ReadResp {
-  return new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
-}
-
-export function firstRevisionMessage(revision: number): ReadResp {
-  return new ReadResp().setFirstStreamPosition(String(revision));
-}
-
-export function lastRevisionMessage(revision: number): ReadResp {
-  return new ReadResp().setLastStreamPosition(String(revision));
-}
-
 export function notFoundMessage(stream: string): ReadResp {
   const notFound = new ReadResp.StreamNotFound().setStreamIdentifier(toIdentifier(stream));
   return new ReadResp().setStreamNotFound(notFound);
@@ -72,6 +56,3 @@ function recordOf(event: ClientEvent, ids: IdEncoding): ReadResp.ReadEvent.Recor
     .set('created', String((event.created ?? 0) * TICKS_PER_MS));
   return record;
 }
-
-/** Times are in units of 100 ns since 1970. */
-const TICKS_PER_MS = 10_000;

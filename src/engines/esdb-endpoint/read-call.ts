@@ -1,19 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb';
+import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerWritableStream } from '@grpc/grpc-js';
 import { type EventLog } from '../../kernel/event-log';
 import { EventFilter } from './event-filter';
 import { type SubscriptionPart } from './all-subscription';
 import { followAll, followStream } from './follow';
-import {
-  caughtUpMessage,
-  checkpointMessage,
-  confirmationMessage,
-  eventMessage,
-  firstRevisionMessage,
-  lastRevisionMessage,
-  notFoundMessage,
-} from './messages';
+import { checkpointMessage, eventMessage, notFoundMessage } from './messages';
 import { CallWriter } from './call-writer';
 import { atMost, BATCH, readAllBackwards, readAllForwards, readStream, resolveLink } from './read-events';
 import { PAGE, type ReadOptions, readOptions } from './read-options';
@@ -69,9 +61,9 @@ async function sendStream(
   const next = from + Math.min(PAGE, count) <= first ? first : last + 1;
   const isEmpty = next === first || Math.max(from, first) > last;
   if (compatibility >= 1 && !backwards && isEmpty && from !== next)
-    await writer.send(firstRevisionMessage(next));
+    await writer.send(new ReadResp().setFirstStreamPosition(String(next)));
   await sendBatches(log, writer, read.events, options);
-  if (compatibility >= 1) await writer.send(lastRevisionMessage(last));
+  if (compatibility >= 1) await writer.send(new ReadResp().setLastStreamPosition(String(last)));
 }
 
 async function sendBatches(
@@ -91,11 +83,12 @@ async function sendFollowed(
   writer: CallWriter<ReadResp>,
   options: ReadOptions,
 ): Promise<void> {
-  await writer.send(confirmationMessage(randomUUID()));
+  const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID());
+  await writer.send(new ReadResp().setConfirmation(confirmation));
   for await (const { events, checkpoint, caughtUp } of follow(log, options, writer.signal)) {
     await sendEvents(log, writer, events, options);
     if (checkpoint !== undefined) await writer.send(checkpointMessage(checkpoint));
-    if (caughtUp === true) await writer.send(caughtUpMessage());
+    if (caughtUp === true) await writer.send(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
   }
 }
 

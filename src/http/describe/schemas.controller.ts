@@ -1,16 +1,27 @@
-import { Controller, Get, Param, Res } from '@nestjs/common';
-import { type FastifyReply } from 'fastify';
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorSchema } from '../../wire/errors';
 import { CONTENT_TYPES } from '../../wire/format';
 import { httpFaults } from '../../wire/http-faults';
 import { writeXml } from '../../wire/xml-write';
 import { type Schema, toXsd } from '../../wire/xsd';
 import { HttpOptions } from '../service';
+import { sendIndex } from './index-page';
 
 /** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
 @Controller('/1.0/schemas')
 export class SchemasController {
   constructor(private readonly options: HttpOptions) {}
+
+  @Get()
+  index(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    const files = [...this.schemas().keys()].sort();
+    sendIndex(
+      request,
+      reply,
+      files.map((file) => [`1.0/schemas/${file}`, file]),
+    );
+  }
 
   @Get(':file')
   schema(@Param('file') file: string, @Res({ passthrough: true }) reply: FastifyReply): string {

@@ -1,21 +1,11 @@
-import { createInterface } from 'node:readline';
 import { type Command } from 'commander';
 import { type Appended } from '../../directory/append-facts';
 import { type Change } from '../../directory/changes';
 import { type Fact } from '../../directory/decider';
 import { type Directory } from '../../directory/directory';
 import { type EventLog } from '../../kernel/event-log';
+import { confirm } from './confirm';
 import { type CliContext } from './settings';
-
-/** Something would be removed, and nobody can be asked. */
-class NotConfirmed extends Error {
-  override readonly name = 'NotConfirmed';
-}
-
-/** The answer to the question was no. */
-class Declined extends Error {
-  override readonly name = 'Declined';
-}
 
 export interface ChangeFlags {
   readonly dryRun?: boolean;
@@ -55,7 +45,7 @@ export async function changeNetwork(
     return undefined;
   }
   const asked = changes.filter(asks).length;
-  if (asked > 0 && !yes) await confirm(context, asked);
+  if (asked > 0 && !yes) await confirm(context, `${asked} to be removed or replaced, see above`);
   return await appendFacts(log, facts, directory, onAppended);
 }
 
@@ -86,22 +76,4 @@ function countsOf(changes: readonly Change[]): string {
 
 function pluralOf(kind: string): string {
   return kind === 'category' ? 'categories' : `${kind}s`;
-}
-
-/** Asks on the terminal. Raises `Declined`, and without a terminal `NotConfirmed`. */
-async function confirm({ stdin, stderr, stopSignal }: CliContext, count: number): Promise<void> {
-  const what = `${count} to be removed or replaced, see above`;
-  if (stdin?.isTTY !== true)
-    throw new NotConfirmed(
-      `${what}: nothing has been changed; add --yes to confirm, or --dry-run to only see it`,
-    );
-  const terminal = createInterface({ input: stdin, output: stderr });
-  const answer = await new Promise<string>((resolve) => {
-    terminal.once('line', resolve);
-    terminal.once('close', () => resolve(''));
-    stopSignal().addEventListener('abort', () => terminal.close(), { once: true });
-    terminal.setPrompt(`${what}. Continue? [y/N] `);
-    terminal.prompt();
-  }).finally(() => terminal.close());
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Declined('nothing has been changed');
 }

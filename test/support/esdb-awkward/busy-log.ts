@@ -9,7 +9,7 @@ import { SparseLog } from './sparse-log';
 
 type Foreign = Pick<ProposedEvent, 'type' | 'json'> & { readonly stream: string; readonly data: string };
 
-/** Events of the server itself: they come by themselves. */
+/** Events of the server itself, which it appends on its own. */
 const SERVER: readonly Foreign[] = [
   {
     stream: '$$$stats-127.0.0.1:2113',
@@ -20,7 +20,7 @@ const SERVER: readonly Foreign[] = [
   { stream: '$stats-127.0.0.1:2113', type: '$statsCollected', json: true, data: '{"sys-cpu":0.5}' },
 ];
 
-/** Events of other programs, and of projections of the server: they come with the appends of clients. */
+/** Events of other programs and of the server's projections, appended along with those of clients. */
 const OTHERS: readonly Foreign[] = [
   { stream: 'order-1', type: 'OrderPlaced', json: true, data: '{"total":995}' },
   { stream: '$ce-order', type: '$>', json: false, data: '0@order-1' },
@@ -29,15 +29,15 @@ const OTHERS: readonly Foreign[] = [
   ...SERVER.slice(1),
 ];
 
-/** How many events of others precede those of any client: more than a page of EventStoreDB, fewer than a window. */
+/** Number of foreign events before those of any client: more than a page of EventStoreDB, fewer than a window. */
 const BEFORE = 40;
 
-/** A log that others append to as well: before, between and after the events of a client. */
+/** A log with foreign events before, between and after those of a client. */
 export class BusyLog extends SparseLog {
   readonly #revisions = new Map<string, number>();
   #next = 0;
 
-  /** Appends what precedes the events of all clients. */
+  /** Appends the events that precede those of all clients. */
   async begin(): Promise<void> {
     for (const { stream } of [...SERVER, ...OTHERS])
       this.#revisions.set(stream, (await lastOf(this, stream))?.revision ?? NO_STREAM);

@@ -3,15 +3,15 @@ import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-ev
 import { type Expectation, timedOut } from '../esdb-writing/refused-write';
 import { Writer, type Written } from '../esdb-writing/writer';
 
-/** How long an append stays in flight after it was made (ms): until the server has indexed it. */
+/** Time (ms) that an append remains in flight after it was made, until the server has indexed it. */
 const FLIGHT = 10;
 
-/** After how long EventStoreDB gives up an append (ms). */
+/** Time (ms) after which EventStoreDB gives up an append. */
 const TIMEOUT = 2_000;
 
 /**
- * A writer that takes its time: an append that repeats one in flight is dropped, so that its client learns nothing
- * but that it timed out.
+ * A slow writer: a repeated append is dropped while the first one is in flight, so its client only learns that it timed
+ * out.
  */
 export class InFlightWriter extends Writer {
   readonly #inFlight = new Set<string>();

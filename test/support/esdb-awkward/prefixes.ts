@@ -1,8 +1,8 @@
 import { type ReadReq } from '@eventstore/db-client/generated/streams_pb';
 
 /**
- * Makes a filter by prefixes one by a regular expression that finds what .NET finds when it compares text by the rules
- * of a language: a prefix does not match where a combining mark follows, which makes its last character another.
+ * Converts a filter by prefixes to a regular expression with the matches of .NET's culture-sensitive comparison: a prefix
+ * followed by a combining mark does not match, since the mark changes its last character.
  */
 export function likeDotNet(expression: ReadReq.Options.FilterOptions.Expression | undefined): void {
   const prefixes = expression?.getPrefixList() ?? [];

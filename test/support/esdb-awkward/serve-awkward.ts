@@ -12,13 +12,13 @@ import { BusyLog } from './busy-log';
 import { InFlightWriter } from './in-flight-writer';
 import { likeDotNet } from './prefixes';
 
-/** How often the server itself appends an event (ms). */
+/** Interval (ms) at which the server itself appends an event. */
 const TICK = 250;
 
 /**
- * Serves a log as an EventStoreDB 24.6 at its most awkward, and in one thing as later ones: positions have gaps, the server itself and other programs
- * append too, filters by prefix follow the rules of a language, a repeated append times out while the first
- * is in flight, and a read of at most 0 of all events never ends.
+ * Serves a log like an EventStoreDB 24.6 at its most awkward, with one behaviour of later versions: positions have gaps, the
+ * server itself and other programs append too, filters by prefix are culture-sensitive, a repeated append times out while
+ * the first one is in flight, and a read of all events with a maximum of 0 never ends.
  */
 export async function serveAwkward(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
   const busy = new BusyLog(log);
@@ -49,10 +49,10 @@ function awkwardStreams(log: BusyLog, answers: Answers): IStreamsServer {
   };
 }
 
-/** Less than the gap between two positions. */
+/** Smaller than the gap between two positions. */
 const PAST = 100n;
 
-/** Where the next event may be written: servers from 25 on send it as the checkpoint of the end of the log. */
+/** The position after the last event: servers from version 25 on send it as the checkpoint of the end of the log. */
 function withCheckpointPastTheEnd(call: { write(message: ReadResp): boolean }): void {
   const write = call.write.bind(call);
   let last: bigint | undefined;
@@ -67,7 +67,7 @@ function withCheckpointPastTheEnd(call: { write(message: ReadResp): boolean }): 
   };
 }
 
-/** EventStoreDB reads page after page of no events. */
+/** EventStoreDB reads one empty page after another. */
 function isEndless(options: ReadReq.Options): boolean {
   const { COUNT } = ReadReq.Options.CountOptionCase;
   return options.hasAll() && options.getCountOptionCase() === COUNT && options.getCount() === '0';

@@ -10,10 +10,10 @@ import {
 } from '../../../src/kernel/event-log';
 import { type NewEvent } from '../../../src/kernel/event';
 
-/** Bytes that an event of the log seems to take. */
+/** Apparent size of an event in bytes. */
 const STEP = 173;
 
-/** A log whose positions have gaps, as those of EventStoreDB do: offsets of bytes. */
+/** A log whose positions have gaps, like the byte offsets of EventStoreDB. */
 export class SparseLog extends EventLog {
   constructor(private readonly log: EventLog) {
     super();
@@ -70,7 +70,7 @@ function spread(position: Position): Position {
   return toPosition(BigInt(position) * BigInt(STEP));
 }
 
-/** The position in the log itself; `round` decides where no event is. */
+/** The position in the underlying log; `round` is applied between two events. */
 function packed(position: Position, round: (quotient: number) => number): Position {
   return toPosition(BigInt(round(Number(position) / STEP)));
 }

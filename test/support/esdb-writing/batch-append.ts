@@ -12,7 +12,7 @@ import { expectationOf, Proposal, readUuid } from './proposal';
 import { type Expectation, timedOut, toStatus } from './refused-write';
 import { type Writer, type Written } from './writer';
 
-/** An append that is being received, in one message or several. */
+/** An append being received, in one or several messages. */
 interface Incoming {
   readonly stream: string;
   readonly expected: Expectation;
@@ -21,15 +21,15 @@ interface Incoming {
   readonly deadline: number;
 }
 
-/** Most appends being received, and being made, at a time for one client. */
+/** Maximum appends of one client being received, and being made, at once. */
 const MOST = 64;
 
-/** How long an append may take at most, whatever its deadline says (ms). */
+/** Maximum time (ms) for an append, whatever its deadline. */
 const LONGEST = 60_000;
 
 /**
- * A `BatchAppend` call: many appends, each of which is answered by itself as soon as it is made, or at its deadline:
- * it may be made after that.
+ * A `BatchAppend` call: many appends, each answered on its own when it is made, or at its deadline. It may still be made
+ * after that.
  */
 export class BatchAppend {
   readonly #incoming = new Map<string, Incoming>();

@@ -11,7 +11,7 @@ interface ProposedMessage {
   getCustomMetadata_asU8(): Uint8Array;
 }
 
-/** What an append, a deletion or a tombstone expects of its stream; not each of them knows all kinds. */
+/** What an append, a deletion or a tombstone expects of its stream; not every kind applies to each of them. */
 interface ExpectedRevision {
   readonly none: boolean;
   readonly any: boolean;
@@ -19,7 +19,7 @@ interface ExpectedRevision {
   readonly revision: string | undefined;
 }
 
-/** Forms of a UUID that .NET reads: with dashes or without, alone or in braces or parentheses. */
+/** UUID formats that .NET parses: with or without dashes, and in braces or parentheses. */
 const UUID_TEXT =
   /^(?:(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})|\{[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}|\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\))$/;
 const NIL = '00000000-0000-0000-0000-000000000000';
@@ -29,7 +29,7 @@ export class Proposal {
   readonly events: ProposedEvent[] = [];
   #bytes = 0;
 
-  /** Raises `Refusal` for what cannot be appended, as soon as it is too much. */
+  /** Raises `Refusal` for an event that cannot be appended, and as soon as the append is too large. */
   add(message: ProposedMessage): void {
     const type = message.getMetadataMap().get('type');
     const content = message.getMetadataMap().get('content-type');
@@ -53,7 +53,7 @@ function eventId(uuid: UUID | undefined): string {
   return id;
 }
 
-/** Raises `Refusal` where nothing is expected. */
+/** Raises `Refusal` if the expectation is missing. */
 export function expectationOf({ none, any, exists = false, revision }: ExpectedRevision): Expectation {
   if (none) return 'none';
   if (any) return 'any';

@@ -9,8 +9,8 @@ interface Place {
 const MOST = 10_000;
 
 /**
- * Ids that were appended recently. They make a repeated append that expects nothing in particular idempotent, for a
- * while, as EventStoreDB does.
+ * Recently appended ids. For a while, they make repeated appends idempotent even without an expected revision, as in
+ * EventStoreDB.
  */
 export class RecentIds {
   readonly #places = new Map<string, Place>();
@@ -26,11 +26,11 @@ export class RecentIds {
     return last?.revision;
   }
 
-  /** The events were appended up to a revision. */
+  /** Records that the events were appended, up to a revision. */
   remember(stream: string, events: readonly ProposedEvent[], revision: number): void {
     const first = revision - events.length + 1;
     for (const [index, { id }] of events.entries())
-      // An id that was appended twice is found where it was first.
+      // For an id appended twice, the first revision counts.
       if (!this.#places.has(id)) this.#places.set(id, { stream, revision: first + index });
     for (const id of this.#places.keys()) {
       if (this.#places.size <= MOST) return;

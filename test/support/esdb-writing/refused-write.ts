@@ -5,13 +5,13 @@ import * as shared from '@eventstore/db-client/generated/shared_pb';
 import { Status } from '@eventstore/db-client/generated/status_pb';
 import { Refusal, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
 
-/** What a writer expects a stream to be: at a revision, missing, there, or anything. */
+/** The state that a writer expects of a stream: a revision, that it does not exist, that it exists, or any. */
 export type Expectation = number | 'none' | 'exists' | 'any';
 
-/** Bytes of data that EventStoreDB takes in one append; metadata and types are not counted. */
+/** Maximum bytes of data in one append to EventStoreDB, not counting metadata and types. */
 export const APPEND_BYTES = 1024 * 1024;
 
-/** One append among those of a `BatchAppend` call has a status of its own: its code, and a message as details. */
+/** The status of one append of a `BatchAppend` call: its code, and a message as details. */
 interface Details {
   readonly code: keyof typeof Code;
   /** The message is `event_store.client.<name>`. */
@@ -93,12 +93,12 @@ export function timedOut(): RefusedWrite {
   });
 }
 
-/** What EventStoreDB does not look at, but fails at: a bad request in a batch, unknown for a call of its own. */
+/** An append that EventStoreDB fails at without validating it: a bad request in a batch, UNKNOWN in a call of its own. */
 export function notAccepted(message: string): RefusedWrite {
   return new RefusedWrite(['UNKNOWN', message], badRequest(message));
 }
 
-/** An error as the status of one append among those of a `BatchAppend` call. */
+/** Converts an error to the status of one append of a `BatchAppend` call. */
 export function toStatus(error: unknown): Status {
   const { code, name, message } = detailsOf(error);
   const details = new Any();
@@ -131,7 +131,7 @@ function wrongVersion(expected: Expectation, actual: number): shared.WrongExpect
   return wrong.setExpectedStreamPosition(String(expected));
 }
 
-/** What the protocol calls an expectation where it has but a number for it. */
+/** The number that the protocol uses for an expectation. */
 function versionOf(expected: Expectation): number {
   if (typeof expected === 'number') return expected;
   return { none: -1, any: -2, exists: -4 }[expected];

@@ -11,9 +11,8 @@ import { APPEND_LIMITS } from '../../../src/kernel/event-log';
 import { sizeExceeded } from './refused-write';
 
 /**
- * Events as the log stores them: the JSON text of an object to the letter, anything else in base64. The log has no
- * time of its own: where the data have none (`at`, as the program's own events do), `now` is added to the metadata,
- * if the log takes that much.
+ * Converts events for the log: the JSON text of an object unchanged, anything else as base64. The log records no times,
+ * so `now` is added to the metadata, if there is room, unless the data have an `at` as the program's own events do.
  */
 export function toStored(events: readonly ProposedEvent[], now: number): readonly NewEvent[] {
   const plain = events.map(({ id, type, json, data, metadata }) => ({
@@ -26,7 +25,7 @@ export function toStored(events: readonly ProposedEvent[], now: number): readonl
     const later = timeIn(event.data) === undefined ? withStamp(event, now) : event;
     return bytesOf([later]) > APPEND_LIMITS.bytes ? event : later;
   });
-  // One append to the log is one that cannot be made in part.
+  // A single append to the log is atomic.
   return isOne(plain) && !isOne(stamped) ? plain : stamped;
 }
 
@@ -35,8 +34,8 @@ function isOne(events: readonly NewEvent[]): boolean {
 }
 
 /**
- * The events in as many appends as the log needs: EventStoreDB allows more in one. Raises `RefusedWrite` for an
- * event that is too large for any.
+ * Splits events into appends within the limits of the log, as EventStoreDB allows larger ones. Raises `RefusedWrite` for
+ * an event that is too large by itself.
  */
 export function inAppends(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
   const appends: NewEvent[][] = [];
@@ -69,7 +68,7 @@ function encodedBytes(bytes: Uint8Array, kind: 'json' | 'octets'): string {
   return `{"$${kind}":"${bufferOf(bytes).toString('base64')}"}`;
 }
 
-/** The bytes as text if that is the JSON text of an object, which is not mistaken for kept bytes. */
+/** The bytes as text, if they are a JSON object that does not look like encoded bytes. */
 function objectText(bytes: Uint8Array): string | undefined {
   const buffer = bufferOf(bytes);
   if (buffer.at(0) !== 0x7b || buffer.at(-1) !== 0x7d || !isUtf8(buffer)) return undefined;

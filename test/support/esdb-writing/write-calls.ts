@@ -14,7 +14,7 @@ import { expectationOf, Proposal } from './proposal';
 import { type Expectation, WrongVersion } from './refused-write';
 import { type Writer, type Written } from './writer';
 
-/** Answers an `Append` call: first where to, then the events. Raises `Refusal`, `EngineUnavailable`. */
+/** Answers an `Append` call: its options come first, then its events. Raises `Refusal`, `EngineUnavailable`. */
 export async function answerAppend(writer: Writer, requests: AsyncIterable<AppendReq>): Promise<AppendResp> {
   let target: { readonly stream: string; readonly expected: Expectation } | undefined;
   const proposal = new Proposal();
@@ -28,7 +28,7 @@ export async function answerAppend(writer: Writer, requests: AsyncIterable<Appen
   try {
     return appended(await writer.append(target.stream, target.expected, proposal.events));
   } catch (error) {
-    // The only failure that is an answer.
+    // The only failure that is reported as an answer.
     if (error instanceof WrongVersion) return wrongVersion(error);
     throw error;
   }

@@ -12,16 +12,16 @@ import { inAppends, toStored } from './to-stored';
 /** The maximum revision: EventStoreDB truncates a deleted stream before it. */
 const DELETED = '9223372036854775807';
 
-/** Where an append ended. */
+/** The end of an append. */
 export interface Written {
   /** Revision of the last event now in the stream, -1 if it has none. */
   readonly revision: number;
-  /** Position of the last event appended; undefined if there was none, or if it is not known any more. */
+  /** Position of the last event appended; undefined if there was none, or if it is unknown. */
   readonly position: Position | undefined;
 }
 
 /**
- * Writes as EventStoreDB decides it, over a log that only knows exact revisions. Deletions and tombstones are
+ * Writes by the rules of EventStoreDB, over a log that supports only exact revisions. Deletions and tombstones are
  * events of the metadata stream (`$$stream`). Raises `Refusal`, `EngineUnavailable`.
  */
 export class Writer {
@@ -33,7 +33,7 @@ export class Writer {
     private readonly now: () => number,
   ) {}
 
-  /** Appends all events to a stream, or nothing; the same events again at the same place are found there. */
+  /** Appends all events to a stream, or none. A repeated append of the same events at the same revision is recognized. */
   async append(stream: string, expected: Expectation, events: readonly ProposedEvent[]): Promise<Written> {
     return this.#inTurn(stream, async () => {
       const state = await this.#living(stream);
@@ -50,7 +50,7 @@ export class Writer {
     });
   }
 
-  /** Deletes a stream so that an append revives it; numbering then goes on. */
+  /** Deletes a stream; an append recreates it and continues its revisions. */
   async delete(stream: string, expected: Expectation): Promise<Position> {
     return this.#inTurn(stream, async () => {
       const state = await this.#checkDeletion(stream, expected);
@@ -60,7 +60,7 @@ export class Writer {
     });
   }
 
-  /** Ends a stream for ever. */
+  /** Deletes a stream permanently. */
   async tombstone(stream: string, expected: Expectation): Promise<Position> {
     return this.#inTurn(stream, async () => {
       await this.#checkDeletion(stream, expected);
@@ -68,7 +68,7 @@ export class Writer {
     });
   }
 
-  /** Appends at the revision that is expected, or at the one the stream has. */
+  /** Appends at the expected revision, or at the current one. */
   async #place(
     stream: string,
     expected: Expectation,
@@ -94,7 +94,7 @@ export class Writer {
     }
   }
 
-  /** Where a repeated append was made: its position is not known once the stream was truncated. */
+  /** Finds a repeated append. Its position is unknown if the stream was truncated since. */
   async #found(stream: string, revision: number, { retention }: StreamState): Promise<Written> {
     const first = (await this.#revisionOf(stream)) - retention.maxCount + 1;
     if (revision < Math.max(first, retention.truncateBefore)) return { revision, position: undefined };
@@ -129,7 +129,7 @@ export class Writer {
     return state;
   }
 
-  /** What was deleted stays so; what comes from a revision on is shown. */
+  /** Events before a revision remain deleted; later ones are visible. */
   async #revive(stream: string, from: number, state: StreamState): Promise<void> {
     const metadata = { ...state.metadata, $tb: from };
     await this.#appendMeta(stream, '$metadata', JSON.stringify(metadata));
@@ -153,7 +153,7 @@ export class Writer {
     return (await lastOf(this.log, stream))?.revision ?? NO_STREAM;
   }
 
-  /** One write to a stream, or to its metadata, after the other. */
+  /** Serialises the writes to a stream and to its metadata. */
   async #inTurn<T>(stream: string, write: () => Promise<T>): Promise<T> {
     let key = stream;
     for (let original = originalOf(key); original !== undefined; original = originalOf(key)) key = original;

@@ -1,0 +1,76 @@
+/** The documentation page: Swagger UI over the OpenAPI description. Paths are relative, because a proxy may add a prefix. */
+export const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Affilog</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/page.css">
+</head>
+<body>
+<div id="interface"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+/**
+ * Starts Swagger UI with all keys visible; operations in other formats than JSON stay closed. Tokens are kept until the tab
+ * is closed (`docs/decisions.md#x82`).
+ */
+export const START = `const KEPT = 'affilog.tokens';
+
+function keepTokens() {
+  const keep = (original, system) => (payload) => {
+    original(payload);
+    sessionStorage.setItem(KEPT, JSON.stringify(system.authSelectors.authorized()));
+  };
+  return { statePlugins: { auth: { wrapActions: { authorize: keep, logout: keep } } } };
+}
+
+const ui = SwaggerUIBundle({
+  url: '1.0/openapi.json',
+  dom_id: '#interface',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  docExpansion: 'full',
+  defaultModelsExpandDepth: 0,
+  plugins: [keepTokens],
+  onComplete: () => {
+    const authorized = sessionStorage.getItem(KEPT);
+    if (authorized !== null) ui.authActions.restoreAuthorization({ authorized: JSON.parse(authorized) });
+    for (const { path, operation } of ui.specSelectors.operations().toJS())
+      if (path.includes('{extension}'))
+        ui.layoutActions.show(['operations', operation.tags[0], operation.operationId], false);
+  },
+});
+`;
+
+/** Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens. */
+export const STYLE = `.swagger-ui .schemes-server-container,
+.swagger-ui .response-col_links,
+.swagger-ui .response[data-code$='XX'] .response-controls,
+.swagger-ui .response[data-code$='XX'] .model-example { display: none; }
+.swagger-ui .scheme-container .schemes { justify-content: flex-end; }
+.swagger-ui .response-col_description ul { columns: 20em; font-size: 13px; margin: 0.5em 0; padding-left: 1.5em; }
+.swagger-ui .response-col_description ul li { break-inside: avoid; }
+.swagger-ui .info { margin: 30px 0 10px; }
+
+@media (max-width: 640px) {
+  .swagger-ui .parameters thead { display: none; }
+  .swagger-ui .parameters tr { display: block; border-bottom: 1px solid rgba(59, 65, 81, 0.2); padding: 8px 0; }
+  .swagger-ui .parameters tr td { display: block; width: 100%; padding: 2px 0; }
+  .swagger-ui .parameters td input,
+  .swagger-ui .parameters td select { width: 100%; max-width: 100%; }
+  .swagger-ui .parameters .json-schema-form-item { flex-wrap: nowrap; }
+  .swagger-ui .parameters .json-schema-form-item-add { margin: 4px 0; }
+  .swagger-ui .opblock-body pre.microlight { overflow-x: auto; white-space: pre; }
+  .swagger-ui .response-col_status { min-width: 3em; width: 3em; }
+  .swagger-ui .opblock-tag { flex-wrap: wrap; }
+  .swagger-ui .opblock-tag small { flex-basis: 100%; order: 1; padding: 0; }
+}
+`;

@@ -1,0 +1,76 @@
+# Uses a client of openapi-python-client. Prints what it gets as JSON.
+import json
+import os
+
+from generated import AuthenticatedClient
+from generated.api.products import download_feed, load_products, search_products, search_products_as
+from generated.api.vouchers import delete_voucher, list_vouchers, post_voucher
+from generated.models import ErrorList, PostedProducts, PostedVoucher, SearchProductsOrderBy
+
+fid = int(os.environ["FEED"])
+now = int(os.environ["NOW"])
+
+
+def client_of(token: str) -> AuthenticatedClient:
+    return AuthenticatedClient(base_url=os.environ["BASE_URL"], token=os.environ[token])
+
+
+publisher = client_of("PUBLISHER")
+product = {
+    "sourceProductId": "made-1",
+    "name": "Käse & Wein, 1/2",
+    "description": "Posted by a generated client",
+    "productUrl": "https://shop.example/made-1",
+    "price": 12.5,
+    "productImage": {"url": "https://img.example/made-1.jpg"},
+    "categories": [{"id": os.environ["CATEGORY"], "name": "Own"}],
+}
+posted = load_products.sync(
+    client=client_of("ADVERTISER"), fid=fid, body=PostedProducts.from_dict({"products": [product]})
+)
+found = search_products.sync(
+    client=publisher,
+    fid=[fid],
+    q=["wein", "nothing"],
+    min_price=12.5,
+    price_history=True,
+    order_by=SearchProductsOrderBy.PRICEASC,
+    page=1,
+    page_size=10,
+)
+second = search_products.sync(client=publisher, fid=[fid], page=2, page_size=1)
+csv = search_products_as.sync_detailed("csv", client=publisher, fid=[fid], csv_separators=";,:")
+download = download_feed.sync(client=publisher, fid=fid)
+refused = search_products.sync_detailed(client=publisher, fid=[fid], page_size=0)
+missing = search_products.sync(client=publisher, fid=[])
+
+advertiser = client_of("VOUCHER_ADVERTISER")
+voucher = {
+    "title": "Made",
+    "programId": 101,
+    "voucherTypeId": 4,
+    "shortDescription": "Made",
+    "description": "Made by a generated client",
+    "startDate": now,
+    "endDate": now + 86_400_000,
+}
+published = post_voucher.sync_detailed(client=advertiser, body=PostedVoucher.from_dict(voucher))
+[voucher_id] = published.parsed
+listed = list_vouchers.sync(
+    client=client_of("VOUCHER_PUBLISHER"), id=[voucher_id], voucher_type_id=[4, 5], site_specific=False
+)
+removed = delete_voucher.sync_detailed(voucher_id, client=advertiser)
+
+assert isinstance(missing, ErrorList)
+seen = {
+    "posted": [error.to_dict() for error in posted.errors],
+    "found": [found.product_header.total_hits, found.products[0].name, found.products[0].offers[0].price],
+    "secondPage": len(second.products),
+    "csv": csv.content.decode()[:21],
+    "downloaded": [one.name for one in download.products],
+    "refused": [refused.status_code.value, refused.parsed.errors[0].code],
+    "missing": missing.errors[0].message,
+    "voucher": [published.status_code.value, listed[0].title],
+    "removed": removed.status_code.value,
+}
+print(json.dumps(seen, ensure_ascii=False))
