@@ -10,7 +10,7 @@ import { startExporter } from './exporter';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
-import { readinessOf } from './readiness';
+import { readinessOf, type Troubles } from './readiness';
 import { stopServing } from './stop-serving';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
@@ -21,8 +21,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
   readonly report: (failure: unknown) => void;
   readonly log?: FastifyBaseLogger;
   readonly now?: () => Date;
-  /** As `Runner.trouble`, of the projector of this process, if it has one. */
-  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  readonly troubles?: Troubles;
 }
 
 /** What a process with the role `api` does. */
@@ -39,7 +38,7 @@ export interface Api {
 
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { config, engines, follower, threads, report, log, now, projectorTrouble } = options;
+  const { config, engines, follower, threads, report, log, now, troubles = {} } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
@@ -54,7 +53,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     await feeds.clean();
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
-    const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const readiness = await readinessOf(engines, follower, { troubles });
     const parts: AppParts = {
       config,
       eventLog,

@@ -20,9 +20,14 @@ const SAMPLES = 1000;
 const AHEAD =
   'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
 
+/** Why the roles of this process make no progress; undefined while they do. A role that it does not have is absent. */
+export interface Troubles {
+  readonly projector?: (() => Promise<string | undefined>) | undefined;
+  readonly automation?: (() => Promise<string | undefined>) | undefined;
+}
+
 interface ReadinessParts {
-  /** Why the projector of this process makes no progress; undefined while it does. */
-  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  readonly troubles?: Troubles;
   /** A monotonic clock (ms). */
   readonly now?: () => number;
 }
@@ -35,7 +40,7 @@ interface ReadinessParts {
 export async function readinessOf(
   { log, store }: Engines,
   follower: FollowedDirectory,
-  { projectorTrouble = async () => undefined, now = () => performance.now() }: ReadinessParts = {},
+  { troubles = {}, now = () => performance.now() }: ReadinessParts = {},
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
@@ -62,7 +67,8 @@ export async function readinessOf(
       (head) => shown > head,
       () => false,
     );
-  const findTrouble = shared('the projector', projectorTrouble);
+  const findProjectorTrouble = shared('the projector', async () => troubles.projector?.());
+  const findAutomationTrouble = shared('the automation', async () => troubles.automation?.());
 
   /** For how long the read models have been behind the log, in seconds. */
   function behind(shown: Position, head: Position): number {
@@ -80,8 +86,12 @@ export async function readinessOf(
   }
 
   return async () => {
-    const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
-    const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
+    const found = Promise.all([
+      findProjectorTrouble().catch(reasonOf),
+      findAutomationTrouble().catch(reasonOf),
+    ]);
+    const [head, models] = await Promise.allSettled([findHead(), findModels()]);
+    const [projector, automation] = await found;
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
     const vacancy = vacant(isProjected);
@@ -99,6 +109,7 @@ export async function readinessOf(
       ...(parked === undefined ? {} : { parked }),
       ...(seconds === undefined ? {} : { behind: seconds }),
       ...(projector === undefined ? {} : { projector }),
+      ...(automation === undefined ? {} : { automation }),
     };
   };
 }

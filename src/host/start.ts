@@ -10,6 +10,7 @@ import { refuseOtherLog } from '../projector/origin';
 import { openApi } from './api';
 import { startLogEndpoint } from './log-endpoint';
 import { logOutput } from './log-output';
+import { startAutomations } from './automation';
 import { baseOver } from './open-base';
 import { openAll } from './opened';
 import { type Projector, startProjector } from './projector';
@@ -35,9 +36,12 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     const projecting = projector && waitFor(projector);
     // Awaited below; until then a failure must not count as unhandled.
     projecting?.catch(() => undefined);
-    const projectorTrouble = projector?.trouble;
+    const automations = roles.includes('automation') ? startAutomations(engines, report) : undefined;
+    if (automations !== undefined) opened.push(() => automations.stop());
+    await automations?.start();
+    const troubles = { projector: projector?.trouble, automation: automations?.trouble };
     const api = roles.includes('api')
-      ? await openApi({ ...base, config, threads: true, report, log, projectorTrouble })
+      ? await openApi({ ...base, config, threads: true, report, log, troubles })
       : undefined;
     if (api !== undefined) opened.push(() => api.close());
     await projecting;
