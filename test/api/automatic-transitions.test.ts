@@ -270,15 +270,16 @@ describe('Transactions of a paused program', () => {
   it('stay Paused if the process has yet to learn that the program was paused (decisions T4)', async () => {
     const ending = new AbortController();
     const late = gated(app.engines.log);
-    const follower = followDirectory(late.log, ending.signal);
+    const follower = followDirectory(late.log, ending.signal, 50);
     await follower.ready;
     late.close();
     const id = await paused();
-    const other = newRunner({ follower });
     await runner.stop();
-    const turns = transactionAutomations.map((automation) => other.turn(automation));
+    const other = newRunner({ follower });
+    await expect(automate(other)).rejects.toThrow('the directory is behind the log');
     late.open();
-    expect(await Promise.all(turns)).toEqual([false, false]);
+    await follower.reached(await app.engines.log.head());
+    await automate(other);
     expect(await journey(id)).toEqual(['Tracked', 'Paused']);
     ending.abort();
     await follower.ended;
