@@ -1,6 +1,6 @@
 /** Who may import whom (docs/architecture.md): folders, one reason per rule. A download reads its read models itself. */
 const plain = (service) =>
-  `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!commands\\.ts$)(?!download/)`;
+  `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(automations|commands)\\.ts$)(?!download/)`;
 const services = 'products|vouchers|transactions|notifications|claims';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -70,13 +70,20 @@ module.exports = {
       to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector)/' },
     },
     {
+      name: 'automation-runs-any-automation',
+      severity: 'error',
+      comment: 'the runner of automations depends on none',
+      from: { path: '^src/automation/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector|automation)/' },
+    },
+    {
       name: 'services-apart',
       severity: 'error',
       comment: 'a service queries its read model or reacts to events, and uses ports, not engines',
       from: { path: `^src/(${services})/` },
       to: {
         path: '^(src|projections)/',
-        pathNot: '^src/(kernel|wire|directory|categories|http|$1)/|^projections/',
+        pathNot: '^src/(kernel|wire|directory|categories|http|automation|$1)/|^projections/',
       },
     },
     {

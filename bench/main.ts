@@ -22,6 +22,7 @@ import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
 import { start } from './start';
+import { transactionsDue } from './transactions-due';
 import { voucherCreate } from './voucher-create';
 import { voucherList } from './voucher-list';
 import { wal } from './wal';
@@ -36,6 +37,7 @@ const FIGURES = {
   memory,
   'voucher-create': voucherCreate,
   'voucher-list': voucherList,
+  'transactions-due': transactionsDue,
   million,
   wal,
   start,
@@ -59,8 +61,8 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products and vouchers to measure with (100,000; memory, million and wal post ten times as many, feed-restart
-           has a hundred times as many events)
+--count N  products, vouchers or transactions to measure with (100,000; memory, million and wal post ten times as many,
+           feed-restart has a hundred times as many events)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;

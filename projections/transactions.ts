@@ -1,6 +1,7 @@
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { type ParsedEvent, type Projection } from '../src/projector/projection';
 import { dueOf, storedAfter, type StoredTransaction } from '../src/transactions/stored-transaction';
+import { stateIdOf } from '../src/transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/transactions/transaction';
 import { legacyIdOf } from '../src/transactions/transaction-id';
 
@@ -25,6 +26,8 @@ const FIELDS = {
   changed: 'number',
   /** When the system ends the pending period (`dueOf`). */
   due: 'number',
+  /** The program of a Paused transaction: the system validates it when the program is no longer paused. */
+  pausedProgramId: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
 export type TransactionField = keyof typeof FIELDS;
@@ -37,7 +40,7 @@ export const transactions: Projection<StoredTransaction, TransactionEvent> = {
     name: 'transactions',
     version: 1,
     fields: FIELDS,
-    sorts: ['timeOfEvent', 'changed', 'due'],
+    sorts: ['timeOfEvent', 'changed', 'due', 'pausedProgramId'],
   },
   streams: [`${TRANSACTION}-`],
   handles: TYPES,
@@ -46,6 +49,8 @@ export const transactions: Projection<StoredTransaction, TransactionEvent> = {
   fold: (before, event) => storedAfter(before, event, event.revision),
   describe: (document, id) => ({ document, fields: fieldsOf(document, id) }),
 };
+
+const PAUSED = stateIdOf('Paused');
 
 function fieldsOf(stored: StoredTransaction, id: string): Readonly<Record<string, FieldValue>> {
   const { transaction, messageTypeId, changed } = stored;
@@ -68,5 +73,6 @@ function fieldsOf(stored: StoredTransaction, id: string): Readonly<Record<string
     timeOfEvent: Date.parse(transaction.timeOfEvent),
     changed,
     ...(due === undefined ? {} : { due }),
+    ...(messageTypeId === PAUSED ? { pausedProgramId: transaction.programId } : {}),
   };
 }

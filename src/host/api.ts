@@ -13,7 +13,7 @@ import { type Report } from './failure-report';
 import { makeLoader, startLoader } from './loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
-import { readinessOf } from './readiness';
+import { readinessOf, type Troubles } from './readiness';
 import { stopServing } from './stop-serving';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
@@ -24,8 +24,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
   readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly now?: () => Date;
-  /** As `Runner.trouble`, of the projector of this process, if it has one. */
-  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  readonly troubles?: Troubles;
 }
 
 /** What a process with the role `api` does. */
@@ -42,7 +41,7 @@ export interface Api {
 
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { config, engines, follower, threads, report, log, now, projectorTrouble } = options;
+  const { config, engines, follower, threads, report, log, now, troubles = {} } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
@@ -58,8 +57,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
     const readiness = await readinessOf(engines, follower, {
-      projectorTrouble,
-      diskTrouble: () => diskTrouble(dataDir),
+      troubles: { ...troubles, disk: () => diskTrouble(dataDir) },
     });
     const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
     tokenUses.start();

@@ -20,11 +20,16 @@ const SAMPLES = 1000;
 const AHEAD =
   'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
 
+/** Why parts of this process make no progress; undefined while they do. A role that it does not have is absent. */
+export interface Troubles {
+  readonly projector?: (() => Promise<string | undefined>) | undefined;
+  readonly automation?: (() => Promise<string | undefined>) | undefined;
+  /** Why the data folder cannot be written. */
+  readonly disk?: (() => Promise<string | undefined>) | undefined;
+}
+
 interface ReadinessParts {
-  /** Why the projector of this process makes no progress; undefined while it does. */
-  readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
-  /** Why the data folder cannot be written; undefined while it can. */
-  readonly diskTrouble?: () => Promise<string | undefined>;
+  readonly troubles?: Troubles;
   /** A monotonic clock (ms). */
   readonly now?: () => number;
 }
@@ -37,11 +42,7 @@ interface ReadinessParts {
 export async function readinessOf(
   { log, store }: Engines,
   follower: FollowedDirectory,
-  {
-    projectorTrouble = async () => undefined,
-    diskTrouble = async () => undefined,
-    now = () => performance.now(),
-  }: ReadinessParts = {},
+  { troubles = {}, now = () => performance.now() }: ReadinessParts = {},
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
@@ -68,8 +69,9 @@ export async function readinessOf(
       (head) => shown > head,
       () => false,
     );
-  const findTrouble = shared('the projector', projectorTrouble);
-  const findDisk = shared('the data folder', diskTrouble);
+  const findProjectorTrouble = shared('the projector', async () => troubles.projector?.());
+  const findAutomationTrouble = shared('the automation', async () => troubles.automation?.());
+  const findDiskTrouble = shared('the data folder', async () => troubles.disk?.());
 
   /** For how long the read models have been behind the log, in seconds. */
   function behind(shown: Position, head: Position): number {
@@ -87,19 +89,18 @@ export async function readinessOf(
   }
 
   return async () => {
-    const [head, models, trouble, disk] = await Promise.allSettled([
-      findHead(),
-      findModels(),
-      findTrouble(),
-      findDisk(),
+    const found = Promise.all([
+      findProjectorTrouble().catch(reasonOf),
+      findAutomationTrouble().catch(reasonOf),
+      findDiskTrouble().catch(reasonOf),
     ]);
-    const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
+    const [head, models] = await Promise.allSettled([findHead(), findModels()]);
+    const [projector, automation, disk] = await found;
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
     const vacancy = vacant(isProjected);
     const waiting: Record<string, string> = {};
-    const unwritable = disk.status === 'fulfilled' ? disk.value : reasonOf(disk.reason);
-    if (unwritable !== undefined) waiting.disk = unwritable;
+    if (disk !== undefined) waiting.disk = disk;
     if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
     if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
@@ -113,6 +114,7 @@ export async function readinessOf(
       ...(parked === undefined ? {} : { parked }),
       ...(seconds === undefined ? {} : { behind: seconds }),
       ...(projector === undefined ? {} : { projector }),
+      ...(automation === undefined ? {} : { automation }),
     };
   };
 }

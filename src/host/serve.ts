@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Config } from '../config';
 
 /** What a process may do (docs/architecture.md, Processes). */
-export const ROLES = ['api', 'projector', 'notifier'] as const;
+export const ROLES = ['api', 'projector', 'automation', 'notifier'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface ServeOptions {

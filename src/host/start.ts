@@ -9,6 +9,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { refuseOtherLog } from '../projector/origin';
 import { openApi } from './api';
 import { failureReporter } from './failure-report';
+import { startAutomations } from './automation';
 import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
 import { openAll } from './opened';
@@ -57,9 +58,12 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     });
     // Awaited below; until then a failure must not count as unhandled.
     readable.catch(() => undefined);
-    const projectorTrouble = projector?.trouble;
+    const automations = roles.includes('automation') ? startAutomations(engines, report) : undefined;
+    if (automations !== undefined) opened.push(() => automations.stop());
+    await automations?.start();
+    const troubles = { projector: projector?.trouble, automation: automations?.trouble };
     const api = roles.includes('api')
-      ? await openApi({ ...base, config, threads: true, report, log, projectorTrouble })
+      ? await openApi({ ...base, config, threads: true, report, log, troubles })
       : undefined;
     if (api !== undefined) opened.push(() => api.close());
     const unreadable = await readable;

@@ -9,6 +9,9 @@ export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
  */
 export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 
+/** The process that holds it runs the automations. */
+export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
+
 /** Acquires, renews and releases a lease for one owner. */
 export class LeaseHolder {
   private lease: Lease | undefined;

@@ -44,17 +44,13 @@ export function storedAfter(
 }
 
 /** When the system has to end the pending period, in epoch ms; undefined in other states. */
-export function dueOf({
-  messageTypeId,
-  autoApproveDate,
-  autoDenyDate,
-}: StoredTransaction): number | undefined {
-  if (messageTypeId !== stateIdOf('Pending')) return undefined;
-  const period: Period | undefined =
-    autoDenyDate !== undefined
-      ? { autoDenyDate }
-      : autoApproveDate !== undefined
-        ? { autoApproveDate }
-        : undefined;
+export function dueOf(stored: StoredTransaction): number | undefined {
+  const period = stored.messageTypeId === stateIdOf('Pending') ? periodOf(stored) : undefined;
   return period && endOf(period);
+}
+
+/** The pending period, once there was one. */
+export function periodOf({ autoApproveDate, autoDenyDate }: StoredTransaction): Period | undefined {
+  if (autoDenyDate !== undefined) return { autoDenyDate };
+  return autoApproveDate === undefined ? undefined : { autoApproveDate };
 }

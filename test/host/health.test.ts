@@ -88,17 +88,32 @@ describe('health (docs/operations.md, Health)', () => {
     });
   });
 
-  it('reports how long the read models have been behind, and why the projector makes no progress', async () => {
+  it('reports how long the read models have been behind, and why projector and automation make no progress', async () => {
     await app.project();
     const reason = 'the read store is not available: the disk is full';
     let time = 0;
-    const parts = { projectorTrouble: async () => reason, now: () => time };
+    const parts = {
+      troubles: { projector: async () => reason, automation: async () => 'the same' },
+      now: () => time,
+    };
     const readiness = await readinessOf(app.engines, app.follower, parts);
     await app.stopProjecting();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
-    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0, projector: reason });
+    expect(await readiness()).toEqual({
+      waiting: {},
+      parked: 0,
+      behind: 0,
+      projector: reason,
+      automation: 'the same',
+    });
     time = 42_000;
-    expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 42, projector: reason });
+    expect(await readiness()).toEqual({
+      waiting: {},
+      parked: 0,
+      behind: 42,
+      projector: reason,
+      automation: 'the same',
+    });
   });
 
   it('is not ready when the read models are ahead of a replaced log (decisions X31)', async () => {

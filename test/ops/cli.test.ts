@@ -23,7 +23,7 @@ describe('affilog', () => {
     [[], /Usage: affilog/],
     [['serv'], /unknown command 'serv'/],
     [['serve', '--prt', '1'], /unknown option '--prt'/],
-    [['serve', '--roles', 'api,cook'], /Expected roles: api, projector, notifier/],
+    [['serve', '--roles', 'api,cook'], /Expected roles: api, projector, automation, notifier/],
     [['network', 'import'], /missing required argument 'file'/],
     [['rebuild'], /missing required argument 'projection'/],
     [['serve', '--port', 'x'], /^affilog: --port=x: expected an integer from 0 to 65535\n$/],
@@ -88,7 +88,7 @@ describe('affilog serve', () => {
     let stopped = false;
     const start: Start = async (config, options) => {
       expect(config).toMatchObject({ port: 0, dataDir: dataDir() });
-      expect(options).toMatchObject({ demo: true, roles: ['api', 'projector', 'notifier'] });
+      expect(options).toMatchObject({ demo: true, roles: ['api', 'projector', 'automation', 'notifier'] });
       setImmediate(() => stopping.abort());
       return {
         url: 'http://127.0.0.1:4711',

@@ -87,7 +87,7 @@ export class TestApp {
         throw failure;
       },
       now,
-      projectorTrouble: async () => runner.trouble(),
+      troubles: { projector: async () => runner.trouble() },
     });
     const { app: http, parts, exporter } = api;
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>

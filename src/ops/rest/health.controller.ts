@@ -12,6 +12,8 @@ interface Health {
   readonly behind?: number;
   /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
   readonly projector?: string;
+  /** The same of automations. */
+  readonly automation?: string;
 }
 
 export type Readiness = () => Promise<Health>;

@@ -1,0 +1,151 @@
+import { type Automation } from '../../src/automation/automation';
+import { AutomationRunner } from '../../src/automation/runner';
+import { FollowedDirectory } from '../../src/directory/follower';
+import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
+import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
+import { START } from '../../src/kernel/event';
+import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
+import { type Projection } from '../../src/projector/projection';
+import { live } from '../contracts/read-store/subject';
+import { storeFolder } from '../support/store-folder';
+import { withLog } from '../support/temporary-log';
+
+const TASKS: CollectionSpec = { name: 'tasks', version: 1, fields: { due: 'number' }, sorts: ['due'] };
+const PROJECTION: Projection = {
+  collection: TASKS,
+  streams: ['task-'],
+  handles: [],
+  idOf: ({ stream }) => stream,
+  fold: (document) => document,
+  describe: (document) => ({ document, fields: {} }),
+};
+const AT = 1_700_000_000_000;
+
+let monotonic: number;
+let reports: Error[];
+/** What was done, in order. */
+let done: string[];
+beforeEach(() => ([monotonic, reports, done] = [0, [], []]));
+
+function tasks(act: (id: string) => void = () => undefined): Automation {
+  return {
+    name: 'tasks',
+    projection: PROJECTION,
+    orderBy: 'due',
+    due: (now) => [{ field: 'due', max: now }],
+    act: async ({ id }) => {
+      done.push(id);
+      act(id);
+      return {};
+    },
+  };
+}
+
+/** A store with tasks that are due at these times, and a runner over it. */
+async function withTasks(
+  dues: readonly number[],
+  use: (runner: AutomationRunner, store: ReadStore) => Promise<void>,
+  automation = tasks(),
+): Promise<void> {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  await live(store, TASKS);
+  const writes = dues.map((due, at) => ({
+    version: START,
+    put: { id: `task ${at}`, fields: { due }, body: '{}' },
+  }));
+  await store.write({ collection: TASKS.name }, writes);
+  await withLog((log) =>
+    following(log, async (follower) => {
+      const runner = new AutomationRunner({ log, store, follower }, [automation], {
+        owner: 'a',
+        clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
+        report: (failure) => reports.push(failure as Error),
+      });
+      await use(runner, store);
+      await runner.stop();
+    }),
+  );
+  await store.close();
+  await remove();
+}
+
+async function following(log: EventLog, use: (follower: FollowedDirectory) => Promise<void>): Promise<void> {
+  const ending = new AbortController();
+  const follower = new FollowedDirectory(log, ending.signal);
+  await use(follower);
+  ending.abort();
+  await follower.ended;
+}
+
+test('what is due is done, the oldest first, and nothing else', async () => {
+  await withTasks([AT, AT - 5, AT + 1, AT - 9], async (runner) => {
+    expect(await runner.turn(tasks())).toBe(false);
+    expect(done).toEqual(['task 3', 'task 1', 'task 0']);
+  });
+});
+
+test('actions that fail delay no others, are reported together, and retried after a minute', async () => {
+  const failing = tasks((id) => {
+    if (id !== 'task 1500') throw new Error(`${id} is broken`);
+  });
+  const dues = Array.from({ length: 1501 }, (_, at) => AT - 2000 + at);
+  await withTasks(dues, async (runner) => {
+    await runner.turn(failing);
+    expect([done.length, done.at(-1)]).toEqual([1501, 'task 1500']);
+    expect(reports.map(({ message }) => message)).toEqual([
+      'tasks: 1500 could not be executed and are retried in a minute; the first is task 0',
+    ]);
+    expect(reports[0]?.cause).toEqual(new Error('task 0 is broken'));
+    monotonic = 59_999;
+    await runner.turn(failing);
+    expect(done.slice(1501)).toEqual(['task 1500']);
+    monotonic = 60_000;
+    await runner.turn(failing);
+    expect(done).toHaveLength(2 * 1501 + 1);
+    expect(reports).toHaveLength(2);
+  });
+});
+
+test('an engine that is unavailable is reported once, and what is due is done when it is back', async () => {
+  let failures = 0;
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const automation = tasks(() => {
+    if (done.length > 3) return finish();
+    failures += 1;
+    throw new EngineUnavailable('the event log is not available: the disk is full');
+  });
+  await withTasks(
+    [AT],
+    async (runner) => {
+      runner.start();
+      await finished;
+      expect(failures).toBe(3);
+      expect(reports.map(({ message }) => message)).toEqual([
+        'the event log is not available: the disk is full',
+      ]);
+    },
+    automation,
+  );
+});
+
+test('a read model that has yet to be built is no failure', async () => {
+  const others = { ...PROJECTION, collection: { ...TASKS, name: 'others' } };
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const automation = { ...tasks(finish), projection: others };
+  await withTasks(
+    [],
+    async (runner, store) => {
+      await expect(runner.turn(automation)).rejects.toThrow(NoGeneration);
+      runner.start();
+      await live(store, others.collection);
+      const document = { id: 'first', fields: { due: AT }, body: '{}' };
+      await store.write({ collection: 'others' }, [{ version: START, put: document }]);
+      await finished;
+      expect([reports, runner.trouble()]).toEqual([[], undefined]);
+    },
+    automation,
+  );
+});

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { type Directory } from '../../src/directory/directory';
+import { execute, load } from '../../src/kernel/decider';
+import { streamOf } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { surroundingsOf } from '../../src/transactions/surroundings';
+import {
+  TRANSACTION,
+  transactionDecider,
+  type TransactionEvent,
+  type TransactionFacts,
+  type TransactionState,
+} from '../../src/transactions/transaction';
+import { legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+
+/** A sale of the small network at site 52, which is connected to program 31. */
+export function sale(order: Partial<TransactionFacts> = {}): TransactionFacts {
+  return {
+    advertiserId: 3,
+    programId: 31,
+    programCountry: 'NO',
+    siteId: 52,
+    siteName: 'Tarifkompass app',
+    publisherId: 5,
+    eventId: 311,
+    eventTypeId: 5,
+    orderNumber: randomUUID(),
+    orderValue: 129_900,
+    currencyId: 'NOK',
+    publisherCommission: 9_743,
+    tdCommission: 1_299,
+    timeOfEvent: '2026-01-05T07:58:10.000Z',
+    ...order,
+  };
+}
+
+/** Reports a transaction at a time; returns its id. */
+export async function report(
+  log: EventLog,
+  directory: Pick<Directory, 'programs'>,
+  at: Date,
+  transaction: TransactionFacts,
+): Promise<string> {
+  const id = transactionIdOf(legacyIdOf(transaction));
+  const surroundings = surroundingsOf(directory, transaction);
+  const command = { do: 'report', at: at.toISOString(), transaction, posted: [], surroundings } as const;
+  await execute(log, transactionDecider, id, command);
+  return id;
+}
+
+export async function stateOf(log: EventLog, id: string): Promise<TransactionState> {
+  return (await load(log, transactionDecider, id)).state;
+}
+
+/** The events of a transaction in order. */
+export async function eventsOfTransaction(log: EventLog, id: string): Promise<readonly TransactionEvent[]> {
+  const events: TransactionEvent[] = [];
+  for await (const batch of log.readStream(streamOf(TRANSACTION, id)))
+    for (const { type, data } of batch) events.push({ type, data: JSON.parse(data) } as TransactionEvent);
+  return events;
+}
