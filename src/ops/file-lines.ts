@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { types } from 'node:util';
 import { createGunzip } from 'node:zlib';
 
 /** A line without its end; `text` is undefined if it is longer than `MAX_BYTES` or not UTF-8. */
@@ -10,8 +11,8 @@ export interface Line {
 
 export const MAX_BYTES = 256 * 1024;
 
-/** The file cannot be decompressed. */
-class UnreadableFile extends Error {
+/** The file is too large, damaged or not UTF-8. */
+export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
@@ -48,7 +49,7 @@ async function isGzip(path: string): Promise<boolean> {
 }
 
 function isZlib(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
+  return types.isNativeError(error) && 'code' in error && /^Z_/.test(String(error.code));
 }
 
 async function* linesOf(chunks: AsyncIterable<Buffer>, onRead: () => void): AsyncGenerator<Line> {
