@@ -132,7 +132,8 @@ function transitionsOn(
   return [...tracked].flatMap(([transactionId, { programId, state, since }]): readonly object[] => {
     const days = day - since;
     const isApproved = state === 5 || state === 6;
-    if (state === 3 && programId === closed && day === CLOSING_DAY) return [{ transactionId, action: 'validate' }];
+    if (state === 3 && programId === closed && day === CLOSING_DAY)
+      return [{ transactionId, action: 'validate' }];
     if (state === 4 && days === 6 && random.chance(0.15)) return [{ transactionId, action: 'approve' }];
     if (state === 4 && days === 9 && random.chance(0.15)) return [{ transactionId, action: 'deny' }];
     if (state === 4 && days === 12 && random.chance(0.1))
