@@ -9,6 +9,7 @@ import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addServe } from './serve';
 import { addTokens } from './tokens';
+import { addTransactions } from './transactions';
 import { addSettingsVerb, type CliContext } from './settings';
 
 /** Success, failure, wrong usage. */
@@ -21,6 +22,7 @@ const COMMANDS = [
   addCategories,
   addMappings,
   addTokens,
+  addTransactions,
   addRebuild,
   addParked,
   addLog,
@@ -33,6 +35,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnknownEngine: 2,
   UnknownFeed: 2,
   UnknownProjection: 2,
+  UnknownTransaction: 2,
   UnusableReason: 2,
   NotConfirmed: 2,
   UnusableToken: 2,
@@ -42,6 +45,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnreadableFile: 1,
   UnusableCsv: 1,
   RefusedMapping: 1,
+  RefusedTransactions: 1,
   NetworkFaults: 1,
   NotJson: 1,
   AbortError: 1,
