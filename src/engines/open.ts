@@ -24,6 +24,8 @@ export interface EngineSettings {
   readonly threads: boolean;
   /** Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead. */
   readonly readers?: number;
+  /** Start the thread for large batches at once, not with the first one. */
+  readonly startEarly?: boolean;
 }
 
 export interface Engines {
@@ -71,11 +73,15 @@ export async function openEngines(settings: EngineSettings): Promise<Engines> {
   return await withStore(settings, await openServerLog(eventLog, 'EVENT_LOG'), () => undefined);
 }
 
-/** Opens the engines of a ticket in a worker thread, optimized for writes. */
-export async function joinEngines({ settings, log }: EngineTicket): Promise<Engines> {
+/** Opens the engines of a ticket in a worker thread. With `writes`, a further thread writes large batches. */
+export async function joinEngines(
+  { settings, log }: EngineTicket,
+  { writes = false }: { readonly writes?: boolean } = {},
+): Promise<Engines> {
   const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file };
-  return await withStore({ ...settings, readers: 0 }, joined, () => ticket);
+  const threads = settings.threads && writes;
+  return await withStore({ ...settings, threads, readers: 0, startEarly: true }, joined, () => ticket);
 }
 
 /** Opens just a log, in this thread. `setting` is named in errors. Raises `UnknownEngine`, `EngineUnavailable`. */
@@ -125,8 +131,8 @@ async function openServerLog(url: string, setting: string): Promise<EventLog> {
 
 async function openStore({ readStore, readStoreKey, ...settings }: EngineSettings): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
-    const { dataDir, threads, readers = DEFAULT_READERS } = settings;
-    return openEmbeddedStore({ directory: join(dataDir, 'read'), threads, readers });
+    const { dataDir, threads, readers = DEFAULT_READERS, startEarly = false } = settings;
+    return openEmbeddedStore({ directory: join(dataDir, 'read'), threads, readers, startEarly });
   }
   if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');
   const { openElasticsearch } = await import('./elasticsearch/open-store.js');

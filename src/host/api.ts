@@ -6,6 +6,7 @@ import { type Config } from '../config';
 import { Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
+import { diskTrouble } from './disk';
 import { startExporter } from './exporter';
 import { type Report } from './failure-report';
 import { makeLoader, startLoader } from './loader';
@@ -28,7 +29,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
 
 /** What a process with the role `api` does. */
 export interface Api {
-  /** Ready to listen. */
+  /** Initialised, but not listening. */
   readonly app: NestFastifyApplication;
   /** Its parts. */
   readonly parts: AppParts;
@@ -55,7 +56,10 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     await feeds.clean();
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
-    const readiness = await readinessOf(engines, follower, { projectorTrouble });
+    const readiness = await readinessOf(engines, follower, {
+      projectorTrouble,
+      diskTrouble: () => diskTrouble(dataDir),
+    });
     const parts: AppParts = {
       config,
       eventLog,

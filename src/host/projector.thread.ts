@@ -7,7 +7,7 @@ import { serveThread } from './thread';
 
 /** Keeps the read models up to date away from the thread that serves HTTP. */
 serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {
-  const engines = await joinEngines(ticket);
+  const engines = await joinEngines(ticket, { writes: true });
   const options = { owner: randomUUID(), code: await runningCode(), report };
   const runner = new Runner(engines.log, engines.store, PROJECTIONS, options);
   return {

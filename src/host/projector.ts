@@ -6,13 +6,13 @@ import { type Report } from './failure-report';
 import { startThread } from './thread';
 
 /** A projector, in this thread or another. */
-export type Projector = Pick<Remote<Runner>, 'start' | 'status' | 'trouble' | 'stop'>;
+export type Projector = Pick<Remote<Runner>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
 
 /** A projector in a thread of its own; needs compiled code. `report` receives failures after which it continues. */
 export function startProjector(engines: Engines, report: Report): Projector {
   const { calls, end } = startThread<Runner, { readonly ticket: EngineTicket }>({
     file: join(__dirname, 'projector.thread.js'),
-    methods: ['start', 'status', 'trouble'],
+    methods: ['start', 'status', 'progress', 'trouble'],
     data: () => ({ ticket: engines.ticket() }),
     report,
     onRestart: ({ start }) => start(),

@@ -23,19 +23,25 @@ const AHEAD =
 interface ReadinessParts {
   /** Why the projector of this process makes no progress; undefined while it does. */
   readonly projectorTrouble?: (() => Promise<string | undefined>) | undefined;
+  /** Why the data folder cannot be written; undefined while it can. */
+  readonly diskTrouble?: () => Promise<string | undefined>;
   /** A monotonic clock (ms). */
   readonly now?: () => number;
 }
 
 /**
  * Ready once the directory and the read models have reached the head that the log had at the start, and while the
- * engines are available. Later loads do not make it unready, since searches continue. Read models that have been behind
+ * engines are available and the data folder can be written. Later loads do not make it unready, since searches continue. Read models that have been behind
  * for a minute without a projector do.
  */
 export async function readinessOf(
   { log, store }: Engines,
   follower: FollowedDirectory,
-  { projectorTrouble = async () => undefined, now = () => performance.now() }: ReadinessParts = {},
+  {
+    projectorTrouble = async () => undefined,
+    diskTrouble = async () => undefined,
+    now = () => performance.now(),
+  }: ReadinessParts = {},
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
@@ -63,6 +69,7 @@ export async function readinessOf(
       () => false,
     );
   const findTrouble = shared('the projector', projectorTrouble);
+  const findDisk = shared('the data folder', diskTrouble);
 
   /** For how long the read models have been behind the log, in seconds. */
   function behind(shown: Position, head: Position): number {
@@ -80,12 +87,19 @@ export async function readinessOf(
   }
 
   return async () => {
-    const [head, models, trouble] = await Promise.allSettled([findHead(), findModels(), findTrouble()]);
+    const [head, models, trouble, disk] = await Promise.allSettled([
+      findHead(),
+      findModels(),
+      findTrouble(),
+      findDisk(),
+    ]);
     const projector = trouble.status === 'fulfilled' ? trouble.value : reasonOf(trouble.reason);
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
     const vacancy = vacant(isProjected);
     const waiting: Record<string, string> = {};
+    const unwritable = disk.status === 'fulfilled' ? disk.value : reasonOf(disk.reason);
+    if (unwritable !== undefined) waiting.disk = unwritable;
     if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
     if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import { version } from '../../package.json';
 import { PROJECTIONS } from '../../projections/index';
 import { baseUrlAt, type Config } from '../config';
@@ -14,8 +13,11 @@ import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
 import { openAll } from './opened';
 import { programLog } from './program-log';
-import { type Projector, startProjector } from './projector';
+import { startProjector } from './projector';
 import { type Running, type ServeOptions } from './serve';
+import { StartingPort } from './starting-port';
+import { Startup } from './startup';
+import { untilReadable } from './until-readable';
 
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
@@ -23,39 +25,55 @@ import { type Running, type ServeOptions } from './serve';
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
   const log = programLog(config, process.stderr);
-  log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
   const began = performance.now();
   const report = failureReporter(log);
   return await openAll(async (opened) => {
+    const startup = new Startup((line) => log.info(line));
+    const port = roles.includes('api')
+      ? await StartingPort.open(config.port, config.host, () => startup.reason, log)
+      : undefined;
+    if (port !== undefined) opened.push(() => port.close());
     const readers = Math.max(2, availableParallelism());
     const engines = await openEngines({ ...config, threads: true, readers });
     const base = baseOver(engines);
     opened.push(() => base.close());
     await refuseOther(engines);
+    // A process that cannot start prints the reason and nothing else.
+    log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
+    startup.waitsFor('the reference data is being read');
     await base.follower.ready;
+    if (demo) startup.waitsFor('the demo network is being created');
     const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
     const projector = roles.includes('projector') ? startProjector(engines, report) : undefined;
     if (projector !== undefined) opened.push(() => projector.stop());
-    const projecting = projector && waitFor(projector);
+    const ending = new AbortController();
+    opened.push(async () => ending.abort());
+    const readable = untilReadable({
+      store: engines.store,
+      projector,
+      show: (reason) => startup.waitsFor(reason),
+      signal: ending.signal,
+    });
     // Awaited below; until then a failure must not count as unhandled.
-    projecting?.catch(() => undefined);
+    readable.catch(() => undefined);
     const projectorTrouble = projector?.trouble;
     const api = roles.includes('api')
       ? await openApi({ ...base, config, threads: true, report, log, projectorTrouble })
       : undefined;
     if (api !== undefined) opened.push(() => api.close());
-    await projecting;
-    await api?.app.listen(config.port, config.host);
-    const url = await api?.app.getUrl();
+    const unreadable = await readable;
+    if (unreadable !== undefined)
+      log.warn(`searches are answered as unavailable until the read models are there: ${unreadable}`);
+    if (api !== undefined) await port?.handOver(api.app.getHttpServer());
     const endpoint =
       config.esdbPort === undefined ? undefined : startLogEndpoint(engines, config.esdbPort, report);
     if (endpoint !== undefined) opened.push(() => endpoint.end());
     const replay = endpoint === undefined ? [] : [`the log can be read at ${await endpoint.calls.open()}`];
+    const url = port === undefined ? undefined : addressAt(config.host, port.port);
     log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
-    const port = url === undefined ? config.port : Number(new URL(url).port || 80);
     return {
       ...(url === undefined ? {} : { url }),
-      shown: [...demoLines(baseUrlAt(config, port)), ...replay],
+      shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replay],
       stop: async () => {
         log.info('stopping');
         await opened.close();
@@ -71,12 +89,9 @@ async function refuseOther({ log, store }: Engines): Promise<void> {
   });
 }
 
-/** How long to wait for read models before requests are accepted without them (ms): writes need none. */
-const PATIENCE_MS = 10_000;
-
-/** Resolves when every read model can be read, or when that takes too long: an unavailable read store, a long build. */
-async function waitFor(projector: Projector): Promise<void> {
-  const late = new AbortController();
-  const patience = after(PATIENCE_MS, undefined, { signal: late.signal }).catch(() => undefined);
-  await Promise.race([projector.start(), patience]).finally(() => late.abort());
+/** Where clients of this machine find the server. */
+function addressAt(host: string, port: number): string {
+  if (host === '0.0.0.0') return `http://127.0.0.1:${port}`;
+  if (host === '::') return `http://[::1]:${port}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

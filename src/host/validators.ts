@@ -13,12 +13,11 @@ interface Validating extends Thread<Validator> {
   busy: number;
 }
 
-/** Threads that validate products, started when they are first needed; need compiled code. */
+/** Threads that validate products; need compiled code. */
 export function validatorThreads(report: Report): {
   readonly validate: Validate;
   close(): Promise<void>;
 } {
-  const threads: Validating[] = [];
   const count = Math.min(MAX_THREADS, availableParallelism());
   const start = (): Validating => ({
     ...startThread<Validator, object>({
@@ -29,9 +28,9 @@ export function validatorThreads(report: Report): {
     }),
     busy: 0,
   });
+  const threads = Array.from({ length: count }, start);
   return {
     validate: async (slice) => {
-      while (threads.length < count) threads.push(start());
       const thread = threads.reduce((idlest, other) => (other.busy < idlest.busy ? other : idlest));
       thread.busy += 1;
       return await thread.calls.validate(slice).finally(() => (thread.busy -= 1));

@@ -20,6 +20,24 @@ export async function liveGeneration(
   return generations.find((generation) => generation.state === 'live' && generation.version === version);
 }
 
+/**
+ * `live` if each projection has a live generation; otherwise `building` if a generation that is missing is being built, by
+ * any process, and else `missing`.
+ */
+export async function availabilityOf(
+  store: ReadStore,
+  projections: readonly { readonly collection: CollectionSpec }[],
+): Promise<'live' | 'building' | 'missing'> {
+  let isComplete = true;
+  for (const { collection } of projections) {
+    if ((await liveGeneration(store, collection)) !== undefined) continue;
+    const generations = await store.generations(collection.name);
+    if (generations.some(({ state }) => state === 'building')) return 'building';
+    isComplete = false;
+  }
+  return isComplete ? 'live' : 'missing';
+}
+
 /** Drops generations and their parked entries. */
 export async function dropGenerations(store: ReadStore, generations: readonly Generation[]): Promise<void> {
   for (const generation of generations) {

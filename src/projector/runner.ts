@@ -12,7 +12,7 @@ import { ProgressMeter } from './progress-meter';
 import { claimStore, isClaimLive, lastEventUpTo, recordApplied } from './origin';
 import { prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
-import { rebuild } from './rebuild';
+import { rebuild, type RebuildProgress } from './rebuild';
 import { retryDue } from './retry';
 import { StoppedProjections } from './stopped-projections';
 import { Sweeper } from './sweeper';
@@ -77,6 +77,7 @@ export class Runner {
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
   private readonly stopped = new StoppedProjections();
   private failure: unknown;
+  private building: RebuildProgress | undefined;
 
   constructor(
     private readonly log: EventLog,
@@ -108,6 +109,11 @@ export class Runner {
    */
   trouble(): string | undefined {
     return this.failure === undefined ? this.stopped.trouble() : reasonOf(this.failure);
+  }
+
+  /** The progress of building missing generations; undefined when none are being built. */
+  progress(): RebuildProgress | undefined {
+    return this.building;
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {
@@ -253,7 +259,10 @@ export class Runner {
     await prepareParked(this.store);
     const { signal } = this.stopping;
     // Swap in despite parked documents (`force`): a server with most of its data is better than none.
-    const onProgress = (): void => (this.failure = undefined);
+    const onProgress = (progress: RebuildProgress): void => {
+      this.failure = undefined;
+      this.building = progress;
+    };
     for (;;) {
       const missing = (await this.missing()).filter(({ collection }) => !this.stopped.has(collection.name));
       if (missing.length === 0) return;
@@ -262,6 +271,8 @@ export class Runner {
       } catch (error) {
         if (!(error instanceof TooManyParked)) throw error;
         this.stopProjection(error);
+      } finally {
+        this.building = undefined;
       }
     }
   }

@@ -21,6 +21,14 @@ export function notResponding(): Fault {
   return openApiFaults.notResponding(undefined, { retryAfter: RETRY_AFTER });
 }
 
+/** Before the services are there, whose operations are described (`docs/decisions.md#x98`). */
+const startFaults = faultsOf({ starting: ['503', 503, 'The server is starting'] } as const);
+
+/** `reason`: what the start waits for. */
+export function starting(reason: string): Fault {
+  return startFaults.starting(`The server is starting: ${reason}`, { retryAfter: RETRY_AFTER });
+}
+
 /**
  * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).
  */

@@ -1,5 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -99,6 +102,31 @@ describe('The Dockerfile', () => {
     >;
     expect(SETTING_NAMES).toEqual(expect.arrayContaining(Object.keys(settings)));
     expect(readConfig(settings)).toMatchObject({ host: '0.0.0.0', port: 3000, dataDir: '/data' });
+  });
+
+  it('checks the health without a Node.js process: 200 is healthy, 503 and no answer are not', async () => {
+    const [, command = '[]'] = /^HEALTHCHECK .* CMD (\[.+\])$/m.exec(dockerfile) ?? [];
+    const [program = '', ...args] = JSON.parse(command) as string[];
+    expect(program).toBe('bash');
+    const asked: (string | undefined)[] = [];
+    let status = 200;
+    const server = createServer(({ url }, response) => {
+      asked.push(url);
+      response.writeHead(status).end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const check = async (): Promise<unknown> => {
+      const child = spawn(program, args, { env: { PATH: process.env.PATH, PORT: `${port}` } });
+      return (await once(child, 'exit'))[0];
+    };
+    expect(await check()).toBe(0);
+    status = 503;
+    expect(await check()).toBe(1);
+    server.close();
+    await once(server, 'close');
+    expect(await check()).toBe(1);
+    expect(asked).toEqual(['/health/ready', '/health/ready']);
   });
 
   it('starts the built program', () => {

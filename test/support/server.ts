@@ -116,6 +116,11 @@ export class Server {
     return this.errors.join('');
   }
 
+  /** Resolves with the exit code when it ends by itself. */
+  get ended(): Promise<number | null> {
+    return once(this.child, 'close').then(([code]) => code as number | null);
+  }
+
   /** Stops reading its output: its pipes fill up, or are closed. */
   stopReading(how: 'unread' | 'closed'): void {
     for (const stream of [this.child.stdout, this.child.stderr]) {
@@ -194,7 +199,8 @@ export async function folderWithNetwork(
   return folder;
 }
 
-async function freePort(): Promise<number> {
+/** A TCP port that nobody uses. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

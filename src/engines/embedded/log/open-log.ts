@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { callsOver } from '../../../kernel/calls';
-import { type EventLog } from '../../../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { GroupCommit } from './group-commit';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
@@ -25,6 +25,8 @@ export interface OpenedLog {
   readonly ticket: () => LogTicket;
 }
 
+const CANNOT_START = 'the event log is not available: its thread cannot be started';
+
 /**
  * Opens the log in a file, which is created if needed. With `threads`, one thread makes all appends of the process, so that
  * no other thread waits for the disk. That is for long-running processes: it also checks the index of streams, which takes
@@ -33,15 +35,22 @@ export interface OpenedLog {
 export async function openLog(file: string, threads: boolean): Promise<OpenedLog> {
   if (!threads) return { log: openInThread(file), ticket: () => ({ file }) };
   const data: LogThreadData = { file, channel: `affilog-log-${randomUUID()}` };
-  // No error listener: an uncaught error in the thread is a bug and must end the process. A restart loses nothing.
   const thread = new Worker(join(__dirname, 'log.thread.js'), { workerData: data });
   thread.unref();
+  let isOpen = false;
+  let death: unknown;
+  thread.on('error', (error: unknown) => {
+    death = error;
+    // Uncaught, since the process must end (docs/decisions.md#x81). A restart loses nothing.
+    if (isOpen) throw new Error('the thread of the event log has died', { cause: error });
+  });
   const writer = callsOver<LogThread>(portTo(thread));
   try {
     await writer.open();
+    isOpen = true;
   } catch (error) {
     await thread.terminate();
-    throw error;
+    throw death === undefined ? error : new EngineUnavailable(CANNOT_START, { cause: death });
   }
   const close = async (): Promise<void> => {
     await writer.close();

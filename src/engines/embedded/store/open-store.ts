@@ -11,6 +11,8 @@ export interface EmbeddedStoreOptions {
   readonly threads: boolean;
   /** The number of threads for queries. With 0, one thread writes large batches instead: for processes that mostly write. */
   readonly readers: number;
+  /** Start the thread for large batches at once, not with the first one. */
+  readonly startEarly?: boolean;
   /** How long (ms) a snapshot may block the reuse of the WAL (5,000). */
   readonly snapshotMs?: number;
 }
@@ -23,9 +25,11 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): ReadStore {
   return store;
 }
 
-function storeIn({ directory, threads, readers, snapshotMs }: EmbeddedStoreOptions): EmbeddedStore {
+function storeIn(options: EmbeddedStoreOptions): EmbeddedStore {
+  const { directory, threads, readers, startEarly = false, snapshotMs } = options;
   if (!threads) return new EmbeddedStore(directory, { snapshotMs });
-  return readers > 0
-    ? new ThreadedStore(directory, readers, snapshotMs)
-    : new WriterThreadStore(directory, undefined, snapshotMs);
+  if (readers > 0) return new ThreadedStore(directory, readers, snapshotMs);
+  const store = new WriterThreadStore(directory, undefined, snapshotMs);
+  if (startEarly) store.start();
+  return store;
 }

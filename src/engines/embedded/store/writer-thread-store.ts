@@ -21,6 +21,11 @@ export class WriterThreadStore extends EmbeddedStore {
     this.writer = new StoreThreads(directory, 1);
   }
 
+  /** Starts the thread, which otherwise starts with the first large batch. */
+  start(): void {
+    this.writer.start();
+  }
+
   override writePrepared(
     target: Target,
     prepared: readonly PreparedWrite[],

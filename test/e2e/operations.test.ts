@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { generateProducts } from '../../bench/generate';
+import { DIST } from '../support/built';
+import { startEsdbServer } from '../support/esdb-server';
+import { ADVERTISER, NETWORK, PUBLISHER, removeFolder, Server, temporaryFolder } from '../support/server';
+
+const ROOT = join(__dirname, '../..');
+const GUIDE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const bash = promisify(execFile);
+
+/** All commands of the guide; those marked † are not run by a test. */
+function commandsOf(guide: string): readonly { readonly command: string; readonly isMarked: boolean }[] {
+  const inline = guide.matchAll(/`((?:npm start|(?:affilog|node|sqlite3|docker) [^`]+))`(†?)/g);
+  const blocks = guide.matchAll(/^```sh\n([^]*?)^```/gm);
+  return [
+    ...[...inline].map(([, command = '', mark]) => ({ command, isMarked: mark === '†' })),
+    ...[...blocks].flatMap(([, lines = '']) =>
+      lines
+        .trim()
+        .split('\n')
+        .map((command) => ({ command, isMarked: false })),
+    ),
+  ];
+}
+
+/** Commands with placeholders, and those that other tests run: the file, and what it contains. */
+const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>> = {
+  'affilog serve': ['test/e2e/program.test.ts', "['serve']"],
+  'npm start': ['test/e2e/readme.test.ts', 'scripts.start'],
+  'affilog parked show <projection> <id>': ['test/ops/parked.test.ts', "'show'"],
+  'affilog parked skip <projection> <id> --reason <text>': ['test/ops/parked.test.ts', "'--reason'"],
+  'affilog parked retry [projection] [id]': ['test/ops/parked.test.ts', "'retry'"],
+  'affilog parked list [projection]': ['test/ops/parked.test.ts', "'list'"],
+  'affilog parked retry': ['test/ops/parked.test.ts', "'retry'"],
+  'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
+};
+
+const steps = new Set<string>();
+const PRODUCTS = [...generateProducts({ count: 5, categories: [{ name: 'Over-Ear' }] })];
+
+let folder: string;
+let server: Server | undefined;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  symlinkSync(join(ROOT, 'examples'), join(folder, 'examples'));
+});
+afterAll(async () => {
+  await stop();
+  await removeFolder(folder);
+});
+
+const fileIn = (name: string) => join(folder, name);
+
+/** Runs a command of the guide as it stands there, but for placeholders; returns its standard output. */
+async function step(command: string, replaced: Readonly<Record<string, string>> = {}): Promise<string> {
+  steps.add(command);
+  let script = command;
+  for (const [placeholder, value] of Object.entries(replaced)) script = script.replaceAll(placeholder, value);
+  const affilog = `affilog() { '${process.execPath}' '${join(DIST, 'src/main.js')}' "$@"; }`;
+  const { stdout } = await bash('bash', ['-c', `${affilog}\n${script}`], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+  });
+  return stdout;
+}
+
+async function start(...args: readonly string[]): Promise<void> {
+  server = await Server.start(fileIn('data'), { args });
+}
+
+async function stop(): Promise<void> {
+  expect((await server?.end()) ?? 0).toBe(0);
+  server = undefined;
+}
+
+async function post(products: readonly unknown[]): Promise<void> {
+  const answer = await fetch(`${server?.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify({ products }),
+  });
+  expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
+}
+
+async function found(token = ADVERTISER): Promise<number> {
+  const answer = await fetch(`${server?.url}/1.0/products;fid=22?token=${token}`);
+  return ((await answer.json()) as { productHeader: { totalHits: number } }).productHeader.totalHits;
+}
+
+describe('docs/operations.md', () => {
+  test('Reference data: an import into a folder, and the format of the file', async () => {
+    await writeFile(fileIn('network.json'), JSON.stringify({ ...NETWORK, categories: [] }));
+    expect(await step('affilog network import FILE', { FILE: 'network.json' })).toMatch(
+      /^imported: \d+ events\n$/,
+    );
+    const schema: unknown = JSON.parse(await step('affilog network schema'));
+    expect(schema).toEqual(JSON.parse(await readFile(join(ROOT, 'docs/network.schema.json'), 'utf8')));
+  });
+
+  test('Mapping a new feed: from products that publishers do not see to products that they see', async () => {
+    await start();
+    await post(PRODUCTS);
+    await writeFile(fileIn('taxonomy.txt'), '1 > Audio\n11 > Audio > Over-Ear Headphones\n');
+    await step('affilog categories import taxonomy.txt');
+    expect(await step('affilog mappings list --feed 22 --state unmapped')).toBe(
+      'unmapped\t5\tOver-Ear\t\t\n',
+    );
+    expect(await step('affilog mappings suggest --feed 22')).toMatch(/^Over-Ear\t/);
+    expect(await step('affilog mappings map --feed 22 --name "Over-Ear" --category 11')).toMatch(/mapped/);
+    await writeFile(fileIn('mappings.csv'), 'feedId,name,categoryId\n22,Over-Ear,11\n');
+    expect(await step('affilog mappings import mappings.csv')).toMatch(/^line 2\t/);
+    while ((await found(PUBLISHER)) < 5);
+  });
+
+  test('Rebuild: while the server runs', async () => {
+    expect(await step('affilog rebuild products')).toMatch(/^products: generation \d+, 5 documents\n$/);
+    expect(await step('affilog rebuild price-history')).toMatch(
+      /^price-history: generation \d+, 5 documents\n$/,
+    );
+    expect(await step('affilog rebuild all')).toMatch(/^products: generation \d+, 5 documents$/m);
+    expect(await found()).toBe(5);
+  });
+
+  test('Backup: a copy of the log while the server runs, restored', async () => {
+    const [copy = ''] = /^node -e .*$/m.exec(GUIDE) ?? [];
+    await step(copy);
+    await post([{ ...PRODUCTS[0], sourceProductId: 'later' }]);
+    expect(await found()).toBe(6);
+    await stop();
+    for (const suffix of ['-wal', '-shm']) await rm(fileIn(`data/log.sqlite${suffix}`), { force: true });
+    await rename(fileIn('backup.sqlite'), fileIn('data/log.sqlite'));
+    await step('affilog rebuild all --force');
+    await start();
+    expect(await found()).toBe(5);
+    await stop();
+  });
+
+  test('Replaying the log: with the example', async () => {
+    steps.add('affilog serve --esdb-port 2113');
+    await start('--esdb-port', '0');
+    const url = /esdb:\S+/.exec(server?.stdoutLines.join('\n') ?? '')?.[0] ?? '';
+    const [example = ''] = /^node examples\/replay\.mjs .*$/m.exec(GUIDE) ?? [];
+    const events = (await step(example, { 'esdb://127.0.0.1:2113?tls=false': url, 'feed-1001': 'feed-22' }))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { stream: string; revision: number; type: string });
+    expect(events.map(({ stream, revision, type }) => [stream, revision, type])).toEqual([
+      ...PRODUCTS.map((_, n) => ['feed-22', n, 'ProductListed']),
+      ['feed-22', 5, 'FeedImported'],
+    ]);
+    await stop();
+  });
+
+  test('Moving from one machine: the log is copied', async () => {
+    const esdb = await startEsdbServer();
+    try {
+      const command = "affilog log copy --from sqlite: --to 'esdb://host:2113?tls=false'";
+      expect(await step(command, { 'host:2113': `127.0.0.1:${esdb.port}` })).toMatch(
+        /\d+ events.*[0-9a-f]{64}/,
+      );
+    } finally {
+      await esdb.stop();
+    }
+  });
+
+  test('has no other commands: each one is run here, by another test, or marked with †', () => {
+    const commands = commandsOf(GUIDE);
+    expect(commands.length).toBeGreaterThan(20);
+    const others = commands.filter(
+      ({ command, isMarked }) => !isMarked && !steps.has(command) && ELSEWHERE[command] === undefined,
+    );
+    expect(others).toEqual([]);
+    for (const command of [...steps, ...Object.keys(ELSEWHERE)])
+      expect(commands.map((one) => one.command)).toContain(command);
+    for (const [file, text] of Object.values(ELSEWHERE)) {
+      expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
+      expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
+    }
+  });
+});
