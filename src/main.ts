@@ -30,6 +30,7 @@ void runCli(process.argv.slice(2), {
   environment: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
+  stdin: process.stdin,
   stopSignal,
   threads: true,
   start: async (config, options) => {

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Directory } from '../../src/directory/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { runCli } from '../../src/ops/cli/run-cli';
+import { type CliContext } from '../../src/ops/cli/settings';
 import { type Start } from '../../src/host/serve';
 import { eventsOf } from '../support/temporary-log';
 
@@ -22,11 +23,12 @@ export async function run(
   {
     start = unexpectedStart,
     stopping = new AbortController(),
-  }: { start?: Start; stopping?: AbortController } = {},
+    stdin = new PassThrough(),
+  }: { start?: Start; stopping?: AbortController; stdin?: CliContext['stdin'] } = {},
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const stopSignal = (): AbortSignal => stopping.signal;
-  const code = await runCli(args, { environment, stdout, stderr, stopSignal, start, threads: false });
+  const code = await runCli(args, { environment, stdout, stderr, stdin, stopSignal, start, threads: false });
   return { code, out: textOf(stdout), err: textOf(stderr) };
 }
 

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { addCategories } from './categories';
+import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
 import { addNetwork } from './network';
@@ -18,6 +19,7 @@ const COMMANDS = [
   addNetwork,
   addCategories,
   addMappings,
+  addFeeds,
   addRebuild,
   addParked,
   addLog,
@@ -29,6 +31,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
+  UnknownLoad: 2,
   UnknownProjection: 2,
   UnusableReason: 2,
   EngineUnavailable: 1,
@@ -37,6 +40,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnusableCsv: 1,
   RefusedMapping: 1,
   NetworkFaults: 1,
+  NotConfirmed: 1,
   NotJson: 1,
   AbortError: 1,
   IncompleteDemo: 1,

@@ -17,6 +17,8 @@ export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Where answers to questions come from, if it is a terminal. */
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Once called, a stop signal aborts the result instead of ending the process. */
   readonly stopSignal: () => AbortSignal;
   readonly start: Start;
