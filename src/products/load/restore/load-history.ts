@@ -138,7 +138,8 @@ export class LoadHistory {
   }
 }
 
-function endedLoad({ type, data }: RecordedEvent): EndedLoad {
+/** The load or deletion that such an event closes. */
+export function endedLoad({ type, data }: Pick<RecordedEvent, 'type' | 'data'>): EndedLoad {
   const closing = { type, data: JSON.parse(data) as unknown } as FeedClosing;
   const { importId, at } = closing.data;
   return { importId, at, what: closing.type === 'ProductsDeleted' ? 'deletion' : closing.data.mode };
