@@ -63,8 +63,7 @@ export class ProductStates {
 }
 
 /** By the names of the load report. */
-export const DIFFERENCES = ['new', 'revised', 'repriced', 'removed'] as const;
-export type Difference = (typeof DIFFERENCES)[number];
+export type Difference = 'new' | 'revised' | 'repriced' | 'removed';
 
 export function grown<Column extends Uint8Array | Int32Array | Float64Array>(
   from: Column,

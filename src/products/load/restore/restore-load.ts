@@ -121,7 +121,7 @@ function postOf(
 }
 
 /** How many products the load would be undone for, in which way. */
-export function countUndos(history: LoadHistory): Tally {
+function countUndos(history: LoadHistory): Tally {
   const tally = emptyTally();
   for (const { difference } of history.undos()) tally[difference] += 1;
   return tally;
