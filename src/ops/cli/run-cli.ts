@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { version } from '../../../package.json';
 import { addCategories } from './categories';
+import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
 import { addNetwork } from './network';
@@ -22,6 +23,7 @@ const COMMANDS = [
   addCategories,
   addMappings,
   addTokens,
+  addFeeds,
   addTransactions,
   addRebuild,
   addParked,
@@ -34,6 +36,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
+  UnknownLoad: 2,
   UnknownProjection: 2,
   UnknownTransaction: 2,
   UnusableReason: 2,
