@@ -23,11 +23,13 @@ export class UnreadableFile extends Error {
 export async function* fileLines(path: string, onRead: (bytes: number) => void): AsyncGenerator<Line> {
   const file = createReadStream(path);
   try {
-    if (!(await isGzip(path))) return yield* linesOf(file, () => onRead(file.bytesRead));
-    const bytes = createGunzip();
-    // `pipe` does not pass on errors.
-    file.on('error', (error) => bytes.destroy(error));
-    yield* linesOf(file.pipe(bytes), () => onRead(file.bytesRead));
+    const onChunk = (): void => onRead(file.bytesRead);
+    if (await isGzip(path)) {
+      const bytes = createGunzip();
+      // `pipe` does not pass on errors.
+      file.on('error', (error) => bytes.destroy(error));
+      yield* linesOf(file.pipe(bytes), onChunk);
+    } else yield* linesOf(file, onChunk);
   } catch (error) {
     if (!isZlib(error)) throw error;
     throw new UnreadableFile(`${path}: cannot be decompressed: ${error.message}`);
@@ -52,7 +54,7 @@ function isZlib(error: unknown): error is Error {
   return types.isNativeError(error) && 'code' in error && /^Z_/.test(String(error.code));
 }
 
-async function* linesOf(chunks: AsyncIterable<Buffer>, onRead: () => void): AsyncGenerator<Line> {
+async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): AsyncGenerator<Line> {
   let line = 1;
   let parts: Buffer[] = [];
   let length = 0;
@@ -70,7 +72,7 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onRead: () => void): Asyn
     return ended;
   };
   for await (const chunk of chunks) {
-    onRead();
+    onChunk();
     let start = 0;
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
       add(chunk.subarray(start, at));
