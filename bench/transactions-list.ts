@@ -77,15 +77,15 @@ async function listed(
   return compareLatencies(`transactions-list ${kind}`, times.ours, times.bare);
 }
 
-/** In the order of the index of times, each row probed in the token index: the fastest way where many rows match. */
+/** In the order of the index of times, until a page matches: the fastest way where many rows match. */
 function newest(match: string, size: number): BareQuery {
   return {
     count: 'SELECT count(*) FROM tokens WHERE tokens MATCH ?1',
     page: `
       WITH page AS MATERIALIZED (
         SELECT k.row AS row, k.id AS id, k.version AS version, k.f_timeOfEvent AS time
-        FROM keys k INDEXED BY by_timeOfEvent CROSS JOIN tokens t ON t.rowid = k.row
-        WHERE t.tokens MATCH ?1 ORDER BY k.f_timeOfEvent DESC LIMIT ${size})
+        FROM keys k INDEXED BY by_timeOfEvent
+        WHERE k.row IN (SELECT rowid FROM tokens WHERE tokens MATCH ?1) ORDER BY k.f_timeOfEvent DESC LIMIT ${size})
       SELECT id, version, body FROM page CROSS JOIN bodies USING (row) ORDER BY time DESC, id`,
     values: [match],
   };
