@@ -151,10 +151,13 @@ class History {
     return expected;
   }
 
-  private reportOf({ order, event, eventAgo, visitAgo, ...report }: RandomReport): ModelReport {
+  private reportOf({ order, event, eventType, eventAgo, visitAgo, ...report }: RandomReport): ModelReport {
     const events = DEFINITIONS.find(({ id }) => id === report.programId)?.events ?? [];
+    const types = { click: [5, 4, 5], impression: [10, 9, 9], wrong: [4, 10, 5] } as const;
+    const eventTypeId = eventType && types[eventType][event];
     return {
       ...report,
+      ...(eventTypeId === undefined ? {} : { eventTypeId }),
       eventId: events[event]?.id ?? 777,
       orderNumber: `${this.epi}-${order}`,
       epi: this.epi,

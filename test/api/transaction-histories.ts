@@ -11,20 +11,20 @@ const DAY = 86_400_000;
 const report = fc.record(
   {
     order: fc.nat(4),
-    programId: fc.constantFrom(...PROGRAMS, ...PROGRAMS, 999),
+    programId: fc.constantFrom(101, 101, 101, ...PROGRAMS, ...PROGRAMS, 999),
     /** Which event of the program: the last one is of another program. */
-    event: fc.constantFrom(0, 0, 0, 1, 1, 2),
-    siteId: fc.constantFrom(1101, 1101, 1101, ...SITES, 9999),
+    event: fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 1, 1, 2),
+    siteId: fc.constantFrom(1101, 1101, 1101, 1101, 1101, 1101, ...SITES, 9999),
     orderValue: fc.constantFrom(0, 10, 12.35, 100),
     publisherCommission: fc.constantFrom(1, 0.6),
-    eventTypeId: fc.constantFrom(4, 5, 5, 9, 10),
+    eventType: fc.constantFrom('click', 'click', 'impression', 'impression', 'wrong'),
     /** Before the present (ms); a negative one is ahead. */
-    eventAgo: fc.constantFrom(0, 60_000, 3 * DAY, -299_000, -301_000),
-    visitAgo: fc.constantFrom(-DAY, 120_000, 5 * DAY),
+    eventAgo: fc.constantFrom(0, 60_000, 3 * DAY, 0, 60_000, 3 * DAY, -299_000, -301_000),
+    visitAgo: fc.constantFrom(120_000, 5 * DAY, 5 * DAY, 5 * DAY, -DAY),
     epi2: fc.constantFrom('x', 'y'),
     visitorId: fc.constant('v'),
     reportInfo: fc.constantFrom(...Object.keys(REPORT_INFOS)),
-    validate: fc.constantFrom(true, false, false),
+    validate: fc.constantFrom(true, true, false),
   },
   { requiredKeys: ['order', 'programId', 'event', 'siteId'] },
 );
@@ -49,19 +49,32 @@ const request = fc.constantFrom<ModelRequest>(
   { action: 'amend', publisherCommission: 2 },
 );
 
-const caller = fc.constantFrom(...CALLERS, 'nord' as const, 'operator' as const);
+const caller = fc.constantFrom(
+  ...CALLERS,
+  ...(['nord', 'nord', 'operator', 'operator', 'operator'] as const),
+);
 const move = fc.record({ pick: fc.nat(), request, byLegacyId: fc.boolean() });
 export type RandomMove = typeof move extends fc.Arbitrary<infer M> ? M : never;
 
 const change = fc.record({
   programId: fc.constantFrom(...PROGRAMS),
-  status: fc.constantFrom('active', 'active', 'paused', 'paused', 'closed', 'removed'),
+  status: fc.constantFrom(
+    'active',
+    'active',
+    'active',
+    'active',
+    'paused',
+    'paused',
+    'paused',
+    'closed',
+    'removed',
+  ),
   invoicesPaid: fc.boolean(),
   events: fc.array(
     fc.record({
       pendingDays: fc.constantFrom(0, 1, 3),
       autoDeny: fc.boolean(),
-      isRemoved: fc.constantFrom(false, false, false, true),
+      isRemoved: fc.constantFrom(...Array<boolean>(9).fill(false), true),
     }),
     { minLength: 2, maxLength: 2 },
   ),
@@ -98,12 +111,12 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('program' as const), change }) },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('connection' as const),
       siteId: fc.constantFrom(...SITES),
       programId: fc.constantFrom(...PROGRAMS),
-      isMade: fc.constantFrom(true, true, true, false),
+      isMade: fc.constantFrom(true, true, true, true, true, false),
     }),
   },
   {
