@@ -18,6 +18,8 @@ import { type PostedProduct } from './products';
 import { type DemoLines, demoLines } from './lines';
 import { demoNetwork } from './network';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
+import { TransactionCommands } from './transaction-commands';
+import { demoTransactions } from './transactions';
 import { demoVouchers } from './vouchers';
 
 /** The demo is incomplete and its tokens were never printed, so it is useless. */
@@ -47,7 +49,7 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
   return lines;
 }
 
-/** Posts the network, its products, a year of price changes and vouchers, each as of its time. */
+/** Posts the network, its products, a year of price changes, transactions and vouchers, each as of its time. */
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = new FollowedDirectory(log, ending.signal);
@@ -74,7 +76,21 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
     const { position } = await importNetwork(log, demoNetwork(), { at: firstPosted.toISOString(), onToken });
     await follower.reached(position);
     for (const { id } of FEEDS) await post(id, demoFeed(id), firstPosted);
-    for (const { feedId, at, products } of demoPriceChanges(started)) await post(feedId, products, at);
+    const clock = { now };
+    const commands = new TransactionCommands(log, {
+      follower,
+      visible,
+      clock,
+      setTime: (at) => (present = at),
+    });
+    const steps = [
+      ...demoPriceChanges(started).map(({ feedId, at, products }) => ({
+        at,
+        run: () => post(feedId, products, at),
+      })),
+      ...demoTransactions(started, commands),
+    ];
+    for (const { run } of steps.sort((one, other) => one.at.getTime() - other.at.getTime())) await run();
     present = started;
     for (const { organisationId, posted } of demoVouchers(started))
       await postVoucher.execute(new PostVoucher(posted, organisationId));

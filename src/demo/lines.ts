@@ -8,13 +8,21 @@ export type DemoLines = (baseUrl: string) => readonly string[];
 /** The tokens cannot be read again later. */
 export function demoLines(tokens: readonly NewToken[]): DemoLines {
   const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
+  const conversions = tokensOf(tokens, 'CONVERSIONS');
   return (baseUrl) => [
     ...tokens.map(describe),
     '',
     '# For the examples of the README',
     `export ADVERTISER=${products.advertiser} PUBLISHER=${products.publisher}`,
     `export VOUCHER_ADVERTISER=${vouchers.advertiser} VOUCHER_PUBLISHER=${vouchers.publisher}`,
-    ...exampleCalls(baseUrl, { ...products, voucherPublisher: vouchers.publisher }),
+    `export CONVERSION_ADVERTISER=${conversions.advertiser} CONVERSION_PUBLISHER=${conversions.publisher}`,
+    `export CONVERSION_OPERATOR=${conversions.operator}`,
+    ...exampleCalls(baseUrl, {
+      ...products,
+      voucherPublisher: vouchers.publisher,
+      conversionPublisher: conversions.publisher,
+      conversionOperator: conversions.operator,
+    }),
   ];
 }
 
@@ -26,11 +34,11 @@ function describe({ organisationId, system, siteId, token }: NewToken): string {
   return `${token}  ${system.padEnd(8)}  ${owner}`;
 }
 
-/** The tokens of the advertiser and of the publisher in the examples. */
+/** The tokens of the advertiser, the publisher and the operator in the examples. */
 function tokensOf(
   tokens: readonly NewToken[],
   system: string,
-): { readonly advertiser: string; readonly publisher: string } {
+): { readonly advertiser: string; readonly publisher: string; readonly operator: string } {
   const matching = tokens.filter((token) => token.system === system);
   const find = (organisation: number, site?: number): string =>
     matching.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)
@@ -38,6 +46,7 @@ function tokensOf(
   return {
     advertiser: find(DEMO.advertisers.lindner),
     publisher: find(DEMO.publishers.preisfuchs, DEMO.sites.preisfuchs),
+    operator: find(DEMO.operator),
   };
 }
 
@@ -59,9 +68,15 @@ const ALL_FEEDS = '1001,1002,2001,2002';
 /** Example calls to paste into a shell. */
 export function exampleCalls(
   baseUrl: string,
-  token: { readonly advertiser: string; readonly publisher: string; readonly voucherPublisher: string },
+  token: Readonly<
+    Record<
+      'advertiser' | 'publisher' | 'voucherPublisher' | 'conversionPublisher' | 'conversionOperator',
+      string
+    >
+  >,
 ): readonly string[] {
   const products = `${baseUrl}/1.0/products`;
+  const transactions = `${baseUrl}/1.0/conversions/transactions`;
   const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
   return [
     '# Search in JSON: headphones by price',
@@ -84,5 +99,9 @@ export function exampleCalls(
     '# Vouchers as JSON and as a calendar',
     `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
     `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
+    '# Pending transactions of a publisher',
+    `curl '${transactions};messageTypeId=4;pageSize=2;pretty=true?token=${token.conversionPublisher}'`,
+    '# Counts and amounts of all transactions by currency and state',
+    `curl '${transactions}/totals;pretty=true?token=${token.conversionOperator}'`,
   ];
 }

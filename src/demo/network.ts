@@ -9,12 +9,14 @@ export const DEMO = {
   publishers: { preisfuchs: 11, bargainLane: 12 },
   operator: 90,
   sites: { preisfuchs: 1101, preisfuchsApp: 1102, bargainLane: 1201 },
+  /** Without feeds: one that is closed and one that is paused in the course of its transactions. */
+  programs: { closed: 103, suspended: 203 },
 } as const;
 
-const { advertisers, publishers, operator, sites } = DEMO;
+const { advertisers, publishers, operator, sites, programs } = DEMO;
 
 /**
- * The demo network file: two advertisers with two programs each, two publishers and an operator. No entry has a token, so
+ * The demo network file: two advertisers with three programs each, two publishers and an operator. No entry has a token, so
  * the import generates unique ones.
  */
 export function demoNetwork() {
@@ -37,6 +39,9 @@ export function demoNetwork() {
       { organisationId: advertisers.harbour, system: 'VOUCHERS' },
       { organisationId: publishers.preisfuchs, system: 'VOUCHERS', siteId: sites.preisfuchs },
       { organisationId: publishers.bargainLane, system: 'VOUCHERS' },
+      { organisationId: advertisers.lindner, system: 'CONVERSIONS' },
+      { organisationId: publishers.preisfuchs, system: 'CONVERSIONS', siteId: sites.preisfuchs },
+      { organisationId: operator, system: 'CONVERSIONS' },
     ],
     programs: [
       program(
@@ -64,6 +69,22 @@ export function demoNetwork() {
         'EUR',
         'https://harbourpine.example/logo.png',
       ),
+      program(
+        programs.closed,
+        advertisers.lindner,
+        'Lindner Österreich',
+        'AT',
+        'EUR',
+        'https://lindner.example/logo.png',
+      ),
+      program(
+        programs.suspended,
+        advertisers.harbour,
+        'Harbour & Pine IE',
+        'IE',
+        'EUR',
+        'https://harbourpine.example/logo.png',
+      ),
     ],
     sites: [
       site(sites.preisfuchs, publishers.preisfuchs, 'Preisfuchs', 'https://preisfuchs.example/'),
@@ -71,7 +92,10 @@ export function demoNetwork() {
       site(sites.bargainLane, publishers.bargainLane, 'Bargain Lane', 'https://bargainlane.example/'),
     ],
     connections: [
-      ...[101, 102, 201, 202].map((programId) => ({ siteId: sites.preisfuchs, programId })),
+      ...[101, 102, 201, 202, programs.closed, programs.suspended].map((programId) => ({
+        siteId: sites.preisfuchs,
+        programId,
+      })),
       { siteId: sites.preisfuchsApp, programId: 101 },
       ...[102, 201].map((programId) => ({ siteId: sites.bargainLane, programId })),
     ],

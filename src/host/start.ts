@@ -27,13 +27,12 @@ import { untilReadable } from './until-readable';
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
   const log = programLog(config, process.stderr);
-  log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
   const began = performance.now();
   const report = failureReporter(log);
   return await openAll(async (opened) => {
     const startup = new Startup((line) => log.info(line));
     const port = roles.includes('api')
-      ? await StartingPort.open(config.port, config.host, () => startup.reason)
+      ? await StartingPort.open(config.port, config.host, () => startup.reason, log)
       : undefined;
     if (port !== undefined) opened.push(() => port.close());
     const readers = Math.max(2, availableParallelism());
@@ -42,6 +41,8 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     const base = baseOver(engines);
     opened.push(() => base.close());
     await refuseOther(engines);
+    // A process that cannot start prints the reason and nothing else.
+    log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
     startup.waitsFor('the reference data is being read');
     await base.follower.ready;
     if (demo) startup.waitsFor('the demo network is being created');

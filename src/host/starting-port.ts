@@ -2,12 +2,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { finished } from 'node:stream';
+import { type Logger } from 'pino';
 import { HEADERS_TIMEOUT, MAX_HEADERS } from '../http/client-error';
 import { CORS_HEADERS } from '../http/cors';
+import { loggedTarget } from '../http/logged-target';
+import { namingRequest, REQUEST_ID, requestIdOf } from '../http/request-id';
 import { errorsAsJson } from '../wire/errors';
 import { CONTENT_TYPES } from '../wire/format';
 import { starting } from '../wire/http-faults';
 import { writeJson } from '../wire/json-write';
+import { parseRequestTarget } from '../wire/request-target';
 
 interface Refusal {
   readonly status: number;
@@ -35,11 +39,14 @@ export class StartingPort {
   );
 
   /** `reason` says what the process waits for. */
-  private constructor(private readonly reason: () => string) {}
+  private constructor(
+    private readonly reason: () => string,
+    private readonly log?: Logger,
+  ) {}
 
   /** Raises the error of the system when it cannot listen. */
-  static async open(port: number, host: string, reason: () => string): Promise<StartingPort> {
-    const opened = new StartingPort(reason);
+  static async open(port: number, host: string, reason: () => string, log?: Logger): Promise<StartingPort> {
+    const opened = new StartingPort(reason, log);
     opened.server.listen(port, host);
     await once(opened.server, 'listening');
     return opened;
@@ -71,10 +78,14 @@ export class StartingPort {
   }
 
   private refuse(request: IncomingMessage, response: ServerResponse): void {
-    const { status, retryAfter, body } = this.answerTo(request.url ?? '');
+    const id = requestIdOf(request);
+    const { status, retryAfter, body } = this.answerTo(request.url ?? '', id);
     const text = writeJson(body);
+    const path = loggedTarget(parseRequestTarget(request.url ?? ''));
+    this.log?.info({ reqId: id, method: request.method, path, status }, 'request');
     response.writeHead(status, {
       ...CORS_FIELDS,
+      [REQUEST_ID]: id,
       ...(retryAfter === undefined ? {} : { 'Retry-After': retryAfter }),
       'Content-Type': CONTENT_TYPES.json,
       'Content-Length': Buffer.byteLength(text),
@@ -90,12 +101,12 @@ export class StartingPort {
     request.resume();
   }
 
-  private answerTo(url: string): Refusal {
+  private answerTo(url: string, id: string): Refusal {
     const [path] = url.split('?');
     if (path === '/health/live') return { status: 200, body: { status: 'ok' } };
     if (path === '/health/ready')
       return { status: 503, retryAfter: 1, body: { status: 'waiting', waiting: { start: this.reason() } } };
-    const fault = starting(this.reason());
+    const fault = namingRequest(starting(this.reason()), id);
     return { status: fault.status, retryAfter: fault.details.retryAfter, body: errorsAsJson([fault]) };
   }
 }

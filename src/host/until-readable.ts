@@ -53,13 +53,13 @@ async function look(store: ReadStore, projector: Projector | undefined): Promise
   if (progress !== undefined) return { state: 'building', reason: textOf(progress) };
   try {
     const state = await availabilityOf(store, PROJECTIONS);
-    return { state, reason: state === 'building' ? ELSEWHERE : OPENING };
+    return { state, reason: state === 'building' ? BUILDING : OPENING };
   } catch (error) {
     return { state: 'missing', reason: reasonOf(error) };
   }
 }
 
-const ELSEWHERE = 'the read models are being built by another process';
+const BUILDING = 'the read models are being built';
 const OPENING = 'the read models are being opened';
 
 /** Phases that take a part of the time that cannot be estimated. */
@@ -70,8 +70,7 @@ const PHASES = {
 } as const;
 
 function textOf({ phase, events, total, secondsLeft }: RebuildProgress): string {
-  const begin = 'the read models are being built';
-  if (phase !== 'project') return `${begin}: ${PHASES[phase]}`;
+  if (phase !== 'project') return `${BUILDING}: ${PHASES[phase]}`;
   const percent = total === 0 ? 0 : Math.floor((100 * events) / total);
-  return `${begin}: ${percent} % of the log, about ${Math.ceil(secondsLeft)} s left`;
+  return `${BUILDING}: ${percent} % of the log, about ${Math.ceil(secondsLeft)} s left`;
 }

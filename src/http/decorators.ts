@@ -1,4 +1,4 @@
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
@@ -40,8 +40,8 @@ const NO_KEYS: KeyTable = {};
 
 /** The keys of the handler of a request. */
 export function keyTableOf(context: ExecutionContext): KeyTable {
-  const { prototype }: { readonly prototype: object } = context.getClass();
-  return keyTable(prototype, context.getHandler().name);
+  const controller: Type<object> = context.getClass();
+  return keyTable(controller.prototype as object, context.getHandler().name);
 }
 
 function requestOf(context: ExecutionContext): FastifyRequest {

@@ -6,6 +6,7 @@ import { httpFaults, notResponding } from '../wire/http-faults';
 import { isUnavailable, UnavailableLog } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';
+import { namingRequest } from './request-id';
 import { HttpOptions } from './service';
 import { failureRepresentation } from './representation';
 
@@ -63,11 +64,6 @@ export class FailureFilter implements ExceptionFilter {
     request.log.error({ err: error, path: target.path }, 'unexpected failure');
     return namingRequest(service?.faults.unexpected() ?? httpFaults.serviceDown(), id);
   }
-}
-
-/** A failure of ours: its log lines have the id (`docs/decisions.md#a16`). */
-function namingRequest({ code, status, message, details }: Fault, id: string): Fault {
-  return new Fault(code, status, `${message} (request ${id})`, details);
 }
 
 /** `docs/decisions.md#x71`. */

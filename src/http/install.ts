@@ -42,6 +42,8 @@ export function installHttp(app: NestFastifyApplication): void {
   const log = requestLogger(fastify);
   // Runs before Nest answers preflight requests.
   adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    // Many parts listen for the end of an answer; Node.js would warn of a leak.
+    reply.raw.setMaxListeners(0);
     reply.header(REQUEST_ID, request.id);
     decorate(request);
     whenFirst(request.raw, reply.raw, () => {

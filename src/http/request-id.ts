@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage } from 'node:http';
+import { Fault } from '../kernel/fault';
 
 /** Header of requests and answers (`docs/decisions.md#a16`). */
 export const REQUEST_ID = 'X-Request-Id';
@@ -22,4 +23,9 @@ export function requestIdOf(request: IncomingMessage): string {
 /** The same for bytes that could not be parsed as a request. */
 export function requestIdIn(bytes: Buffer | undefined): string {
   return HEADER_LINE.exec(bytes?.toString('latin1') ?? '')?.[1] ?? randomUUID();
+}
+
+/** A failure of ours, with the id by which its log lines are found (`docs/decisions.md#a16`). */
+export function namingRequest({ code, status, message, details }: Fault, id: string): Fault {
+  return new Fault(code, status, `${message} (request ${id})`, details);
 }

@@ -60,7 +60,7 @@ export function parseChange({ type, data, meta }: RecordedEvent): ProductChange 
         type,
         sourceProductId,
         price,
-        content: content ?? digestOf(data.slice(end + CONTENT.length, -1)),
+        content: content ?? digestOf(contentOf(data)),
       };
     }
     case 'ProductRepriced': {
@@ -72,6 +72,11 @@ export function parseChange({ type, data, meta }: RecordedEvent): ProductChange 
     default:
       return undefined;
   }
+}
+
+/** The JSON of the content that an event holds, as it was encoded. */
+export function contentOf(data: string): string {
+  return data.slice(data.indexOf(CONTENT) + CONTENT.length, -1);
 }
 
 /** Parses the first `length` characters of an event. */

@@ -10,7 +10,7 @@ import {
   type Scalar,
 } from '../wire/record';
 import { count, date, integer, text, url } from '../wire/record-kinds';
-import { formatPrice, parsePrice } from './price';
+import { expectedPrice, formatPrice, parsePrice } from './price';
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
 const isSearched = true;
@@ -43,11 +43,7 @@ const PRICE: Scalar<number, OutputPrice> = {
       ],
     },
     xsd: { name: 'price', base: 'xs:string', pattern: '\\s*\\d{1,15}(\\.\\d{2})?\\s*' },
-    read: reading(
-      parsePrice,
-      'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50',
-      'malformedPrice',
-    ),
+    read: reading(parsePrice, expectedPrice, 'malformedPrice'),
   },
   answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
 };

@@ -17,3 +17,11 @@ export function formatPrice(minor: number): string {
   const cents = minor % 100;
   return `${(minor - cents) / 100}.${cents < 10 ? '0' : ''}${cents}`;
 }
+
+/** What messages say is expected in place of an unusable price. */
+export function expectedPrice(value: unknown): string {
+  const amount = typeof value === 'string' && /^\d+(?:\.\d{2})?$/.test(value) ? Number(value) : value;
+  return typeof amount === 'number' && amount > Number.MAX_SAFE_INTEGER / 100
+    ? `an amount of at most ${formatPrice(Number.MAX_SAFE_INTEGER)}`
+    : 'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50';
+}

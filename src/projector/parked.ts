@@ -32,6 +32,14 @@ const COLLECTION: CollectionSpec = {
 
 const TARGET = { collection: COLLECTION.name };
 
+/** Documents have been parked because an event could not be folded into them. */
+export class DocumentsParked extends Error {
+  override readonly name = 'DocumentsParked';
+  constructor(generation: string, parked: number) {
+    super(`${parked} documents of ${generation} could not be folded and are parked (affilog parked list)`);
+  }
+}
+
 /** With more failures than this, the cause is a bug rather than single documents: the projection stops. */
 const MAX_PARKED = 1000;
 

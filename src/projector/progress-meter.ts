@@ -44,8 +44,12 @@ export class ProgressMeter {
 
   /** Estimates the progress from the ratio of positions. Positions are only ordered, so this is a hint for people. */
   towards(until: Position, position: Position): Progress {
+    return this.at(Math.min(1, Number(position) / Math.max(1, Number(until))));
+  }
+
+  /** Estimates the progress from the share of the work that is done, from 0 to 1. */
+  at(share: number): Progress {
     const { total: events, rate } = this;
-    const share = Math.min(1, Number(position) / Math.max(1, Number(until)));
     const total = share === 0 ? events : Math.round(events / share);
     return { events, total, rate, secondsLeft: rate === 0 ? 0 : (total - events) / rate };
   }

@@ -10,7 +10,7 @@ import { LeaseHolder, PROJECTOR_LEASE } from '../kernel/lease-holder';
 import { ProjectionGroup } from './projection-group';
 import { ProgressMeter } from './progress-meter';
 import { claimStore, isClaimLive, lastEventUpTo, recordApplied } from './origin';
-import { prepareParked, TooManyParked } from './parked';
+import { DocumentsParked, prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild, type RebuildProgress } from './rebuild';
 import { retryDue } from './retry';
@@ -37,14 +37,6 @@ export interface ProjectionStatus {
   /** Recent events per second. */
   readonly rate: number;
   readonly parked: number;
-}
-
-/** Documents have been parked because an event could not be folded into them. */
-class DocumentsParked extends Error {
-  override readonly name = 'DocumentsParked';
-  constructor(generation: string, parked: number) {
-    super(`${parked} documents of ${generation} could not be folded and are parked (affilog parked list)`);
-  }
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */

@@ -5,7 +5,8 @@ import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
-import { checkVoucher } from './voucher-check';
+import { spelling } from '../wire/json-scan';
+import { checkVoucher, type CheckOptions } from './voucher-check';
 import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */
@@ -33,6 +34,8 @@ export class PostVoucher extends Command<PostedVoucher> {
     readonly organisationId: number,
     /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
     readonly dryRun = false,
+    /** The body, if it was JSON: for messages. */
+    readonly text?: string,
   ) {
     super();
   }
@@ -47,6 +50,7 @@ export class PostVouchers extends Command<PostResults> {
     readonly posted: readonly unknown[],
     readonly organisationId: number,
     readonly dryRun = false,
+    readonly text?: string,
   ) {
     super();
   }
@@ -71,10 +75,10 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, organisationId, dryRun }: PostVoucher): Promise<PostedVoucher> {
+  async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
-    const post = checkVoucher(posted, { directory, caller: { organisationId }, now });
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text, '') });
     const written = dryRun
       ? await this.vouchers.tryPost(post)
       : await this.vouchers.post(post, now.toISOString());
@@ -94,10 +98,12 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, organisationId, dryRun }: PostVouchers): Promise<PostResults> {
+  async execute({ posted, organisationId, dryRun, text }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
-    const checked = posted.map((one) => checkedOrFaults(() => checkVoucher(one, options)));
+    const checked = posted.map((one, at) =>
+      checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(text, `[${at}].`) })),
+    );
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
     const written = new Map<string | number, Written>();
@@ -128,6 +134,11 @@ export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> 
     const withdrawn = await this.vouchers.withdraw(id, owns, this.clock.now().toISOString());
     return { position: await this.visible.after([withdrawn]) };
   }
+}
+
+/** How numbers are spelt in a JSON body, below a path. */
+function spellings(text: string | undefined, path: string): Pick<CheckOptions, 'spelling'> {
+  return text === undefined ? {} : { spelling: (field) => spelling(text, `${path}${field}`) };
 }
 
 function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {

@@ -1,6 +1,6 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
-import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { voucherFaults as fault } from './faults';
@@ -13,7 +13,7 @@ const MAX_DAYS = 366;
 const DAY = 24 * 60 * 60 * 1000;
 
 /** What a post is checked against. */
-export interface CheckOptions {
+export interface CheckOptions extends Pick<Origin, 'spelling'> {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId'>;
   readonly now: Date;
@@ -29,7 +29,7 @@ const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
 export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {
   if (!isPosted(posted)) throw fault.invalidVoucher(wrong('a voucher', posted, 'an object'));
-  const refusals = new Refusals(PROBLEMS);
+  const refusals = new Refusals(PROBLEMS, {}, Infinity, options);
   const found = read(posted, refusals);
   checkTimes(found, options.now, refusals);
   checkNeeds(found, posted, refusals);

@@ -63,9 +63,11 @@ export class VouchersController {
   ): Promise<Answer> {
     const dryRun = markDryRun(reply, keys.dryRun);
     const format = body.format();
-    const posted = readVoucher(await body.bytes(MAX_BODY.one), format);
+    const bytes = await body.bytes(MAX_BODY.one);
+    const posted = readVoucher(bytes, format);
+    const text = format === 'json' ? bytes.toString() : undefined;
     reply.headers(ignoredFields(unknownFields([posted])));
-    const command = new PostVoucher(posted, caller.organisationId, dryRun);
+    const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
     const { id, position } = await this.commands.execute(command);
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
   }
@@ -82,9 +84,10 @@ export class VouchersController {
   ): Promise<Answer> {
     const dryRun = markDryRun(reply, keys.dryRun);
     body.format(['json']);
-    const posted = readVouchers(await body.bytes(MAX_BODY.several));
+    const bytes = await body.bytes(MAX_BODY.several);
+    const posted = readVouchers(bytes);
     reply.headers(ignoredFields(unknownFields(posted)));
-    const command = new PostVouchers(posted, caller.organisationId, dryRun);
+    const command = new PostVouchers(posted, caller.organisationId, dryRun, bytes.toString());
     const { results, position } = await this.commands.execute(command);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
     return new Answer({ json: () => listed }, { position });

@@ -6,10 +6,9 @@ export interface CsvRow {
 
 /**
  * The rows of a CSV text (RFC 4180): cells in double quotes may contain the separator, line ends, and doubled quotes.
- * Empty lines are skipped. The separator is the most frequent of comma, semicolon and tab in the first line.
+ * Empty lines are skipped. By default the separator is that of the first line.
  */
-export function* csvRows(text: string): Generator<CsvRow> {
-  const separator = separatorOf(text.slice(0, text.search(/[\r\n]|$/)));
+export function* csvRows(text: string, separator = separatorOf(text)): Generator<CsvRow> {
   let line = 1;
   let row: { line: number; cells: string[] } = { line, cells: [] };
   for (let at = 0; at < text.length;) {
@@ -31,34 +30,47 @@ export function* csvRows(text: string): Generator<CsvRow> {
   if (row.cells.length > 0) yield row;
 }
 
-function separatorOf(line: string): string {
+/** Whether the text ends within a cell in double quotes. */
+export function isUnclosed(text: string, separator: string): boolean {
+  for (let at = 0; at < text.length;) {
+    const { end, isOpen } = text[at] === '"' ? quoted(text, at, separator) : plain(text, at, separator);
+    if (isOpen) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+/** The most frequent of comma, semicolon and tab in the first line. */
+export function separatorOf(text: string): string {
+  const line = text.slice(0, text.search(/[\r\n]|$/));
   const counts = [',', ';', '\t'].map((separator) => [separator, line.split(separator).length] as const);
   return counts.reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+}
+
+/** A cell, and the position after it. */
+interface Cell {
+  readonly cell: string;
+  readonly end: number;
+  /** It is in quotes and not closed. */
+  readonly isOpen: boolean;
 }
 
 /**
  * Text between the closing quote and the next separator belongs to the cell: `"a"b` is `ab`. An unclosed cell extends to
  * the end of the text.
  */
-function quoted(
-  text: string,
-  start: number,
-  separator: string,
-): { readonly cell: string; readonly end: number } {
+function quoted(text: string, start: number, separator: string): Cell {
   let close = text.indexOf('"', start + 1);
   while (close !== -1 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
-  if (close === -1) close = text.length;
+  const isOpen = close === -1;
+  if (isOpen) close = text.length;
   const inside = text.slice(start + 1, close).replaceAll('""', '"');
   const { cell: behind, end } = plain(text, close + 1, separator);
-  return { cell: inside + behind, end: Math.min(end, text.length) };
+  return { cell: inside + behind, end: Math.min(end, text.length), isOpen };
 }
 
-function plain(
-  text: string,
-  start: number,
-  separator: string,
-): { readonly cell: string; readonly end: number } {
+function plain(text: string, start: number, separator: string): Cell {
   let end = start;
   while (end < text.length && text[end] !== separator && text[end] !== '\n' && text[end] !== '\r') end += 1;
-  return { cell: text.slice(start, end), end };
+  return { cell: text.slice(start, end), end, isOpen: false };
 }

@@ -9,10 +9,10 @@ export interface JsonCutterOptions {
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0: the bytes from `{` to its `}`, which may be malformed. They are a view of
+   * Called for each element, numbered from 0, with the place of its first byte in the body: the bytes from `{` to its `}`, which may be malformed. They are a view of
    * the chunk if possible, and valid as long as the chunk is.
    */
-  readonly onElement: (slice: Buffer, index: number) => void;
+  readonly onElement: (slice: Buffer, index: number, firstByte: number) => void;
   /** Called at the end of an oversized element, with its first `maxElement` bytes. */
   readonly onOversized: (index: number, head: Buffer) => void;
 }
@@ -71,6 +71,8 @@ export class JsonCutter {
   /** Bytes of the body before the present chunk. */
   private offset = 0;
   private index = 0;
+  /** Where the present element begins. */
+  private firstByte = 0;
   private readonly present: JsonElement;
   private readonly keyBytes: number[] = [];
 
@@ -89,6 +91,18 @@ export class JsonCutter {
     if (this.place !== 'end') throw this.unexpected(0, 'the end of the body');
   }
 
+  /** How many elements are complete. */
+  get count(): number {
+    return this.index;
+  }
+
+  /** The element that has begun, as far as it is there and not oversized. Call it after a failure. */
+  unfinished(): { readonly bytes: Buffer; readonly firstByte: number } | undefined {
+    if (this.place !== 'inElement') return undefined;
+    const { bytes, oversized } = this.present.take(Buffer.alloc(0), 0, 0);
+    return oversized ? undefined : { bytes, firstByte: this.firstByte };
+  }
+
   /** Continues within an element until it or the chunk ends. */
   private element(chunk: Buffer, from: number): number {
     const to = this.present.endIn(chunk, from);
@@ -98,7 +112,7 @@ export class JsonCutter {
     this.index += 1;
     this.place = 'next';
     if (oversized) this.options.onOversized(index, bytes);
-    else this.options.onElement(bytes, index);
+    else this.options.onElement(bytes, index, this.firstByte);
     return to;
   }
 
@@ -113,7 +127,9 @@ export class JsonCutter {
     const next = STEPS[this.place][character];
     if (next !== undefined) {
       this.place = next;
-      return next === 'inElement' ? at : at + 1;
+      if (next !== 'inElement') return at + 1;
+      this.firstByte = this.offset + at;
+      return at;
     }
     const isInMark = this.place === 'mark' || this.place === 'restOfMark';
     if (isInMark || !WHITE_SPACE.includes(character)) throw this.unexpected(at, shown(byte));

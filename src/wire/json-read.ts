@@ -1,4 +1,5 @@
 import { JsonElement } from './json-element';
+import { jsonProblem } from './json-scan';
 import { NotParsable } from './not-parsable';
 import { utf8Text } from './utf8';
 
@@ -14,6 +15,6 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotParsable(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+    throw new NotParsable(`the body is not JSON: ${jsonProblem(bytes)?.message ?? String(error)}`);
   }
 }

@@ -28,16 +28,17 @@ export function openApiDocument(services: readonly DescribedService[], now: Date
     },
     servers: [{ url: '..' }],
     tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
-    security: [{ token: [] }, { bearer: [] }],
+    security: [{ bearer: [] }, { token: [] }],
     paths: pathsOf(services, now),
     components: {
       securitySchemes: {
-        token: { type: 'apiKey', in: 'query', name: 'token', description: '40 hexadecimal digits' },
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The same token in a header, which proxies do not log',
+          description:
+            'The token, 40 hexadecimal digits, in the header Authorization, which proxies do not log.',
         },
+        token: { type: 'apiKey', in: 'query', name: 'token', description: 'The same as a query parameter.' },
       },
       parameters: sharedParameters,
       responses: responsesOf(services),

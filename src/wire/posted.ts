@@ -33,6 +33,8 @@ export function wholeNumber(value: unknown): number | undefined {
 export interface Origin {
   /** Called with the path of each member that the table does not name, list indexes left out: `categories.colour`. */
   readonly onUnknown?: (path: string) => void;
+  /** The number at a path as it is spelt in the text, of which `JSON.parse` may have made another. */
+  readonly spelling?: (path: string) => string | undefined;
 }
 
 const NO_ORIGIN: Origin = {};
@@ -59,7 +61,10 @@ export class Refusals {
   }
 
   wrong(place: Place, value: unknown, expected: string, problem: Problem = 'unusable'): void {
-    this.refuse(problem, wrong(place, value, expected));
+    // `JSON.parse` has rounded such a number.
+    const isRounded = typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+    const sent = isRounded ? (this.origin.spelling?.(nameOf(place)) ?? String(value)) : value;
+    this.refuse(problem, wrong(place, sent, expected));
   }
 
   missing(place: Place, more = ''): void {

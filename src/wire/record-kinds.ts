@@ -1,5 +1,6 @@
 import { forbiddenCharacter } from './characters';
 import { readDate, type WrittenDate } from './date';
+import { EARLIEST_TIME, expectedAmount, expectedInteger, expectedTime } from './expected-numbers';
 import { isLanguage } from './iso-codes';
 import { nameOf, type Place, type Refusals, wholeNumber } from './posted';
 import { type JsonSchema, type NamedType, only, reading, type Scalar } from './record';
@@ -104,7 +105,7 @@ export function language(): Scalar<string, string> {
 export function integer(): Scalar<number, number> {
   return {
     is: 'scalar',
-    posted: { json: DIGITS, xsd: POSTED_INTEGER, read: reading(wholeNumber, 'an integer', 'notNumeric') },
+    posted: { json: DIGITS, xsd: POSTED_INTEGER, read: reading(wholeNumber, expectedInteger, 'notNumeric') },
     answered: { json: INTEGER, xsd: 'xs:integer', write: asIs },
   };
 }
@@ -158,7 +159,7 @@ export function amount(): Scalar<number, number> {
         ],
       },
       xsd: orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?'),
-      read: reading(amountIn, 'a number from 0 with a dot as decimal mark, such as 12.5'),
+      read: reading(amountIn, expectedAmount),
     },
     answered: { json: { type: 'number' }, xsd: 'xs:double', write: asIs },
   };
@@ -197,7 +198,7 @@ export function date(): Scalar<string, WrittenDate> {
       json: DIGITS,
       xsd: POSTED_INTEGER,
       note: ', in milliseconds since 1970',
-      read: reading(instantIn, 'milliseconds since 1970'),
+      read: reading(postedTime, expectedTime),
     },
     answered: {
       json: { anyOf: [INTEGER, DATE_TIME] },
@@ -229,6 +230,12 @@ const MAX_TIME = 8.64e15;
 function instantIn(value: unknown): string | undefined {
   const time = wholeNumber(value);
   return time !== undefined && Math.abs(time) <= MAX_TIME ? new Date(time).toISOString() : undefined;
+}
+
+/** Seconds would be of 1970 (`docs/decisions.md#v16`); 0 and less can only be meant. */
+function postedTime(value: unknown): string | undefined {
+  const time = wholeNumber(value) ?? NaN;
+  return time > 0 && time < EARLIEST_TIME ? undefined : instantIn(value);
 }
 
 /** An instant in ISO 8601, UTC. */

@@ -132,12 +132,13 @@ export function only<Posted, Answered>(
 /** Reads what a function makes of a value, and refuses a value that it makes nothing of. */
 export function reading<T>(
   valueIn: (value: unknown) => T | undefined,
-  expected: string,
+  expected: string | ((value: unknown) => string),
   problem: Problem = 'unusable',
 ): ReadScalar<T> {
   return (value, place, refusals) => {
     const found = valueIn(value);
-    if (found === undefined) refusals.wrong(place, value, expected, problem);
+    if (found === undefined)
+      refusals.wrong(place, value, typeof expected === 'string' ? expected : expected(value), problem);
     return found;
   };
 }

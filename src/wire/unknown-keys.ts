@@ -7,7 +7,7 @@ export interface UnknownKey extends SentKey {
   readonly meant: string | undefined;
 }
 
-/** Names without a meaning of their own, which clients, browsers and trackers append (`docs/decisions.md#x89`). */
+/** Names without a meaning of their own, which clients, browsers and trackers append (`docs/decisions.md#a14`). */
 const MEANINGLESS = /^(_|utm_\w+|gclid|fbclid|msclkid)$/;
 
 /** Read by the shared HTTP code, beside the keys of an operation. */

@@ -220,7 +220,7 @@ describe('unknown fields of a product (decisions A15, X10)', () => {
 
   it('are counted of large bodies as of small ones, the first 100 different ones', async () => {
     const products = Array.from({ length: 5_000 }, (_, at) =>
-      product(`p${at}`, { colour: 'red', [`${'ö'.repeat(200)}`]: 1 }),
+      product(`p${at}`, { colour: 'red', ['ö'.repeat(200)]: 1 }),
     );
     const answer = await post(shared, [...products, product('many', fieldsNamed(150))]);
     const fields = (await report(shared))[0]?.ignoredFields ?? [];

@@ -1,5 +1,5 @@
-// Generates clients that are not development dependencies, and uses them against the demonstration network: of orval, which
-// needs a newer Node.js than we do, and of openapi-python-client. Downloads both; needs a built program and Python 3.11.
+// Generates clients that are not development dependencies, and uses them against the demonstration network: of orval, whose
+// packages ask for a newer Node.js than ours, and of openapi-python-client. Downloads both; needs Python 3.11.
 //
 //   npm run test:clients [orval|python]
 import { execFile, spawn } from 'node:child_process';

@@ -8,6 +8,11 @@ import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { createDemo } from '../../src/demo/create-demo';
+import { DAY } from '../../src/demo/products';
+import { toDomainEvent } from '../../src/kernel/decider';
+import { type StateId } from '../../src/transactions/states';
+import { dueOf, storedAfter, type StoredTransaction } from '../../src/transactions/stored-transaction';
+import { type TransactionEvent } from '../../src/transactions/transaction';
 
 let log: EventLog;
 let folder: string;
@@ -36,7 +41,7 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 describe('The demo in a log', () => {
   it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
     const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
-    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(10);
+    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(13);
     const rounds = demoPriceChanges(new Date());
     expect(await eventsByType()).toEqual({
       ProductListed: total(FEEDS.map(({ id }) => demoFeed(id))),
@@ -52,7 +57,7 @@ describe('The demo in a log', () => {
   it('has its events in chronological order, and vouchers of all types', async () => {
     const times: string[] = [];
     const types = new Set<number>();
-    const prefixes = ['organisation-', 'feed-', 'voucher-'];
+    const prefixes = ['organisation-', 'program-', 'feed-', 'voucher-', 'transaction-'];
     for await (const { events } of log.readAll({ after: START, prefixes })) {
       for (const { data } of events) {
         const { at, voucher } = JSON.parse(data) as { at: string; voucher?: { voucherTypeId: number } };
@@ -62,6 +67,32 @@ describe('The demo in a log', () => {
     }
     expect(times).toEqual([...times].sort());
     expect([...types].sort()).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('has some 500 transactions in all nine states, of which none is due (decisions T4)', async () => {
+    const stored = new Map<string, StoredTransaction>();
+    const pausedPrograms = new Set<number>();
+    let oldest = '';
+    for await (const { events } of log.readAll({ after: START, prefixes: ['transaction-', 'program-'] })) {
+      for (const recorded of events) {
+        const { stream, revision, type } = recorded;
+        if (type === 'ProgramPaused') pausedPrograms.add(Number(stream.slice('program-'.length)));
+        if (type === 'ProgramClosed') pausedPrograms.delete(Number(stream.slice('program-'.length)));
+        if (!stream.startsWith('transaction-')) continue;
+        const event = toDomainEvent(recorded) as TransactionEvent;
+        if (oldest === '') oldest = event.data.at;
+        stored.set(stream, storedAfter(stored.get(stream), event, revision));
+      }
+    }
+    const all = [...stored.values()];
+    expect(all).toHaveLength(506);
+    expect(Math.round((Date.now() - Date.parse(oldest)) / DAY)).toBe(90);
+    const ofState = (state: StateId) => all.filter(({ messageTypeId }) => messageTypeId === state);
+    for (const state of [1, 2, 3, 4, 5, 6, 7, 8, 9] as const)
+      expect([state, ofState(state).length > 4]).toEqual([state, true]);
+    expect(all.filter((one) => (dueOf(one) ?? Infinity) <= Date.now())).toEqual([]);
+    const paused = ofState(3).map(({ transaction }) => transaction.programId);
+    expect(new Set(paused)).toEqual(pausedPrograms);
   });
 
   it('is refused as incomplete when its creation was interrupted', async () => {

@@ -13,10 +13,17 @@ describe('The demo', () => {
     expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(7);
     expect(lines.filter((line) => line.includes('?token=token-0'))).toHaveLength(2);
     expect(lines.filter((line) => line.includes('?token=token-8'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('?token=token-11'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('?token=token-12'))).toHaveLength(1);
+    expect(lines).toContain('export CONVERSION_ADVERTISER=token-10 CONVERSION_PUBLISHER=token-11');
+    expect(lines).toContain('export CONVERSION_OPERATOR=token-12');
   });
 
   it('prints calls that can be pasted into a shell', () => {
-    const calls = exampleCalls(BASE_URL, { advertiser: 'a', publisher: 'p', voucherPublisher: 'v' });
+    const calls = exampleCalls(BASE_URL, {
+      ...{ advertiser: 'a', publisher: 'p', voucherPublisher: 'v' },
+      ...{ conversionPublisher: 'c', conversionOperator: 'o' },
+    });
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
     expect(ean).toBe(ean13(ean.slice(0, 12)));

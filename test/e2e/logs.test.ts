@@ -31,7 +31,7 @@ const PRODUCT = {
   price: 1,
   categories: [{ id: '1' }],
 };
-const encoded = [...ADVERTISER].map((digit) => `%${digit.charCodeAt(0).toString(16)}`).join('');
+const encoded = ADVERTISER.replace(/./g, (digit) => `%${digit.charCodeAt(0).toString(16)}`);
 
 /** Sends a request whose line in the log is found by `id`. */
 async function send(id: string, path: string, init: RequestInit = {}): Promise<Response> {

@@ -51,8 +51,8 @@ describe('the format of the log (decisions X86)', () => {
 
   it('drops lines that nobody reads', () => {
     const output = new Writable({ write: () => undefined });
-    const { write } = logOutput(output);
-    for (let at = 0; at < 3; at += 1) write('x y '.repeat(200_000));
+    const log = logOutput(output);
+    for (let at = 0; at < 3; at += 1) log.write('x y '.repeat(200_000));
     expect(output.writableLength).toBe(1_600_000);
   });
 });

@@ -4,9 +4,11 @@ import { connect } from 'node:net';
 import { StartingPort } from '../../src/host/starting-port';
 
 const REASON = 'the read models are being built: 42 % of the log, about 12 s left';
-const REFUSED = { errors: [{ code: '503', message: `The server is starting: ${REASON}` }] };
+const refused = (id: string) => ({
+  errors: [{ code: '503', message: `The server is starting: ${REASON} (request ${id})` }],
+});
 
-describe('the port of a server that is starting (decisions X98)', () => {
+describe('the port of a server that is starting (decisions X98, A16)', () => {
   let port: StartingPort;
   let url: string;
   let successor: Server;
@@ -26,12 +28,13 @@ describe('the port of a server that is starting (decisions X98)', () => {
   it.each(['/1.0/products;fid=22?token=a', '/1.0/vouchers.xml', '/docs', '/'])(
     'answers %s with 503, the reason and Retry-After',
     async (path) => {
-      const answer = await fetch(`${url}${path}`);
+      const answer = await fetch(`${url}${path}`, { headers: { 'x-request-id': 'early' } });
       expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([
         503,
         '5',
-        REFUSED,
+        refused('early'),
       ]);
+      expect(answer.headers.get('x-request-id')).toBe('early');
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     },
   );
@@ -50,7 +53,8 @@ describe('the port of a server that is starting (decisions X98)', () => {
   it('answers a client that sends a large body before it reads', async () => {
     const body = 'x'.repeat(50_000_000);
     const answer = await fetch(`${url}/1.0/products;fid=22?token=a`, { method: 'POST', body });
-    expect([answer.status, await answer.json()]).toEqual([503, REFUSED]);
+    const id = answer.headers.get('x-request-id') ?? '';
+    expect([answer.status, await answer.json()]).toEqual([503, refused(id)]);
   });
 
   it('is handed over to the application: no connection is refused, and no client stays behind', async () => {

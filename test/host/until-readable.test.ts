@@ -80,7 +80,7 @@ describe('a start waits until the read models can be read (decisions X98)', () =
     const finishing = pauseCall(world.store, 'finish', 1, ({ collection }) => collection === 'products');
     const building = world.runner({}, PROJECTIONS).start();
     await finishing.reached;
-    const { show, seen } = shown(/^the read models are being built by another process$/);
+    const { show, seen } = shown(/^the read models are being built$/);
     const waiting = untilReadable({ store: world.store, show, signal, patience: 0 });
     await seen;
     finishing.release();

@@ -44,6 +44,7 @@ async function parked(...args: readonly string[]): Promise<{ code: number; out: 
     environment: {},
     stdout,
     stderr,
+    stdin: new PassThrough(),
     stopSignal: () => new AbortController().signal,
     threads: false,
     start: () => Promise.reject(new Error('unexpected start')),

@@ -9,6 +9,7 @@ import { START } from '../../src/kernel/event';
 import { evolve, type FeedEvent } from '../../src/products/feed';
 import { type RefusalEvent } from '../../src/products/refusals';
 import { parseChange } from '../../src/products/feed-codec';
+import { endedLoad } from '../../src/products/load/restore/load-history';
 import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
 
 type Sample = FeedEvent & {
@@ -18,8 +19,9 @@ type Sample = FeedEvent & {
   readonly position: string;
 };
 
-function sample(type: (FeedEvent | RefusalEvent)['type']): Sample {
-  const stored = JSON.parse(readFileSync(join(__dirname, `../golden/${type}.json`), 'utf8')) as object;
+function sample(type: (FeedEvent | RefusalEvent)['type'], variant = ''): Sample {
+  const file = join(__dirname, `../golden/${type}${variant}.json`);
+  const stored = JSON.parse(readFileSync(file, 'utf8')) as object;
   return { ...stored, revision: 0, position: START } as Sample;
 }
 
@@ -74,6 +76,32 @@ describe('events of feeds as they have been stored (test/golden)', () => {
         fields: { feedId: 301, time: Date.parse('2026-01-06T08:00:00Z') },
         document: { reported: { status: 'refused', new: 0, faults: [{ code: 'PF_210' }] } },
       },
+    ]);
+  });
+
+  test('are reported with what later versions have added (decisions P30)', () => {
+    const event = sample('FeedImported', '-optional') as Parameters<typeof imports.fold>[1];
+    expect(imports.fold(undefined, event)).toMatchObject({
+      reported: {
+        unmapped: 1,
+        ignoredFields: [{ field: 'colour', products: 2, sourceProductId: 'lamp-7' }],
+        largeRemoval: true,
+        restores: '0d9b6b0e-4c2e-4a53-9b5b-3f3a4f0f1c11',
+      },
+    });
+  });
+
+  test('can be undone by the ids that they have had at any time (decisions X89)', () => {
+    const closings = [
+      sample('FeedImported'),
+      sample('ProductsDeleted', '-optional'),
+      sample('ProductsDeleted'),
+    ];
+    const loads = closings.map(({ type, data }) => endedLoad({ type, data: JSON.stringify(data) }));
+    expect(loads.map(({ importId, what }) => [importId, what])).toEqual([
+      ['0d9b6b0e-4c2e-4a53-9b5b-3f3a4f0f1c11', 'replace'],
+      ['8c0c8f1e-2b53-4d0b-8b5e-0a4d2f3e4f33', 'deletion'],
+      [undefined, 'deletion'],
     ]);
   });
 

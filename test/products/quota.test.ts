@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { NO_STREAM } from '../../src/kernel/event';
 import { execute, toNewEvent } from '../../src/kernel/decider';
 import { Fault } from '../../src/kernel/fault';
+import { CountDownload, CountDownloadHandler } from '../../src/products/commands';
 import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../src/products/quota';
 import { overrideLog, withLog } from '../support/temporary-log';
 
@@ -173,6 +174,30 @@ describe('a long stream of downloads', () => {
       const { events } = await execute(counted, quota, '22-7', download(19 * HOUR + 1, 0));
       expect(events).toMatchObject([{ data: { begun: [19 * HOUR, 19 * HOUR + 1].map(timeOf) } }]);
       expect(read).toBe(2);
+    });
+  });
+
+  it('reads the head of the log once per download, however often other processes are faster', async () => {
+    await withLog(async (log) => {
+      let heads = 0;
+      let conflicts = 0;
+      const contested = overrideLog(log, {
+        head: () => {
+          heads += 1;
+          return log.head();
+        },
+        append: async (stream, expected, events) => {
+          // Another process counts a download first.
+          if (conflicts < 3) await log.append(stream, expected, [toNewEvent(of(conflicts, [conflicts]))]);
+          conflicts += 1;
+          return await log.append(stream, expected, events);
+        },
+      });
+      const clock = { now: () => new Date(timeOf(4 * HOUR)) };
+      const { feedId, organisationId, version } = download(0, 0);
+      const handler = new CountDownloadHandler(contested, clock);
+      await handler.execute(new CountDownload({ feedId, organisationId, version }));
+      expect([heads, conflicts]).toEqual([1, 4]);
     });
   });
 

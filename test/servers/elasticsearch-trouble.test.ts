@@ -291,30 +291,3 @@ test('closing ends a waiting write', async () => {
   await ended;
   await expect(other.count(target, EVERYTHING)).rejects.toThrow(EngineUnavailable);
 });
-
-test('concurrent reads of checkpoints share one request', async () => {
-  await live(store, OFFERS);
-  await store.checkpoint(target);
-  const before = proxy.asked.length;
-  await Promise.all([1, 2, 3].map(() => store.checkpoint(target)));
-  expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
-});
-
-test('an unreadable index fails its own checkpoint only', async () => {
-  const { number } = await live(store, OFFERS);
-  const others = { ...OFFERS, name: 'others' };
-  await live(store, others);
-  await store.write({ collection: others.name }, [], at(7));
-  const hasty = openElasticsearch(url, { retryMs: { read: 100 } });
-  const checkpoints = () =>
-    Promise.allSettled(
-      [OFFERS.name, others.name, 'missing'].map((collection) => hasty.checkpoint({ collection })),
-    );
-  await checkpoints();
-  await server.indices.close({ index: `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}` });
-  const [closed, other, missing] = await checkpoints();
-  expect(closed).toMatchObject({ status: 'rejected', reason: { name: 'EngineUnavailable' } });
-  expect(other).toEqual({ status: 'fulfilled', value: at(7) });
-  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
-  await hasty.close();
-});

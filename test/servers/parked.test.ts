@@ -38,6 +38,7 @@ async function parked(...args: readonly string[]): Promise<string> {
     environment: {},
     stdout,
     stderr: process.stderr,
+    stdin: new PassThrough(),
     stopSignal: () => new AbortController().signal,
     threads: false,
     start: () => Promise.reject(new Error('expected no process to be started')),

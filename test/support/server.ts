@@ -231,7 +231,8 @@ export async function freePort(): Promise<number> {
 
 async function untilItAnswers(url: string, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {
-    const answer = await fetch(`${url}/health/live`).catch(() => undefined);
+    // While it starts, this is answered 503.
+    const answer = await fetch(`${url}/docs`).catch(() => undefined);
     if (answer?.ok) return;
   }
   throw new Error(`the server ended with ${child.exitCode}`);

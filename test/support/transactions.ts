@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Directory } from '../../src/directory/directory';
 import { execute, load } from '../../src/kernel/decider';
-import { streamOf } from '../../src/kernel/event';
+import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { surroundingsOf } from '../../src/transactions/surroundings';
 import {
@@ -58,4 +58,22 @@ export async function eventsOfTransaction(log: EventLog, id: string): Promise<re
   for await (const batch of log.readStream(streamOf(TRANSACTION, id)))
     for (const { type, data } of batch) events.push({ type, data: JSON.parse(data) } as TransactionEvent);
   return events;
+}
+
+/** Reads the log until so many transactions have been approved after a position. */
+export async function approved(
+  log: EventLog,
+  {
+    after,
+    count,
+    signal,
+  }: { readonly after: Position; readonly count: number; readonly signal?: AbortSignal },
+): Promise<void> {
+  let left = count;
+  const options = { after, prefixes: [`${TRANSACTION}-`], ...(signal === undefined ? {} : { signal }) };
+  for await (const { events } of log.subscribe(options)) {
+    left -= events.filter(({ type }) => type === 'TransactionPendingApproved').length;
+    if (left <= 0) return;
+  }
+  throw new Error(`${left} transactions were not approved in time`);
 }

@@ -48,7 +48,7 @@ describe('unknown keys (decisions A14)', () => {
     ['?jsonp=f&callback=g', []],
     ['?callback=g', ['callback']],
     [';colour=;;shape', []],
-  ])('do not include what every request may have: %s (decisions X89)', (target, names) => {
+  ])('do not include what every request may have: %s', (target, names) => {
     expect(unknown(target).map(({ name }) => name)).toEqual(names);
   });
 

@@ -41,6 +41,7 @@ export interface Notices {
 /** The connection to the server. Every request of the store goes through `ask`, which retries it. */
 export class Connection {
   private readonly closing = new AbortController();
+  /** Whether a request has ended: from then on failures are reported, and silence is a time-out. */
   private hasAnswered = false;
 
   /** `parent`: for the connection of one query, that of the store. */
@@ -121,10 +122,9 @@ export class Connection {
   private async noticingSilence<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const { notices } = this;
     if (notices === undefined || this.hasAnswered) return await answer;
-    const answered = await noticingDelay(answer, notices.silenceMs ?? SILENCE_MS, () =>
-      notices.onRetry('the read store is not available: it has not answered yet'),
+    const onSilence = (): void => notices.onRetry('the read store is not available: it has not answered yet');
+    return await noticingDelay(answer, notices.silenceMs ?? SILENCE_MS, onSilence).finally(
+      () => (this.hasAnswered = true),
     );
-    this.hasAnswered = true;
-    return answered;
   }
 }

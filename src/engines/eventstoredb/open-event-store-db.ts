@@ -35,11 +35,16 @@ export async function openEventStoreDb(url: string, timing = TIMING, onRetry?: O
   const shared = opened.get(url) ?? open(url, timing);
   opened.set(url, shared);
   shared.users += 1;
-  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared), onRetry);
+  let isSilent = true;
+  const report = (failure: string): void => {
+    isSilent = false;
+    onRetry?.(failure);
+  };
+  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared), report);
   try {
-    await noticingDelay(log.checkServer(), timing.silenceMs ?? SILENCE_MS, () =>
-      onRetry?.('the event log is not available: it has not answered yet'),
-    );
+    await noticingDelay(log.checkServer(), timing.silenceMs ?? SILENCE_MS, () => {
+      if (isSilent) report('the event log is not available: it has not answered yet');
+    });
     return log;
   } catch (error) {
     await log.close();

@@ -1,13 +1,14 @@
 import { type SingleBar } from 'cli-progress';
 import { type RebuildProgress } from '../../projector/rebuild';
 import { type CopyProgress } from '../copy-log';
+import { type ImportProgress } from '../import-transactions';
 
 /** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-type Progress = RebuildProgress | CopyProgress;
+type Progress = RebuildProgress | CopyProgress | ImportProgress;
 
-/** Shows the progress of a rebuild or a copy: a bar in a terminal, otherwise a line every few seconds. */
+/** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
   show(progress: Progress): void;
   end(): void;
@@ -20,7 +21,12 @@ const PHASES: Readonly<Record<Progress['phase'], string>> = {
   index: 'building indexes',
   compare: 'comparing with the live generation',
   swap: 'swapping in the new generation',
+  import: 'importing transactions',
 };
+
+function unitOf(phase: Progress['phase']): string {
+  return phase === 'import' ? 'lines' : 'events';
+}
 
 export async function progressOn(output: Output, now: () => number = Date.now): Promise<ProgressDisplay> {
   return output.isTTY === true ? await barOn(output) : linesOn(output, now);
@@ -28,13 +34,14 @@ export async function progressOn(output: Output, now: () => number = Date.now): 
 
 async function barOn(output: Output): Promise<ProgressDisplay> {
   const { SingleBar: Bar, Presets } = await import('cli-progress');
-  const format = '{phase} [{bar}] {percentage}% | {value}/{total} events | {rate}/s | {left} s left';
+  const format = '{phase} [{bar}] {percentage}% | {value}/{total} {unit} | {rate}/s | {left} s left';
   const bar: SingleBar = new Bar({ format, stream: output, hideCursor: true }, Presets.legacy);
-  bar.start(1, 0, { phase: PHASES.project, rate: 0, left: '?' });
+  bar.start(1, 0, { phase: PHASES.project, unit: unitOf('project'), rate: 0, left: '?' });
   return {
     show({ phase, events, total, rate, secondsLeft }) {
       bar.setTotal(total);
-      bar.update(events, { phase: PHASES[phase], rate: Math.round(rate), left: Math.ceil(secondsLeft) });
+      const pace = { rate: Math.round(rate), left: Math.ceil(secondsLeft) };
+      bar.update(events, { phase: PHASES[phase], unit: unitOf(phase), ...pace });
     },
     end: () => bar.stop(),
   };
@@ -50,7 +57,7 @@ function linesOn(output: Output, now: () => number): ProgressDisplay {
       if (last?.phase === phase && now() - last.at < LINE_MS) return;
       last = { phase, at: now() };
       const pace = `${Math.round(rate)}/s, ${Math.ceil(secondsLeft)} s left`;
-      output.write(`${PHASES[phase]}: ${events} of ${total} events, ${pace}\n`);
+      output.write(`${PHASES[phase]}: ${events} of ${total} ${unitOf(phase)}, ${pace}\n`);
     },
     end: () => undefined,
   };

@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { version } from '../../../package.json';
 import { addCategories } from './categories';
+import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
 import { addNetwork } from './network';
@@ -9,6 +10,7 @@ import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addServe } from './serve';
 import { addTokens } from './tokens';
+import { addTransactions } from './transactions';
 import { addSettingsVerb, type CliContext } from './settings';
 
 /** Success, failure, wrong usage. */
@@ -21,6 +23,8 @@ const COMMANDS = [
   addCategories,
   addMappings,
   addTokens,
+  addFeeds,
+  addTransactions,
   addRebuild,
   addParked,
   addLog,
@@ -32,7 +36,9 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
+  UnknownLoad: 2,
   UnknownProjection: 2,
+  UnknownTransaction: 2,
   UnusableReason: 2,
   NotConfirmed: 2,
   UnusableToken: 2,
@@ -42,6 +48,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnreadableFile: 1,
   UnusableCsv: 1,
   RefusedMapping: 1,
+  RefusedTransactions: 1,
   NetworkFaults: 1,
   NotJson: 1,
   AbortError: 1,

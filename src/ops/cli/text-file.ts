@@ -1,14 +1,10 @@
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { UnreadableFile } from '../file-lines';
 
 /** Limit for a file, compressed and decompressed. */
 const MAX_BYTES = 64 * 1024 * 1024;
-
-/** The file is too large, damaged or not UTF-8. */
-class UnreadableFile extends Error {
-  override readonly name = 'UnreadableFile';
-}
 
 /** The text of a UTF-8 file, gzip-compressed or not. Raises `UnreadableFile` and system errors. */
 export async function readTextFile(path: string): Promise<string> {

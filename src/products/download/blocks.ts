@@ -11,7 +11,10 @@ export interface Block {
 /** Bytes of a block, more or less: as many again at most, if no record is larger. */
 export const BLOCK = 1024 * 1024;
 
-/** Renders a feed in blocks: head, records, foot. `removed` is asked for when all records are done. */
+/**
+ * Renders a feed in blocks: the head, so that it can be sent at once, then records, the last ones with the foot. `removed` is
+ * asked for when all records are done.
+ */
 export async function* blocksOf(
   products: AsyncIterable<Iterable<OutputProduct>>,
   format: FeedFormat,
@@ -42,8 +45,8 @@ export async function* blocksOf(
       ends.push(before + used);
     }
   }
-  yield { bytes: block.subarray(0, used), ends };
-  yield { bytes: Buffer.from(format.foot(removed && (await all(removed())))), ends: [] };
+  const foot = Buffer.from(format.foot(removed && (await all(removed()))));
+  yield { bytes: Buffer.concat([block.subarray(0, used), foot]), ends };
 }
 
 async function all(items: AsyncIterable<string>): Promise<string[]> {

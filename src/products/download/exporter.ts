@@ -77,7 +77,7 @@ export class Exporter {
   }
 
   /**
-   * Renders into a new file of this name. Progress is reported when the file has been made, and after each block. Raises
+   * Renders into a new file of this name. Progress is reported after each block, of which the first is the head. Raises
    * `EngineUnavailable`, and the reason of the signal.
    */
   render(request: RenderRequest, path: string, report: ReportProgress, signal: AbortSignal): Promise<void> {
@@ -126,7 +126,6 @@ export class Exporter {
       const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
       await withFile(path, async (file) => {
         let bytes = 0;
-        await report({ bytes, ends: [], frame });
         for await (const block of blocks) {
           signal.throwIfAborted();
           await append(file, block.bytes);

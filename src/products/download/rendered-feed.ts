@@ -52,7 +52,7 @@ export class RenderedFeed {
     // For whoever waits for it.
     this.begun.catch(() => undefined);
     const report = async ({ bytes, ends, frame }: RenderProgress): Promise<void> => {
-      if (bytes === 0) begin({ file: await this.openFile(), frame });
+      if (this.written === 0) begin({ file: await this.openFile(), frame });
       for (const end of ends) this.ends.push(end);
       this.written = bytes;
       this.changed();

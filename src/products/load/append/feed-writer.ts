@@ -18,7 +18,7 @@ import { catchUp } from '../fingerprints/catch-up';
 import { type Digest, type Fingerprints } from '../fingerprints/fingerprints';
 
 /** A command with what its event needs. It is decided again after a conflict. */
-export type WriteItem =
+export type WriteItem = (
   | (Extract<ProductCommand, { readonly kind: 'post' }> & {
       /** The digest of the bytes that the product was posted as. */
       readonly posted: Digest | undefined;
@@ -26,7 +26,11 @@ export type WriteItem =
       readonly text: () => Buffer;
       readonly textBytes: number;
     })
-  | Extract<ProductCommand, { readonly kind: 'delist' }>;
+  | Extract<ProductCommand, { readonly kind: 'delist' }>
+) & {
+  /** Asked whenever it is decided: false for a command that other writers have made void. Without it, it applies. */
+  readonly applies?: () => boolean;
+};
 
 /** Builds the event that closes a load or a deletion from the counts of all batches; undefined for no event. */
 type Close = (tally: Tally) => FeedClosing | undefined;
@@ -54,6 +58,8 @@ interface WriterOptions {
   readonly dryRun?: boolean | undefined;
   /** Whether a product with this content is mapped: those that are not are counted. Without it all are. */
   readonly isMapped?: (content: string) => boolean;
+  /** Called when the state has caught up with other writers, before the commands are decided again. */
+  readonly onCatchUp?: () => Promise<unknown>;
 }
 
 /** The end of a stream that a batch is appended to. */
@@ -162,6 +168,7 @@ export class FeedWriter {
       }
       await backoff.wait(this.signal);
       if (!(await catchUp(this.log, this.stream, this.state))) throw new EngineUnavailable(REPLACED);
+      await this.options.onCatchUp?.();
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
       this.catchUps += 1;
       end = this.state;
@@ -189,9 +196,10 @@ export class FeedWriter {
     const changes: (ProductChange | undefined)[] = [];
     const events: NewEvent[] = [];
     for (const item of items) {
-      const change = decide(this.state, item);
+      const applies = item.applies?.() ?? true;
+      const change = applies ? decide(this.state, item) : undefined;
       changes.push(change);
-      count(tally, item, change);
+      if (applies) count(tally, item, change);
       if (change === undefined) continue;
       const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
       if (content !== '' && this.options.isMapped?.(content) === false) tally.unmapped += 1;

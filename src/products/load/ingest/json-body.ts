@@ -1,4 +1,5 @@
 import { JsonCutter } from '../../../wire/json-cut';
+import { jsonProblem } from '../../../wire/json-scan';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 import { type ProductIntake } from './product-intake';
 
@@ -14,18 +15,36 @@ export class JsonBody {
       key: 'products',
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
-      onElement: (bytes, index) => intake.addBytes(bytes, index + 1),
+      onElement: (bytes, index, firstByte) => intake.addBytes(bytes, index + 1, firstByte),
       onOversized: (_, head) => intake.addOversized(sourceProductIdIn(head.toString())),
     });
   }
 
   write(chunk: Buffer): void {
-    parseOrRefuse(() => this.cutter.write(chunk));
+    parseOrRefuse(() => this.cutter.write(chunk), this.origin);
   }
 
   end(): void {
-    parseOrRefuse(() => this.cutter.end());
+    parseOrRefuse(
+      () => this.cutter.end(),
+      this.origin,
+      () => this.problem(),
+    );
   }
+
+  /** What is wrong in a product that does not end: the rest of the body is part of it, but the problem is before. */
+  private problem(): string | undefined {
+    const element = this.cutter.unfinished();
+    const problem = element && jsonProblem(element.bytes, element.firstByte);
+    if (element === undefined || problem === undefined) return undefined;
+    return problem.byte < element.firstByte + element.bytes.length ? problem.message : undefined;
+  }
+
+  private readonly origin = (): string => {
+    const { count } = this.cutter;
+    if (this.cutter.unfinished() !== undefined) return `, in product ${count + 1}`;
+    return count === 0 ? '' : `, after product ${count}`;
+  };
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/gs;

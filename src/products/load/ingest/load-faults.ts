@@ -68,12 +68,19 @@ export function toLoadFault({ code, status, message, details }: Fault): LoadFaul
   return { code, status, message, sourceProductId: details.sourceProductId };
 }
 
-/** Runs a parser; raises `PF_210` for a malformed body. `origin` completes the message, such as ` of product 7`. */
-export function parseOrRefuse(parse: () => void, origin = ''): void {
+/**
+ * Runs a parser; raises `PF_210` for a malformed body. `origin` completes the message, such as ` of product 7`; `problem`
+ * may know better what is wrong.
+ */
+export function parseOrRefuse(
+  parse: () => void,
+  origin: () => string,
+  problem: () => string | undefined = () => undefined,
+): void {
   try {
     parse();
   } catch (error) {
     if (!(error instanceof NotParsable)) throw error;
-    throw fault.noParsableContent(`the body cannot be parsed: ${error.message}${origin}`);
+    throw fault.noParsableContent(`the body cannot be parsed: ${problem() ?? error.message}${origin()}`);
   }
 }

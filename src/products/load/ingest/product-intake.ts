@@ -66,8 +66,8 @@ export class ProductIntake {
     return full;
   }
 
-  /** Adds a product by its bytes. */
-  addBytes(bytes: Buffer, sequence: number): void {
+  /** Adds a product by its bytes; `firstByte` is their place in a JSON body. */
+  addBytes(bytes: Buffer, sequence: number, firstByte = 0): void {
     const { prints, spool } = this.options;
     if (prints?.knowsPosted === true) {
       const posted = digestOf(bytes);
@@ -79,7 +79,7 @@ export class ProductIntake {
         return;
       }
     }
-    if (this.slices.add(bytes, sequence)) this.startSlice();
+    if (this.slices.add(bytes, sequence, firstByte)) this.startSlice();
   }
 
   /** Adds a product that was parsed with its surroundings, in the shape of JSON. */

@@ -64,11 +64,17 @@ export class ProductXml {
 
   /** `origin` completes messages: where lines and columns are counted from. */
   write(chunk: Buffer, origin = ''): void {
-    parseOrRefuse(() => this.reader.write(chunk), origin);
+    parseOrRefuse(
+      () => this.reader.write(chunk),
+      () => origin,
+    );
   }
 
   end(origin = ''): void {
-    parseOrRefuse(() => this.reader.end(), origin);
+    parseOrRefuse(
+      () => this.reader.end(),
+      () => origin,
+    );
   }
 
   /** True where a product may begin. */

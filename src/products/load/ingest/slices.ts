@@ -11,6 +11,8 @@ export interface Slice {
   readonly ends: Uint32Array;
   /** The place of each in the body, from 1. */
   readonly sequences: Uint32Array;
+  /** Where each begins in a JSON body. */
+  readonly firstBytes: Float64Array;
   /** How many more faults can be listed. */
   readonly room: number;
 }
@@ -28,28 +30,32 @@ export class SliceBuilder {
   private used = 0;
   private ends: number[] = [];
   private sequences: number[] = [];
+  private firstBytes: number[] = [];
 
   /** Returns true when the slice is full. */
-  add(product: Buffer, sequence: number): boolean {
+  add(product: Buffer, sequence: number, firstByte: number): boolean {
     this.reserve(product.length);
     this.bytes.set(product, this.used);
     this.used += product.length;
     this.ends.push(this.used);
     this.sequences.push(sequence);
+    this.firstBytes.push(firstByte);
     return this.used >= SLICE_BYTES || this.ends.length >= SLICE_PRODUCTS;
   }
 
   /** Returns what has been collected, and starts the next slice. */
-  take(): Pick<Slice, 'bytes' | 'ends' | 'sequences'> {
+  take(): Pick<Slice, 'bytes' | 'ends' | 'sequences' | 'firstBytes'> {
     const slice = {
       bytes: this.bytes.subarray(0, this.used),
       ends: Uint32Array.from(this.ends),
       sequences: Uint32Array.from(this.sequences),
+      firstBytes: Float64Array.from(this.firstBytes),
     };
     this.bytes = Buffer.alloc(0);
     this.used = 0;
     this.ends = [];
     this.sequences = [];
+    this.firstBytes = [];
     return slice;
   }
 

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { jsonProblem, spelling } from '../../../wire/json-scan';
 import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
@@ -43,6 +44,8 @@ export interface ValidationOptions {
   readonly room: number;
   /** Counts the fields that the document does not name. */
   readonly ignored: IgnoredFields;
+  /** Where the product begins in a JSON body. */
+  readonly firstByte?: number;
 }
 
 /**
@@ -71,6 +74,7 @@ export function validateSlice(
       knowsCategory: knowsCategory ?? assumeCategory,
       room: faults.room,
       ignored,
+      firstByte: slice.firstBytes[at] ?? 0,
     });
     start = end;
     if ('head' in validated) {
@@ -89,14 +93,15 @@ export function validateSlice(
   };
 }
 
-/** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`. */
+/** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`; `text` is the JSON, if it was JSON. */
 interface Parsed {
   readonly product: Readonly<Record<string, unknown>>;
   readonly isPlain: boolean;
+  readonly text?: string;
 }
 
 /** Parses the bytes of one product after the other. Raises `PF_210`. */
-export type ParseProduct = (bytes: Buffer, sequence: number) => Parsed | Refusal;
+export type ParseProduct = (bytes: Buffer, sequence: number, firstByte?: number) => Parsed | Refusal;
 
 export function productParser({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ParseProduct {
   return format === 'json' ? parseJson : xmlParser(prefixes);
@@ -109,20 +114,21 @@ export function validateBytes(
   sequence: number,
   options: ValidationOptions,
 ): ValidText | Refusal {
-  const parsed = parse(bytes, sequence);
+  const parsed = parse(bytes, sequence, options.firstByte);
   if ('faults' in parsed) return parsed;
   return validateParsed(parsed, sequence, options, () => digestOf(bytes));
 }
 
 /** Validates a parsed product; `posted` computes the digest of its bytes, if it was parsed by itself. */
 export function validateParsed(
-  { product, isPlain }: Parsed,
+  { product, isPlain, text }: Parsed,
   sequence: number,
   { knowsCategory, room, ignored }: ValidationOptions,
   posted?: () => Digest,
 ): ValidText | Refusal {
   const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
+    ...(text === undefined ? {} : { spelling: (path: string) => spelling(text, path) }),
   });
   if ('faults' in checked) return { ...checked, faults: checked.faults.map(toLoadFault) };
   const { sourceProductId, price } = checked;
@@ -158,7 +164,7 @@ const BACKSLASH = 0x5c;
 /** Forbidden characters, and escapes that may stand for one. */
 const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
 
-function parseJson(bytes: Buffer): Parsed {
+function parseJson(bytes: Buffer, sequence: number, firstByte = 0): Parsed {
   const isAsciiOnly = isAscii(bytes);
   const hasEscapes = bytes.includes(BACKSLASH);
   if (!isAsciiOnly && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
@@ -167,12 +173,13 @@ function parseJson(bytes: Buffer): Parsed {
   try {
     product = JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw fault.noParsableContent(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+    const problem = jsonProblem(bytes, firstByte)?.message ?? String(error);
+    throw fault.noParsableContent(`the body is not JSON: ${problem}, in product ${sequence}`);
   }
   // JSON.parse has accepted the text: no other forbidden characters are possible.
   const isSuspicious = (!isAsciiOnly || hasEscapes) && SUSPICIOUS.test(text);
   if (isSuspicious && holdsForbiddenCharacter(product)) {
     throw fault.noParsableContent('the body has a character that XML does not allow');
   }
-  return { product, isPlain: !hasEscapes };
+  return { product, isPlain: !hasEscapes, text };
 }

@@ -1,0 +1,82 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type LoadHistory, type Undo } from '../../products/load/restore/load-history';
+import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
+
+interface Flags {
+  readonly before: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Products that are named; more are counted. */
+const NAMED = 20;
+
+const VERBS = {
+  new: 'list again',
+  revised: 'change back',
+  repriced: 'change the price back',
+  removed: 'remove',
+};
+
+/** `affilog feeds restore`. */
+export function addFeeds(affilog: Command, context: CliContext): void {
+  const { stdout, stopSignal } = context;
+  const feeds = affilog.command('feeds').description('Product feeds. Works while servers run.');
+  const restoring = feeds
+    .command('restore')
+    .description('Undo a load or a deletion: bring back what was in the feed before it.')
+    .argument('<feed>', 'feed id', feedIdIn)
+    .requiredOption('--before <load>', 'Load id: X-Load-Id of the answer, importId of the load report.')
+    .option('--dry-run', 'Show what would change, and change nothing.')
+    .option('--yes', 'Do not ask.')
+    .action(async (feedId: number, { before, dryRun, yes = false }: Flags, command: Command) => {
+      const { loadHistory, undoLoad } = await import('../restore-load.js');
+      const { confirm } = await import('./confirm.js');
+      const { dataDir } = await configOf(command, context);
+      await withEngines(command, context, async (engines) => {
+        const load = { feedId, loadId: before };
+        const history = await loadHistory(engines, load);
+        const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
+        if (count === 0 || dryRun === true) return;
+        if (!yes) await confirm(context, `${count} products will change`);
+        const { loadId, tally } = await undoLoad(engines, load, history, { dataDir, signal: stopSignal() });
+        const { new: listed, revised, repriced, removed } = tally;
+        stdout.write(
+          loadId === undefined
+            ? 'nothing was left to undo\n'
+            : `restored by load ${loadId}: new=${listed}, revised=${revised}, repriced=${repriced}, removed=${removed}\n`,
+        );
+      });
+    });
+  addSettings(restoring, isOfEngines);
+}
+
+/** Prints what would be done, and returns for how many products. */
+function describe(feedId: number, history: LoadHistory, print: (line: string) => void): number {
+  const { importId = '', at = '', what = '' } = history.found ?? {};
+  print(`load ${importId} of feed ${feedId} (${what}, ${at})`);
+  let count = 0;
+  const counts = { new: 0, revised: 0, repriced: 0, removed: 0 };
+  for (const { difference, sourceProductId } of history.undos()) {
+    counts[difference] += 1;
+    if ((count += 1) <= NAMED) print(`${VERBS[difference]}: ${sourceProductId}`);
+  }
+  if (count > NAMED) print(`… and ${count - NAMED} more`);
+  const shown = Object.entries(counts).map(([name, number]) => `${name}=${number}`);
+  print(count === 0 ? 'there is nothing to undo' : `to undo it: ${shown.join(', ')}`);
+  printChangedAgain(history.changedAgain(), print);
+  return count;
+}
+
+function printChangedAgain(changed: Iterable<Undo>, print: (line: string) => void): void {
+  const ids: string[] = [];
+  let count = 0;
+  for (const { sourceProductId } of changed) if ((count += 1) <= NAMED) ids.push(sourceProductId);
+  const more = count > NAMED ? ', …' : '';
+  if (count > 0) print(`changed since by later loads, left alone: ${count} (${ids.join(', ')}${more})`);
+}
+
+function feedIdIn(value: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
+  return Number(value);
+}

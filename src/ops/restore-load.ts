@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { directoryAt } from '../directory/directory';
+import { type Engines } from '../engines/open';
+import { feedLeases } from '../host/feed-leases';
+import { FingerprintCache } from '../products/load/fingerprints/fingerprint-cache';
+import { LoadHistory } from '../products/load/restore/load-history';
+import { restoreLoad, type Restored } from '../products/load/restore/restore-load';
+
+/** The network has no such feed, or the feed no such load. */
+class UnknownLoad extends Error {
+  override readonly name = 'UnknownLoad';
+}
+
+/** Identifies a load of a feed. */
+export interface LoadOfFeed {
+  readonly feedId: number;
+  /** As `X-Load-Id` and the load report have it. */
+  readonly loadId: string;
+}
+
+/** What a load has changed and what has changed since, read from the log. Raises `UnknownLoad`. */
+export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFeed): Promise<LoadHistory> {
+  const { feedId, loadId } = load;
+  if ((await directoryAt(log)).feed(feedId) === undefined)
+    throw new UnknownLoad(`${feedId}: expected the id of a feed`);
+  const history = new LoadHistory(log, feedId, loadId);
+  await history.catchUp();
+  if (history.found !== undefined) return history;
+  const last = history.last.map(({ importId = 'without an id', at, what }) => `${importId} (${what}, ${at})`);
+  throw new UnknownLoad(
+    `--before ${loadId}: expected the id of a load of feed ${feedId}; ` +
+      (last.length === 0 ? 'it has none' : `the last are ${last.join(', ')}`),
+  );
+}
+
+/**
+ * Undoes a load while servers run (`docs/adr/0021-restoring-appends-what-was-before.md`). Holds the lease of the feed, so
+ * that servers over shared engines wait; the embedded engine has none, and conflicting appends are decided again.
+ */
+export async function undoLoad(
+  { log, store }: Pick<Engines, 'log' | 'store'>,
+  { feedId }: LoadOfFeed,
+  history: LoadHistory,
+  options: { readonly dataDir: string; readonly signal: AbortSignal; readonly now?: () => Date },
+): Promise<Restored> {
+  const { dataDir, signal, now = () => new Date() } = options;
+  const fingerprints = new FingerprintCache(log, join(dataDir, 'cache'), feedLeases(store));
+  try {
+    return await fingerprints.use(feedId, (state) =>
+      restoreLoad(state, { log, feedId, history, now, signal }),
+    );
+  } finally {
+    await fingerprints.close();
+  }
+}

@@ -1,0 +1,83 @@
+import { toDomainEvent } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
+import {
+  STATE_OF,
+  TRANSACTION,
+  type TransactionEvent,
+  type TransactionFacts,
+} from '../transactions/transaction';
+import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
+
+/** No transaction has this id. */
+class UnknownTransaction extends Error {
+  override readonly name = 'UnknownTransaction';
+}
+
+/**
+ * The history of a transaction as text: for each event its number, time and state, and what it has changed. `id` is a
+ * `transactionId` or a `legacyTransactionId`. Raises `UnknownTransaction`.
+ */
+export async function* transactionHistory(log: EventLog, id: string): AsyncGenerator<string> {
+  const transactionId = TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
+  let before: Details = {};
+  for await (const batch of log.readStream(streamOf(TRANSACTION, transactionId))) {
+    for (const recorded of batch) {
+      const event = toDomainEvent(recorded) as TransactionEvent;
+      if (recorded.revision === 0)
+        yield `transaction ${transactionId} (${legacyIdOf(event.data.transaction)})`;
+      yield headingOf(event, recorded.revision + 1);
+      const details = detailsOf(event);
+      yield* changes(before, details);
+      before = details;
+    }
+  }
+  if (Object.keys(before).length === 0)
+    throw new UnknownTransaction(
+      `${id}: expected the transactionId or the legacyTransactionId of a transaction`,
+    );
+}
+
+function headingOf({ type, data }: TransactionEvent, number: number): string {
+  const name = STATE_OF[type];
+  const amended = type === 'TransactionAmended' ? ', amended' : '';
+  return `${number}  ${data.at}  ${name} (${stateIdOf(name)})${amended}`;
+}
+
+/** Texts by name. */
+type Details = Readonly<Record<string, string>>;
+
+function detailsOf({ data: { at: _, transaction, ...attributes } }: TransactionEvent): Details {
+  const facts = Object.entries(transaction).map(([name, value]) => [
+    name,
+    factText(name, value, transaction),
+  ]);
+  const others = Object.entries(attributes).map(([name, value]) => [name, attributeText(name, value)]);
+  return Object.fromEntries([...facts, ...others]) as Details;
+}
+
+/** Stored as hundredths. */
+const AMOUNTS: readonly string[] = [
+  'orderValue',
+  'publisherCommission',
+  'tdCommission',
+  'mediaCost',
+] satisfies (keyof TransactionFacts)[];
+
+function factText(name: string, value: string | number, { currencyId }: TransactionFacts): string {
+  return AMOUNTS.includes(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
+}
+
+function attributeText(name: string, value: unknown): string {
+  if (name === 'deniedReasonId') return `${String(value)} (${DENIED_REASONS[value as DeniedReasonId].name})`;
+  return Array.isArray(value) ? value.join('; ') : String(value);
+}
+
+function* changes(before: Details, after: Details): Generator<string> {
+  for (const [name, text] of Object.entries(after)) {
+    const earlier = before[name];
+    if (earlier === undefined) yield `   ${name}: ${text}`;
+    else if (earlier !== text) yield `   ${name}: ${earlier} -> ${text}`;
+  }
+}

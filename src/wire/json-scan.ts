@@ -1,0 +1,152 @@
+/** Characters and escapes of a string. */
+const CHARACTERS = String.raw`[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\u0000-\u001f]*)*`;
+const STRING = new RegExp(`"${CHARACTERS}"`, 'y');
+/** The beginning of a string, up to what is wrong with it. */
+const GOOD_STRING = new RegExp(`"${CHARACTERS}`, 'y');
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+const BLANKS = /[ \n\r\t]*/y;
+
+/** Where a text stops being JSON, and what was expected there. */
+interface Unexpected {
+  readonly at: number;
+  readonly expected: string;
+}
+
+class NotJson extends Error {
+  constructor(readonly unexpected: Unexpected) {
+    super('not JSON');
+  }
+}
+
+/**
+ * Scans JSON for messages: slower than `JSON.parse`, but it knows where each value is. The nesting must be bounded.
+ * `onNumber` receives each number as it is spelt, with its path: `categories[0].id`.
+ */
+class JsonScan {
+  private at = 0;
+
+  constructor(
+    private readonly text: string,
+    private readonly onNumber?: (path: string, spelt: string) => void,
+  ) {}
+
+  /** Raises `NotJson`. */
+  document(): void {
+    this.blanks();
+    this.value('');
+    this.blanks();
+    if (this.at < this.text.length) this.fail('nothing more');
+  }
+
+  private value(path: string): void {
+    const first = this.text[this.at];
+    if (first === '{') this.object(path);
+    else if (first === '[') this.list(path);
+    else if (first === '"') this.string();
+    else if (this.token(WORD) === undefined) {
+      const number = this.token(NUMBER);
+      if (number === undefined) this.fail('a value');
+      else this.onNumber?.(path, number);
+    }
+  }
+
+  private object(path: string): void {
+    this.items('}', () => {
+      if (this.text[this.at] !== '"') this.fail('a name in double quotes');
+      const name = JSON.parse(this.string()) as string;
+      this.blanks();
+      if (this.text[this.at] !== ':') this.fail(':');
+      this.at += 1;
+      this.blanks();
+      this.value(path === '' ? name : `${path}.${name}`);
+    });
+  }
+
+  private list(path: string): void {
+    let index = 0;
+    this.items(']', () => {
+      this.value(`${path}[${index}]`);
+      index += 1;
+    });
+  }
+
+  private items(end: '}' | ']', item: () => void): void {
+    this.at += 1;
+    this.blanks();
+    if (this.text[this.at] === end) {
+      this.at += 1;
+      return;
+    }
+    for (;;) {
+      item();
+      this.blanks();
+      const next = this.text[this.at];
+      if (next !== ',' && next !== end) this.fail(`, or ${end}`);
+      this.at += 1;
+      if (next === end) return;
+      this.blanks();
+    }
+  }
+
+  private string(): string {
+    const found = this.token(STRING);
+    if (found !== undefined) return found;
+    this.token(GOOD_STRING);
+    const wrong = this.text[this.at];
+    if (wrong === undefined) this.fail('the end of the string');
+    return this.fail(wrong === '\\' ? 'an escape of JSON' : 'a control character as an escape');
+  }
+
+  private blanks(): void {
+    this.token(BLANKS);
+  }
+
+  private token(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text)?.[0];
+    this.at += found?.length ?? 0;
+    return found;
+  }
+
+  private fail(expected: string): never {
+    throw new NotJson({ at: this.at, expected });
+  }
+}
+
+/** Where some bytes stop being JSON. */
+export interface JsonProblem {
+  /** Counted from the first byte of the body. */
+  readonly byte: number;
+  /** `expected , or }, found x, at byte 7` */
+  readonly message: string;
+}
+
+/** Where the bytes that begin at `firstByte` of a body stop being JSON in UTF-8; undefined for JSON. */
+export function jsonProblem(bytes: Buffer, firstByte = 0): JsonProblem | undefined {
+  const text = bytes.toString();
+  try {
+    new JsonScan(text).document();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    const { at, expected } = error.unexpected;
+    const byte = firstByte + Buffer.byteLength(text.slice(0, at));
+    return { byte, message: `expected ${expected}, found ${shown(text, at)}, at byte ${byte}` };
+  }
+}
+
+/** The number at a path of a JSON text, as it is spelt there: parsing may have changed it. */
+export function spelling(text: string, path: string): string | undefined {
+  let found: string | undefined;
+  new JsonScan(text, (at, spelt) => {
+    if (at === path) found = spelt;
+  }).document();
+  return found;
+}
+
+function shown(text: string, at: number): string {
+  if (at >= text.length) return 'the end';
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  return /[\p{C}\p{Z}]/u.test(character) ? JSON.stringify(character) : character;
+}

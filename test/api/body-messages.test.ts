@@ -1,0 +1,149 @@
+import { FEEDS, TOKENS } from './network';
+import { product, refusals, XML_UTF8 } from './posted';
+import { refusalOf, voucher, VOUCHER_TOKENS, voucherWorld } from './voucher-network';
+
+const world = voucherWorld();
+const good = JSON.stringify(product('a'));
+const half = good.slice(0, good.indexOf('"price"'));
+
+const postProducts = (body: string, headers = {}) =>
+  world.app.post(`/1.0/products;fid=${FEEDS.german}`, { token: TOKENS.nord, body, headers });
+const postVoucher = (body: string, path = '') =>
+  world.app.post(`/1.0/vouchers${path}`, { token: VOUCHER_TOKENS.nord, body });
+
+describe('a message about broken JSON names byte and product (Document 1, Errors)', () => {
+  const start = '{"products":[';
+  const second = `${start}${good},`;
+
+  it.each([
+    ['a comma too many', `${second}{"a":1,}]}`, second.length + 7, 'a name in double quotes, found }', 2],
+    ['a value that is none', `${start}{"ä": x}]}`, start.length + 7, 'a value, found x', 1],
+    ['a leading zero', `${second}{"a":01}]}`, second.length + 6, ', or }, found 1', 2],
+    [
+      'a control character',
+      `${start}{"a":"b\tc"}]}`,
+      start.length + 7,
+      'a control character as an escape, found "\\t"',
+      1,
+    ],
+    ['an unknown escape', `${start}{"a":"\\x"}]}`, start.length + 6, 'an escape of JSON, found \\', 1],
+  ])('%s', async (_, body, byte, expected, number) => {
+    const [only, ...others] = refusals(await postProducts(body));
+    expect([others, only]).toEqual([
+      [],
+      {
+        code: 'PF_210',
+        message: `the body is not JSON: expected ${expected}, at byte ${byte}, in product ${number}`,
+      },
+    ]);
+  });
+
+  it.each([
+    ['between products', `${second}]}`, `expected {, found ], at byte ${second.length}, after product 1`],
+    [
+      'a quote or brace that is missing, after which nothing ends',
+      `${second}${half}"x" : "y},{"b":1}]}`,
+      `expected , or }, found b, at byte ${second.length + half.length + 12}, in product 2`,
+    ],
+    [
+      'a body that ends within a product',
+      `${second}${half}`,
+      `expected the end of the element, found the end of the body, at byte ${second.length + half.length}, in product 2`,
+    ],
+    [
+      'a product that is nested too deep',
+      `${second}{"a":${'['.repeat(40)}`,
+      'an element is nested deeper than 32, in product 2',
+    ],
+  ])('%s', async (_, body, message) => {
+    expect(refusals(await postProducts(body))).toEqual([
+      { code: 'PF_210', message: `the body cannot be parsed: ${message}` },
+    ]);
+  });
+
+  it('in a large body too, by other threads', async () => {
+    const many = `${start}${`${good},`.repeat(3_000)}`;
+    const [only] = refusals(await postProducts(`${many}{"a":nul}]}`));
+    expect(only?.message).toBe(
+      `the body is not JSON: expected a value, found n, at byte ${many.length + 5}, in product 3001`,
+    );
+  });
+
+  it('in vouchers names the byte', async () => {
+    const { message } = refusalOf(await postVoucher('{"title":"é","b":}'));
+    expect(message).toBe('the body is not JSON: expected a value, found }, at byte 18');
+  });
+});
+
+describe('a message about a number out of range has its limit and the value as sent (decisions P25)', () => {
+  const withPrice = (price: string) => `{"products":[${good.replace('"price":10', `"price":${price}`)}]}`;
+
+  it.each([
+    ['1e400', '1e400'],
+    ['100000000000000000001', '100000000000000000001'],
+    ['90071992547409.92', '90071992547409.92'],
+    ['"90071992547409.92"', '90071992547409.92'],
+    ['"99999999999999999999"', '99999999999999999999'],
+  ])('price %s', async (sent, shown) => {
+    expect(refusals(await postProducts(withPrice(sent)))).toEqual([
+      {
+        code: 'PF_280',
+        message: `price must be an amount of at most 90071992547409.91, not '${shown}'`,
+        sourceProductId: 'a',
+      },
+    ]);
+  });
+
+  it('in XML', async () => {
+    const body =
+      '<products version="3.0"><product sourceProductId="a"><name>a</name><description>a</description>' +
+      '<productUrl>https://shop.example/</productUrl><productImage>https://img.example/</productImage>' +
+      '<categories><category name="x"/></categories><price>1234567890123456</price></product></products>';
+    expect((await postProducts(body, XML_UTF8)).body).toContain(
+      "price must be an amount of at most 90071992547409.91, not '1234567890123456'",
+    );
+  });
+
+  it('of an integer', async () => {
+    const body = `{"products":[${good.replace('{', '{"inStock":12345678901234567890,')}]}`;
+    expect(refusals(await postProducts(body))[0]?.message).toBe(
+      "inStock must be an integer from -9007199254740991 to 9007199254740991, not '12345678901234567890'",
+    );
+  });
+
+  it.each([
+    ['1e300', "discountAmount must be a number from 0 to 9007199254740991, not '1e300'"],
+    [
+      '"1234567890123456"',
+      /^discountAmount must be a number from 0 with at most 15 digits .*, not '1234567890123456'$/,
+    ],
+  ])('discountAmount %s of a voucher', async (sent, expected) => {
+    const body = JSON.stringify(voucher({ discountAmount: 7, isPercentage: false })).replace(
+      ':7,',
+      `:${sent},`,
+    );
+    const { codes, message } = refusalOf(await postVoucher(body));
+    expect(codes).toBe('400 101');
+    expect(message).toMatch(expected);
+    const bulk = await postVoucher(`[${JSON.stringify(voucher())},${body}]`, '/bulk');
+    const [, second] = bulk.json<[object, { errors: { message: string }[] }]>();
+    expect(second.errors[0]?.message).toBe(message);
+  });
+});
+
+describe('a voucher dated in seconds (decisions V16)', () => {
+  it.each(['startDate', 'endDate', 'publishStartDate', 'publishEndDate'])('is refused: %s', async (field) => {
+    for (const seconds of [1, 1_767_225_600, '1767225600', Date.UTC(2001, 0) - 1]) {
+      const answer = await world.post(voucher({ [field]: seconds }));
+      expect(refusalOf(answer)).toEqual({
+        codes: '400 101',
+        message: `${field} must be milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000), not '${seconds}'`,
+      });
+    }
+  });
+
+  it('is told from one that begins with the first or an earlier instant, or in 2001', async () => {
+    for (const startDate of [0, -1, Date.UTC(2001, 0)])
+      expect((await world.post(voucher({ startDate }))).statusCode).toBe(200);
+  });
+});

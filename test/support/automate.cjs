@@ -1,0 +1,57 @@
+// Runs the automations of transactions in its own process until nothing is due, and kills itself (SIGKILL) before or after its
+// n-th append, or while it waits until its appends are visible; with `never` it exits.
+// Usage: node automate.cjs <folder of the compiled program> <data folder> <its wall clock at the start> <n> before|after|waiting|never
+const { join } = require('node:path');
+
+const [dist, dataDir, start, n, when] = process.argv.slice(2);
+const { openEngines } = require(join(dist, 'src/engines/open.js'));
+const { AutomationRunner } = require(join(dist, 'src/automation/runner.js'));
+const { followDirectory } = require(join(dist, 'src/directory/follower.js'));
+const { transactionAutomations } = require(join(dist, 'src/transactions/automations.js'));
+
+function die() {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => undefined);
+}
+
+async function main() {
+  const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+  const { log, store, close } = await openEngines(settings);
+  let appends = 0;
+  const append = log.append.bind(log);
+  const dyingAppend = async (...args) => {
+    appends += 1;
+    const isLast = appends === Number(n);
+    if (isLast && when === 'before') await die();
+    const appended = await append(...args);
+    if (isLast && when === 'after') await die();
+    return appended;
+  };
+  // One after the other: concurrent appends would be committed together.
+  let last = Promise.resolve();
+  log.append = (...args) => (last = last.then(() => dyingAppend(...args)));
+  const checkpoint = store.checkpoint.bind(store);
+  store.checkpoint = async (target) => {
+    if (appends > 0 && when === 'waiting') await die();
+    return checkpoint(target);
+  };
+  const ending = new AbortController();
+  const follower = followDirectory(log, ending.signal);
+  const clocks = {
+    wall: () => Number(start) + Math.floor(performance.now()),
+    monotonic: () => performance.now(),
+  };
+  const options = {
+    owner: String(process.pid),
+    clocks,
+    report: (failure) => process.stderr.write(`${failure}\n`),
+  };
+  const runner = new AutomationRunner({ log, store, follower }, transactionAutomations, options);
+  for (const automation of transactionAutomations) while (await runner.turn(automation));
+  await runner.stop();
+  ending.abort();
+  await follower.ended;
+  await close();
+}
+
+void main();
