@@ -25,9 +25,9 @@ const KINDS = {
   'first 100 pending': {
     keys: ';messageTypeId=4;pageSize=100',
     size: 100,
-    query: newest(`${OWN} AND "74"`, 100),
+    query: sorted(`${OWN} AND "74"`, 100),
   },
-  'by order number': { keys: ';orderNumber=N-700', size: 1000, query: byToken(`${OWN} AND "8~n-700"`) },
+  'by order number': { keys: ';orderNumber=N-700', size: 1000, query: sorted(`${OWN} AND "8~n-700"`, 1000) },
 } as const;
 
 /**
@@ -91,12 +91,16 @@ function newest(match: string, size: number): BareQuery {
   };
 }
 
-function byToken(match: string): BareQuery {
+/** All matches, sorted. */
+function sorted(match: string, size: number): BareQuery {
   const from = 'FROM tokens t CROSS JOIN keys k ON k.row = t.rowid WHERE t.tokens MATCH ?1';
   return {
     count: `SELECT count(*) ${from}`,
-    page: `SELECT k.id, k.version, body ${from.replace(' WHERE', ' CROSS JOIN bodies b ON b.row = k.row WHERE')}
-      ORDER BY k.f_timeOfEvent DESC, k.id`,
+    page: `
+      WITH page AS MATERIALIZED (
+        SELECT k.row AS row, k.id AS id, k.version AS version, k.f_timeOfEvent AS time ${from}
+        ORDER BY time DESC, k.id LIMIT ${size})
+      SELECT id, version, body FROM page CROSS JOIN bodies USING (row) ORDER BY time DESC, id`,
     values: [match],
   };
 }
