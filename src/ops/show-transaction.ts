@@ -2,12 +2,8 @@ import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
-import {
-  STATE_OF,
-  TRANSACTION,
-  type TransactionEvent,
-  type TransactionFacts,
-} from '../transactions/transaction';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
+import { type TransactionFacts } from '../transactions/transaction-facts';
 import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
 
 /** No transaction has this id. */
