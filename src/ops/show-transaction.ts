@@ -3,7 +3,7 @@ import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
-import { type TransactionFacts } from '../transactions/transaction-facts';
+import { AMOUNTS, type TransactionFacts } from '../transactions/transaction-facts';
 import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
 
 /** No transaction has this id. */
@@ -53,16 +53,8 @@ function detailsOf({ data: { at: _, transaction, ...attributes } }: TransactionE
   return Object.fromEntries([...facts, ...others]) as Details;
 }
 
-/** Stored as hundredths. */
-const AMOUNTS: readonly string[] = [
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-] satisfies (keyof TransactionFacts)[];
-
 function factText(name: string, value: string | number, { currencyId }: TransactionFacts): string {
-  return AMOUNTS.includes(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
+  return AMOUNTS.has(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
 }
 
 function attributeText(name: string, value: unknown): string {

@@ -43,15 +43,16 @@ export const AMENDABLE = [
 
 export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
 
+/** Stored as hundredths. */
+export const AMOUNTS: ReadonlySet<string> = new Set([
+  'orderValue',
+  'publisherCommission',
+  'tdCommission',
+  'mediaCost',
+] satisfies (keyof TransactionFacts)[]);
+
 /** A value as it is posted. */
 export function shown(field: keyof TransactionFacts, value: string | number | undefined): string {
   if (value === undefined) return 'none';
   return JSON.stringify(AMOUNTS.has(field) ? Number(value) / 100 : value);
 }
-
-const AMOUNTS: ReadonlySet<keyof TransactionFacts> = new Set([
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-]);
