@@ -83,7 +83,7 @@ module.exports = {
       from: { path: `^src/(${services})/` },
       to: {
         path: '^(src|projections)/',
-        pathNot: '^src/(kernel|wire|directory|categories|http|automation|$1)/|^projections/',
+        pathNot: '^src/(kernel|wire|directory|categories|conversions|http|automation|$1)/|^projections/',
       },
     },
     {
@@ -91,7 +91,10 @@ module.exports = {
       severity: 'error',
       comment: 'Nest and queries belong at the edge',
       from: { path: plain(`(${services})`) },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories|$1)/' },
+      to: {
+        path: '^(src|projections)/',
+        pathNot: '^src/(kernel|wire|directory|categories|$1)/|^src/conversions/faults',
+      },
     },
     {
       name: 'nest-at-the-edge',
