@@ -91,7 +91,10 @@ module.exports = {
       severity: 'error',
       comment: 'Nest and queries belong at the edge',
       from: { path: plain(`(${services})`) },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories|conversions|$1)/' },
+      to: {
+        path: '^(src|projections)/',
+        pathNot: '^src/(kernel|wire|directory|categories|$1)/|^src/conversions/faults',
+      },
     },
     {
       name: 'conversions-are-shared',

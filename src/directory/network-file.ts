@@ -22,9 +22,12 @@ function expects(expected: string): { abort: true; error: (issue: { readonly inp
 }
 
 const id = z.int(expects('an integer of at least 1')).positive(expects('an integer of at least 1'));
+/** A century: the end of a period has to be a date. */
+const MOST_DAYS = 36_500;
 const count = z
   .int(expects('a number of days, an integer of at least 0'))
-  .nonnegative(expects('a number of days, an integer of at least 0'));
+  .nonnegative(expects('a number of days, an integer of at least 0'))
+  .max(MOST_DAYS, expects(`at most ${MOST_DAYS} days`));
 /** Answers contain names in XML too, so only characters that XML allows (Document 1, Conventions 9). */
 const name = z
   .string(expects('a name'))

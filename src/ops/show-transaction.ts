@@ -2,12 +2,8 @@ import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
-import {
-  STATE_OF,
-  TRANSACTION,
-  type TransactionEvent,
-  type TransactionFacts,
-} from '../transactions/transaction';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
+import { AMOUNTS, type TransactionFacts } from '../transactions/transaction-facts';
 import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
 
 /** No transaction has this id. */
@@ -60,16 +56,8 @@ function detailsOf({ data }: TransactionEvent): Details {
   return Object.fromEntries([...facts, ...others]) as Details;
 }
 
-/** Stored as hundredths. */
-const AMOUNTS: readonly string[] = [
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-] satisfies (keyof TransactionFacts)[];
-
 function factText(name: string, value: string | number, { currencyId }: TransactionFacts): string {
-  return AMOUNTS.includes(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
+  return AMOUNTS.has(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
 }
 
 function attributeText(name: string, value: unknown): string {

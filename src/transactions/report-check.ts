@@ -10,7 +10,8 @@ import { postedTransaction } from './fields';
 import { isReportInfo } from './report-info';
 import { EVENT_TYPES } from './states';
 import { surroundingsOf } from './surroundings';
-import { type TransactionCommand, type TransactionFacts } from './transaction';
+import { type TransactionCommand } from './transaction';
+import { type TransactionFacts } from './transaction-facts';
 import { legacyIdOf } from './transaction-id';
 
 /** What a report is checked against. */

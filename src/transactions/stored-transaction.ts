@@ -1,4 +1,5 @@
-import { endOf, type Period, STATE_OF, type TransactionEvent, type TransactionFacts } from './transaction';
+import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
+import { type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, stateIdOf, type StateId } from './states';
 
 /** A document of the read model: the last event, and the attributes that only some states have. */

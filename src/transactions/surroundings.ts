@@ -1,5 +1,6 @@
 import { type Directory } from '../directory/directory';
-import { type Surroundings, type TransactionFacts } from './transaction';
+import { type TransactionFacts } from './transaction-facts';
+import { type Surroundings } from './validation';
 
 /** What the directory says of a transaction's program, event and site. */
 export function surroundingsOf(

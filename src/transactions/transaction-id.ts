@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type TransactionFacts } from './transaction';
+import { type TransactionFacts } from './transaction-facts';
 
 type Key = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId'>;
 

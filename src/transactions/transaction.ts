@@ -1,14 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Decider } from '../kernel/decider';
-import {
-  type DeniedReasonId,
-  type EventTypeId,
-  type StateName,
-  stateIdOf,
-  targetOf,
-  type Trigger,
-} from './states';
+import { type DeniedReasonId, type StateName, stateIdOf, targetOf, type Trigger } from './states';
+import { type Amendments, shown, type TransactionFacts } from './transaction-facts';
+import { amendedBy, type Terms } from './commission';
+import { failuresOf, type Surroundings, triggerOf } from './validation';
 
 /**
  * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
@@ -16,49 +12,6 @@ import {
  * The names and shapes of these events are the storage format: add, never rename. Each event of a state has everything that
  * a message about this state may contain (Document 2, Events), so that a subscriber needs no other event.
  */
-
-/** What is known of a transaction. Amounts are hundredths of the currency, times ISO 8601 instants. */
-export interface TransactionFacts {
-  readonly advertiserId: number;
-  readonly programId: number;
-  /** ISO 3166-1. */
-  readonly programCountry: string;
-  readonly siteId: number;
-  readonly siteName: string;
-  /** The organisation that owned the site when it was reported; absent for an unknown site. */
-  readonly publisherId?: number;
-  readonly eventId: number;
-  readonly eventTypeId: EventTypeId;
-  readonly orderNumber: string;
-  readonly orderValue: number;
-  /** ISO 4217. */
-  readonly currencyId: string;
-  readonly publisherCommission: number;
-  readonly tdCommission: number;
-  readonly timeOfEvent: string;
-  readonly timeOfVisit?: string;
-  readonly mediaCost?: number;
-  readonly adId?: number;
-  readonly locationId?: number;
-  readonly batchId?: number;
-  readonly epi?: string;
-  readonly epi2?: string;
-  readonly productId?: string;
-  /** `docs/decisions.md#t2`. */
-  readonly reportInfo?: string;
-  readonly visitorId?: string;
-}
-
-/** Fields that an advertiser may amend in the pending period. */
-export const AMENDABLE = [
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-  'reportInfo',
-] as const satisfies readonly (keyof TransactionFacts)[];
-
-export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
 
 /** The end of a pending period: the system approves then, or denies (Document 2, Message attributes). */
 export type Period = { readonly autoApproveDate: string } | { readonly autoDenyDate: string };
@@ -114,18 +67,6 @@ export type TransactionState =
       readonly paymentId?: number;
     };
 
-/** What the directory says of a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
-export interface Surroundings {
-  readonly program: 'active' | 'paused' | 'closed' | 'unknown';
-  /** Of a closed program: its invoices were paid. */
-  readonly invoicesPaid: boolean;
-  readonly isConnected: boolean;
-  /** Of the event; undefined if the program does not have it. */
-  readonly pendingDays: number | undefined;
-  /** At the end of the pending period the system denies rather than approves. */
-  readonly autoDeny: boolean;
-}
-
 /** `at`: an ISO 8601 instant. */
 export type TransactionCommand =
   | {
@@ -147,9 +88,10 @@ export type TransactionCommand =
       readonly at: string;
       readonly reason: DeniedReasonId;
       readonly amendments?: Amendments;
+      readonly terms?: Terms;
     }
   | { readonly do: 'pay'; readonly at: string; readonly paymentId: number }
-  | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments };
+  | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments; readonly terms?: Terms };
 
 /** The category of a transaction's stream. */
 export const TRANSACTION = 'transaction';
@@ -216,19 +158,6 @@ function report(command: CommandTo<'report'>, state: TransactionState): readonly
   );
 }
 
-/** A value as it is posted. */
-function shown(field: keyof TransactionFacts, value: string | number | undefined): string {
-  if (value === undefined) return 'none';
-  return JSON.stringify(AMOUNTS.has(field) ? Number(value) / 100 : value);
-}
-
-const AMOUNTS: ReadonlySet<keyof TransactionFacts> = new Set([
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-]);
-
 function validate(
   { at, surroundings }: CommandTo<'validate'>,
   { name, transaction }: Known,
@@ -261,40 +190,12 @@ function leave(
   }
 }
 
-function triggerOf(
-  from: 'Tracked' | 'Paused',
-  reasons: readonly string[],
-  { program, invoicesPaid, pendingDays = 0 }: Surroundings,
-): Trigger {
-  if (from === 'Paused' && program === 'paused') return 'program is paused';
-  if (from === 'Paused' && program === 'closed' && !invoicesPaid) return 'program is closed without payment';
-  if (reasons.length > 0) return 'fails validation';
-  if (program === 'paused') return 'program is paused';
-  return pendingDays > 0 ? 'event has a pending period' : 'event has no pending period';
-}
-
 function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Period {
   const end = new Date(Date.parse(at) + pendingDays * DAY).toISOString();
   return autoDeny ? { autoDenyDate: end } : { autoApproveDate: end };
 }
 
 const DAY = 24 * 60 * 60 * 1000;
-
-/** The validation tests (`docs/decisions.md#t3`). */
-function failuresOf(
-  from: 'Tracked' | 'Paused',
-  { timeOfEvent, timeOfVisit = timeOfEvent }: TransactionFacts,
-  { program, isConnected, pendingDays }: Surroundings,
-): readonly string[] {
-  const tests = [
-    [program === 'unknown', 'the program was removed'],
-    [program === 'closed' && from === 'Tracked', 'the program is closed'],
-    [pendingDays === undefined && program !== 'unknown', 'the program does not have the event'],
-    [!isConnected, 'the site is not connected to the program'],
-    [Date.parse(timeOfVisit) > Date.parse(timeOfEvent), 'timeOfVisit is later than timeOfEvent'],
-  ] as const;
-  return tests.filter(([isFailed]) => isFailed).map(([, reason]) => reason);
-}
 
 function endPeriod({ at }: CommandTo<'endPeriod'>, state: Known): readonly TransactionEvent[] {
   const { name, period } = state;
@@ -321,11 +222,11 @@ function approve(
 }
 
 function pendingApproved(
-  { at, reason, amendments }: CommandTo<'approve' | 'deny' | 'delete'>,
+  { at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
   state: Known,
 ): TransactionEvent {
   requireMove(state, 'approved');
-  const transaction = { ...state.transaction, ...amendments };
+  const transaction = amendedBy(state.transaction, amendments, terms);
   const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason };
   return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
 }
@@ -351,8 +252,8 @@ function pay({ at, paymentId }: CommandTo<'pay'>, state: Known): readonly Transa
   return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
 }
 
-function amend({ at, amendments }: CommandTo<'amend'>, state: Known): readonly TransactionEvent[] {
-  const transaction = { ...state.transaction, ...amendments };
+function amend({ at, amendments, terms }: CommandTo<'amend'>, state: Known): readonly TransactionEvent[] {
+  const transaction = amendedBy(state.transaction, amendments, terms);
   if (isDeepStrictEqual(transaction, state.transaction)) return [];
   if (state.name !== 'Pending') throw refused(state, 'amended');
   return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];

@@ -4,13 +4,13 @@ import { type Caller } from '../directory/organisations';
 import { isPosted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, recordReader } from '../wire/record-read';
-import { commissionOf } from './commission';
 import { postedTransition } from './fields';
 import { isReportInfo } from './report-info';
 import { PROBLEMS } from './report-check';
 import { type DeniedReasonId } from './states';
 import { surroundingsOf } from './surroundings';
-import { AMENDABLE, type Amendments, type TransactionCommand, type TransactionFacts } from './transaction';
+import { type TransactionCommand } from './transaction';
+import { AMENDABLE, type TransactionFacts } from './transaction-facts';
 import { TRANSACTION_ID, transactionIdOf } from './transaction-id';
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
@@ -81,18 +81,21 @@ export function transitionCommand(
   directory: Directory,
   at: string,
 ): TransactionCommand {
-  const amended = Object.fromEntries(
-    AMENDABLE.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]]])),
-  );
+  const { programId, eventId } = transaction;
+  const terms = directory.program(programId)?.events.find(({ id }) => id === eventId);
+  const amended = {
+    amendments: Object.fromEntries(
+      AMENDABLE.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]]])),
+    ),
+    ...(terms === undefined ? {} : { terms }),
+  };
   switch (action) {
     case 'approve':
     case 'deny':
-    case 'delete': {
-      const reason = deniedReasonId ?? REASONS[action].otherwise;
-      return { do: action, at, reason, amendments: withCommission(amended, transaction, directory) };
-    }
+    case 'delete':
+      return { do: action, at, reason: deniedReasonId ?? REASONS[action].otherwise, ...amended };
     case 'amend':
-      return { do: 'amend', at, amendments: withCommission(amended, transaction, directory) };
+      return { do: 'amend', at, ...amended };
     case 'validate':
       return { do: 'validate', at, surroundings: surroundingsOf(directory, transaction) };
     case 'invalidate':
@@ -100,16 +103,4 @@ export function transitionCommand(
     case 'pay':
       return { do: 'pay', at, paymentId };
   }
-}
-
-/** A commission in per cent follows the order value (`docs/decisions.md#t5`). */
-function withCommission(
-  amendments: Amendments,
-  { programId, eventId, orderValue, publisherCommission }: TransactionFacts,
-  directory: Directory,
-): Amendments {
-  const event = directory.program(programId)?.events.find(({ id }) => id === eventId);
-  const isByTerms = event !== undefined && commissionOf(event, orderValue) === publisherCommission;
-  if (!isByTerms || amendments.orderValue === undefined) return amendments;
-  return { publisherCommission: commissionOf(event, amendments.orderValue), ...amendments };
 }

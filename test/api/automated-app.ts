@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AutomationRunner } from '../../src/automation/runner';
 import { type NetworkFile } from '../../src/directory/network-file';
 import { transactionAutomations } from '../../src/transactions/automations';
-import { type TransactionFacts } from '../../src/transactions/transaction';
+import { type TransactionFacts } from '../../src/transactions/transaction-facts';
 import { TestApp } from '../support/app';
 import { smallNetwork } from '../support/small-network';
 import { eventsOfTransaction, report, sale } from '../support/transactions';

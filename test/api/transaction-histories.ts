@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type ModelRequest, REPORT_INFOS } from '../support/transaction-model';
 
 export const CALLERS = ['nord', 'casa', 'operator'] as const;
-export const PROGRAMS = [101, 102, 201] as const;
+const PROGRAMS = [101, 102, 201] as const;
 export const SITES = [1101, 1102, 1201] as const;
 
 const DAY = 86_400_000;

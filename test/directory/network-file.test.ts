@@ -123,6 +123,11 @@ describe('A network file', () => {
       '$.programs[0].daysToAutoApprove: expected a number of days, an integer of at least 0, got -1',
     ],
     [
+      'a period whose end would be no date (decisions T4)',
+      { 'programs.0.events.1.pendingDays': 9_007_199_254_740_991 },
+      '$.programs[0].events[1].pendingDays: expected at most 36500 days, got 9007199254740991',
+    ],
+    [
       'an invalid commission',
       { 'programs.0.events.2.commission': { fixed: 0.555 } },
       '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with at most two decimals}, got {"fixed":0.555}',

@@ -4,12 +4,8 @@ import { execute } from '../../src/kernel/decider';
 import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { surroundingsOf } from '../../src/transactions/surroundings';
-import {
-  TRANSACTION,
-  transactionDecider,
-  type TransactionEvent,
-  type TransactionFacts,
-} from '../../src/transactions/transaction';
+import { TRANSACTION, transactionDecider, type TransactionEvent } from '../../src/transactions/transaction';
+import { type TransactionFacts } from '../../src/transactions/transaction-facts';
 import { legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
 
 /** A sale of the small network at site 52, which is connected to program 31. */

@@ -1,11 +1,11 @@
 import {
-  type Surroundings,
   type TransactionCommand,
   transactionDecider,
   type TransactionEvent,
-  type TransactionFacts,
   type TransactionState,
 } from '../../src/transactions/transaction';
+import { type TransactionFacts } from '../../src/transactions/transaction-facts';
+import { type Surroundings } from '../../src/transactions/validation';
 import { type StateName } from '../../src/transactions/states';
 
 export const AT = '2026-03-01T12:00:00.000Z';

@@ -1,10 +1,7 @@
 import { MOVES, STATES, type StateName, type Trigger } from '../../src/transactions/states';
-import {
-  STATE_OF,
-  type Surroundings,
-  type TransactionCommand,
-  type TransactionEvent,
-} from '../../src/transactions/transaction';
+import { STATE_OF, type TransactionCommand, type TransactionEvent } from '../../src/transactions/transaction';
+import { type Amendments } from '../../src/transactions/transaction-facts';
+import { type Surroundings } from '../../src/transactions/validation';
 import { golden } from '../support/golden';
 import { AT, after, decide, FACTS, FINE, report, stateAfter, WAYS } from './cases';
 
@@ -220,6 +217,27 @@ describe('requested transitions (decisions T5)', () => {
     const [approved] = decide({ do: 'approve', at: AT, reason: 21, amendments }, pending);
     expect(approved).toMatchObject({ type: 'TransactionPendingApproved', data: { transaction: amendments } });
     expect(() => decide({ do: 'amend', at: AT, amendments }, stateAfter(WAYS.Deleted))).toThrow('Deleted');
+  });
+});
+
+describe('a commission by the terms of the event, when the order value is amended (decisions T5)', () => {
+  const terms = { commission: { percent: 6 } } as const;
+  const amend = (amendments: Amendments, ...before: readonly TransactionCommand[]) =>
+    decide({ do: 'amend', at: AT, amendments, terms }, stateAfter([...WAYS.Pending, ...before]))[0]?.data
+      .transaction;
+
+  it('follows it', () => {
+    expect(amend({ orderValue: 5000 })).toMatchObject({ orderValue: 5000, publisherCommission: 300 });
+    const approval = { do: 'approve', at: AT, reason: 21, amendments: { orderValue: 5000 }, terms } as const;
+    expect(decide(approval, stateAfter(WAYS.Pending))[0]?.data.transaction).toMatchObject({
+      publisherCommission: 300,
+    });
+  });
+
+  it('is the amended one if it is amended too, now or before', () => {
+    expect(amend({ orderValue: 5000, publisherCommission: 7 })).toMatchObject({ publisherCommission: 7 });
+    const before = { do: 'amend', at: AT, amendments: { publisherCommission: 7 } } as const;
+    expect(amend({ orderValue: 5000 }, before)).toMatchObject({ publisherCommission: 7 });
   });
 });
 
