@@ -64,6 +64,7 @@ export const transactionOperations = {
     sends: {
       'X-Total-Count': 'The number of all transactions that match',
       'X-Next-Cursor': 'Value of cursor for the next page',
+      'X-Page-Size': 'Transactions on a page, if the request asked for more than 1000',
     },
   },
   totalTransactions: {

@@ -9,6 +9,7 @@ import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
+import { pageSizeHeader } from '../wire/page-size';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
 import { readOne, readSeveral } from './body';
@@ -42,12 +43,13 @@ export class TransactionsController {
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => {
-        const { transactions, total, nextCursor } = await this.queries.list(keys, caller, query);
+        const { transactions, total, nextCursor, pageSize } = await this.queries.list(keys, caller, query);
         return {
           pieces: listPieces(transactionsText(view), transactions),
           headers: {
             'X-Total-Count': String(total),
             ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+            ...pageSizeHeader(keys.pageSize ?? 0, pageSize),
           },
         };
       },

@@ -209,6 +209,14 @@ describe('keys of the list (decisions T6)', () => {
     expect(answer.headers['x-total-count']).toBe('3');
   });
 
+  it.each([
+    ['1000', undefined],
+    ['1001', '1000'],
+  ])('pageSize=%s: X-Page-Size is %s', async (requested, size) => {
+    const { headers } = await get(`;orderNumber=S-4;pageSize=${requested}`, 'operator');
+    expect(headers['x-page-size']).toBe(size);
+  });
+
   it('pages by cursor to the end, whatever the order', async () => {
     for (const order of ['', ';orderBy=changed', ';sortOrder=asc']) {
       const seen: string[] = [];
