@@ -83,7 +83,7 @@ module.exports = {
       from: { path: `^src/(${services})/` },
       to: {
         path: '^(src|projections)/',
-        pathNot: '^src/(kernel|wire|directory|categories|http|automation|$1)/|^projections/',
+        pathNot: '^src/(kernel|wire|directory|categories|http|automation|conversions|$1)/|^projections/',
       },
     },
     {
@@ -91,7 +91,14 @@ module.exports = {
       severity: 'error',
       comment: 'Nest and queries belong at the edge',
       from: { path: plain(`(${services})`) },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories|$1)/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories|conversions|$1)/' },
+    },
+    {
+      name: 'conversions-are-shared',
+      severity: 'error',
+      comment: 'what transactions and notifications have in common must not depend on either',
+      from: { path: '^src/conversions/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|http|conversions)/' },
     },
     {
       name: 'nest-at-the-edge',

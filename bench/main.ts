@@ -23,6 +23,8 @@ import { HEADING, lineOf } from './report';
 import { search } from './search';
 import { start } from './start';
 import { transactionsDue } from './transactions-due';
+import { transactionsList } from './transactions-list';
+import { transactionsReport } from './transactions-report';
 import { voucherCreate } from './voucher-create';
 import { voucherList } from './voucher-list';
 import { wal } from './wal';
@@ -37,6 +39,8 @@ const FIGURES = {
   memory,
   'voucher-create': voucherCreate,
   'voucher-list': voucherList,
+  'transactions-report': transactionsReport,
+  'transactions-list': transactionsList,
   'transactions-due': transactionsDue,
   million,
   wal,
@@ -62,7 +66,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
 --count N  products, vouchers or transactions to measure with (100,000; memory, million and wal post ten times as many,
-           feed-restart has a hundred times as many events)
+           transactions-list has ten times as many, feed-restart has a hundred times as many events)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;

@@ -6,6 +6,8 @@ export const ADVERTISER_TOKEN = 'b'.repeat(40);
 export const PUBLISHER_TOKEN = 'c'.repeat(40);
 /** Tokens of the same organisations for vouchers. */
 export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
+/** And for conversions. */
+export const CONVERSION_TOKENS = { advertiser: 'f'.repeat(40), publisher: '1'.repeat(40) } as const;
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
@@ -23,6 +25,8 @@ export function networkFile(): string {
       { token: PUBLISHER_TOKEN, organisationId: 2, system: 'PRODUCTS', siteId: 21 },
       { token: VOUCHER_TOKENS.advertiser, organisationId: 1, system: 'VOUCHERS' },
       { token: VOUCHER_TOKENS.publisher, organisationId: 2, system: 'VOUCHERS', siteId: 21 },
+      { token: CONVERSION_TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },
+      { token: CONVERSION_TOKENS.publisher, organisationId: 2, system: 'CONVERSIONS', siteId: 21 },
     ],
     programs: [
       {
@@ -35,7 +39,7 @@ export function networkFile(): string {
         status: 'active',
         acceptsClaims: false,
         daysToAutoApprove: null,
-        events: [],
+        events: [{ id: 111, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 7.5 } }],
       },
     ],
     sites: [{ id: 21, organisationId: 2, name: 'site.example', url: 'https://site.example/' }],

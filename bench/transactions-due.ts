@@ -8,10 +8,11 @@ import { type Engines, openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
 import { inParallel } from '../src/kernel/in-parallel';
 import { waitForPosition } from '../src/projector/wait';
-import { transactionDecider, type TransactionFacts } from '../src/transactions/transaction';
+import { transactionDecider } from '../src/transactions/transaction';
 import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';
 import { type Bench, type Figure, timed } from './harness';
 import { Server } from './server';
+import { transactionOf } from './transactions';
 
 /** Limit in seconds until all of 100,000 transactions have moved. */
 const LIMIT = 30;
@@ -68,25 +69,4 @@ async function reportAll({ log }: Engines, count: number): Promise<void> {
     const id = transactionIdOf(legacyIdOf(transaction));
     await execute(log, transactionDecider, id, { do: 'report', at, transaction, posted: [], surroundings });
   });
-}
-
-function transactionOf(number: number): TransactionFacts {
-  return {
-    advertiserId: 1,
-    programId: 11,
-    programCountry: 'DE',
-    siteId: 21,
-    siteName: 'site.example',
-    publisherId: 2,
-    eventId: 111,
-    eventTypeId: 5,
-    orderNumber: `N-${number}`,
-    orderValue: 129_900 + number,
-    currencyId: 'EUR',
-    publisherCommission: 9_743,
-    tdCommission: 1_299,
-    timeOfEvent: '2026-01-05T07:58:10.000Z',
-    epi: 'spring',
-    reportInfo: 'f1=lamp-7&f2=Wall%20lamp&f3=1299.00&f4=1',
-  };
 }

@@ -42,8 +42,9 @@ describe('the decisions', () => {
 
 /** `V3 to V5, X1` names v3, v4, v5 and x1. */
 function numbersIn(citation: string): string[] {
-  const ranges = [...citation.matchAll(/\b([APVTNX])(\d+) to \1(\d+)\b/g)].flatMap(([, kind = '', from, to]) =>
-    Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => `${kind}${Number(from) + at}`),
+  const ranges = [...citation.matchAll(/\b([APVTNX])(\d+) to \1(\d+)\b/g)].flatMap(
+    ([, kind = '', from, to]) =>
+      Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => `${kind}${Number(from) + at}`),
   );
   const single = [...citation.matchAll(/\b[APVTNX]\d+b?\b/g)].map(([id]) => id);
   return [...ranges, ...single].map((id) => id.toLowerCase());

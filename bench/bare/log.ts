@@ -44,7 +44,17 @@ export class BareLog {
 
   /** Appends to a stream in one transaction, which is durable when this returns. */
   append(stream: string, events: readonly EventTexts[]): void {
+    this.appendTogether([[stream, events]]);
+  }
+
+  /** Appends to several streams in one transaction. */
+  appendTogether(appends: Iterable<readonly [stream: string, events: readonly EventTexts[]]>): void {
     this.database.exec('BEGIN IMMEDIATE');
+    for (const [stream, events] of appends) this.insert(stream, events);
+    this.database.exec('COMMIT');
+  }
+
+  private insert(stream: string, events: readonly EventTexts[]): void {
     const [revision] = (this.last.get(stream) as [number] | undefined) ?? [-1];
     let position: number | bigint = 0;
     let at = 0;
@@ -54,7 +64,6 @@ export class BareLog {
     for (; at < events.length; at += 1) position = this.one.run(...(events[at] ?? [])).lastInsertRowid;
     const bytes = events.reduce((sum, [, , data]) => sum + data.length, 0);
     this.appended.run(position, stream, revision + events.length, events.length, bytes);
-    this.database.exec('COMMIT');
   }
 
   close(): void {
@@ -71,6 +80,26 @@ export function eventsIn(file: string, stream: string): EventTexts[] {
       CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position
       WHERE a.stream = ? ORDER BY e.position`);
     return events.all(stream) as EventTexts[];
+  } finally {
+    database.close();
+  }
+}
+
+/** The events of each stream of a category in a log file, in order. */
+export function streamsIn(file: string, category: string): ReadonlyMap<string, readonly EventTexts[]> {
+  const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
+  try {
+    const events = database.prepare(`
+      SELECT a.stream, e.id, e.type, e.data, e.meta FROM appends a
+      CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position
+      WHERE a.stream >= ?1 || '-' AND a.stream < ?1 || '.' ORDER BY e.position`);
+    const streams = new Map<string, EventTexts[]>();
+    for (const [stream, ...event] of events.all(category) as [string, ...EventTexts][]) {
+      const found = streams.get(stream);
+      if (found === undefined) streams.set(stream, [event]);
+      else found.push(event);
+    }
+    return streams;
   } finally {
     database.close();
   }

@@ -5,7 +5,7 @@ import { type Filter, type Found } from '../kernel/query';
 import { type Projection } from '../projector/projection';
 
 /** What an action works with. */
-export interface Surface {
+interface Surface {
   readonly log: EventLog;
   /** At least as new as the document. */
   readonly directory: Directory;

@@ -1,8 +1,9 @@
+import { appendFacts } from '../directory/append-facts';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Clock } from '../http/clock';
 import { type VisibleWrites } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
-import { importNetwork } from '../ops/import-network';
+import { planNetwork } from '../ops/import-network';
 import {
   MoveTransactions,
   MoveTransactionsHandler,
@@ -44,8 +45,10 @@ export class TransactionCommands implements DemoCommands {
   async setStatus(programId: number, status: 'paused' | 'closed', at: Date): Promise<void> {
     const program = demoNetwork().programs.find(({ id }) => id === programId);
     const changed = { programs: [{ ...program, status }] };
-    const { position } = await importNetwork(this.log, changed, { at: at.toISOString() });
-    await this.parts.follower.reached(position);
+    const { follower } = this.parts;
+    const { facts } = planNetwork(follower.directory, changed, { at: at.toISOString() });
+    const { position } = await appendFacts(this.log, facts, follower.directory);
+    await follower.reached(position);
   }
 
   async report(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {

@@ -22,8 +22,8 @@ export interface DemoStep {
 
 /** The oldest transactions, and the time from one post to the next (days). */
 const FIRST_DAY = 90;
-const INTERVAL = 2;
-const PER_POST = 11;
+const INTERVAL = 3;
+const PER_POST = 16;
 
 interface Tracked {
   readonly programId: number;
@@ -74,10 +74,11 @@ const PENDING_DAYS = 30;
 
 const { suspended, closed } = DEMO.programs;
 
+const CLOSING_DAY = 69;
 const STATUSES = [
   { id: closed, status: 'paused', day: 30 },
-  { id: closed, status: 'closed', day: 70 },
-  { id: suspended, status: 'paused', day: 80 },
+  { id: closed, status: 'closed', day: CLOSING_DAY },
+  { id: suspended, status: 'paused', day: 72 },
 ] as const;
 
 /** Programs with sites that are connected to them; one that is listed twice has twice as many transactions. */
@@ -97,7 +98,7 @@ const EPIS = ['newsletter', 'toplist', 'search', 'app'] as const;
 
 /** Mostly sales, some leads; some fail validation, some wait for their advertiser. */
 function reportOf(number: number, day: number, at: Date, random: Random) {
-  const [programId, siteId] = random.pick(PLACES.filter(([id]) => id !== closed || day < 70));
+  const [programId, siteId] = random.pick(PLACES.filter(([id]) => id !== closed || day < CLOSING_DAY));
   const timeOfEvent = at.getTime() - random.between(1, 36 * 60) * 60_000;
   const isSale = random.chance(0.8);
   const isLate = random.chance(0.04);
@@ -131,14 +132,15 @@ function transitionsOn(
   return [...tracked].flatMap(([transactionId, { programId, state, since }]): readonly object[] => {
     const days = day - since;
     const isApproved = state === 5 || state === 6;
-    if (state === 3 && programId === closed && day === 70) return [{ transactionId, action: 'validate' }];
+    if (state === 3 && programId === closed && day === CLOSING_DAY)
+      return [{ transactionId, action: 'validate' }];
     if (state === 4 && days === 6 && random.chance(0.15)) return [{ transactionId, action: 'approve' }];
-    if (state === 4 && days === 8 && random.chance(0.15)) return [{ transactionId, action: 'deny' }];
-    if (state === 4 && days === 10 && random.chance(0.1))
+    if (state === 4 && days === 9 && random.chance(0.15)) return [{ transactionId, action: 'deny' }];
+    if (state === 4 && days === 12 && random.chance(0.1))
       return [{ transactionId, action: 'amend', orderValue: random.between(990, 9_990) / 100 }];
-    if (isApproved && days === 12 && random.chance(0.05))
+    if (isApproved && days === 9 && random.chance(0.05))
       return [{ transactionId, action: 'delete', deniedReasonId: RETURNED }];
-    if (isApproved && days === 14 && random.chance(0.7))
+    if (isApproved && days === 15 && random.chance(0.7))
       return [{ transactionId, action: 'pay', paymentId: 7_000 + day }];
     return [];
   });

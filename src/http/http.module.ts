@@ -9,7 +9,6 @@ import { RateLimitGuard } from './rate-limit.guard';
 import { ReadQueue } from './read-queue';
 import { HttpOptions } from './service';
 import { UnknownKeysGuard } from './unknown-keys.guard';
-import { VisibleWrites } from './visible-writes';
 import { WaitForReadModels } from './wait-for-read-models';
 
 /** In the order of their checks (`docs/decisions.md#a8`). ADR 17 says why the last two are not interceptors. */
@@ -36,11 +35,10 @@ export class HttpModule {
         AnswerWriter,
         ReadQueue,
         FailureCounts,
-        VisibleWrites,
         ...GUARDS.map((useClass) => ({ provide: APP_GUARD, useClass })),
         { provide: APP_FILTER, useClass: FailureFilter },
       ],
-      exports: [HttpOptions, WaitForReadModels, VisibleWrites, Clock, FailureCounts],
+      exports: [HttpOptions, WaitForReadModels, Clock, FailureCounts],
     };
   }
 }

@@ -101,6 +101,7 @@ export class FairQueue {
 
   /** Starts the next eligible task; false if there is none. */
   private startNext(): boolean {
+    if (this.running >= this.limits.atOnce) return false;
     for (const [client, tasks] of this.waitingOf) {
       const [task] = tasks;
       if (task === undefined || !this.hasSlot(client)) continue;

@@ -10,6 +10,7 @@ import { NO_STREAM, type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { checkReport } from './report-check';
 import { stateIdOf, type StateId } from './states';
 import {
@@ -19,7 +20,7 @@ import {
   type TransactionState,
 } from './transaction';
 import { legacyIdOf, transactionIdOf } from './transaction-id';
-import { checkTransition, transitionCommand } from './transition-check';
+import { checkTransition, type Transition, transitionCommand } from './transition-check';
 
 /** A transaction after a command; `isNew`: the command has created it. */
 export interface Recorded {
@@ -28,6 +29,8 @@ export interface Recorded {
   readonly messageTypeId: StateId;
   readonly isNew: boolean;
 }
+
+type RecordedAt = Recorded & { readonly position?: Position | undefined };
 
 /** One result for each item, in their order. */
 export interface Results {
@@ -64,16 +67,15 @@ const AT_ONCE = 256;
 
 @Injectable()
 export class Transactions {
+  private readonly mutex = new KeyedMutex<string>();
+
   constructor(
     private readonly log: EventLog,
     private readonly visible: VisibleWrites,
   ) {}
 
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
-  async each(
-    posted: readonly unknown[],
-    one: (item: unknown) => Promise<Recorded & { readonly position?: Position | undefined }>,
-  ): Promise<Results> {
+  async each(posted: readonly unknown[], one: (item: unknown) => Promise<RecordedAt>): Promise<Results> {
     const results: Results['results'][number][] = [];
     const written: { readonly position?: Position | undefined }[] = [];
     await inParallel(posted.entries(), AT_ONCE, async ([at, item]) => {
@@ -92,7 +94,7 @@ export class Transactions {
     transactionId: string,
     command: TransactionCommand,
     known?: StateAt<TransactionState>,
-  ): Promise<Recorded & { readonly position?: Position | undefined }> {
+  ): Promise<RecordedAt> {
     const { state, events, position } = await execute<TransactionCommand, TransactionState, TransactionEvent>(
       this.log,
       transactionDecider,
@@ -108,6 +110,11 @@ export class Transactions {
       isNew: events.some(({ type }) => type === 'TransactionTracked'),
       position,
     };
+  }
+
+  /** Several items of one list may concern one transaction: they are executed in their order. */
+  async inOrder<Result>(transactionId: string, run: () => Promise<Result>): Promise<Result> {
+    return await this.mutex.runExclusive(transactionId, run);
   }
 
   async load(transactionId: string): Promise<StateAt<TransactionState>> {
@@ -128,8 +135,9 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
     const now = this.clock.now();
     return await this.transactions.each(posted, async (item) => {
       const { legacyId, command } = checkReport(item, { directory, caller, now });
+      const id = transactionIdOf(legacyId);
       // Most reports are new ones: a repeated one is loaded after the conflict.
-      return await this.transactions.execute(transactionIdOf(legacyId), command, UNKNOWN);
+      return await this.transactions.inOrder(id, () => this.transactions.execute(id, command, UNKNOWN));
     });
   }
 }
@@ -147,14 +155,24 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
   async execute({ posted, caller }: MoveTransactions): Promise<Results> {
     const at = this.clock.now().toISOString();
     return await this.transactions.each(posted, async (item) => {
-      const { transactionId, request } = checkTransition(item, caller);
-      const known = await this.transactions.load(transactionId);
-      const { state } = known;
-      if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
-        throw fault.unknownTransaction(`${transactionId}: your programs have no such transaction`);
-      const command = transitionCommand(request, state.transaction, this.follower.directory, at);
-      return await this.transactions.execute(transactionId, command, known);
+      const transition = checkTransition(item, caller);
+      return await this.transactions.inOrder(transition.transactionId, () =>
+        this.move(transition, caller, at),
+      );
     });
+  }
+
+  private async move(
+    { transactionId, request }: Transition,
+    caller: MoveTransactions['caller'],
+    at: string,
+  ): Promise<RecordedAt> {
+    const known = await this.transactions.load(transactionId);
+    const { state } = known;
+    if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
+      throw fault.unknownTransaction(`${transactionId}: your programs have no such transaction`);
+    const command = transitionCommand(request, state.transaction, this.follower.directory, at);
+    return await this.transactions.execute(transactionId, command, known);
   }
 }
 

@@ -75,7 +75,7 @@ const LEGACY_ID = {
   description: 'Order number, event id and advertiser id, joined by underscores',
 } as const;
 
-export const ACTIONS = ['approve', 'deny', 'delete', 'amend', 'validate', 'invalidate', 'pay'] as const;
+const ACTIONS = ['approve', 'deny', 'delete', 'amend', 'validate', 'invalidate', 'pay'] as const;
 
 /** `docs/decisions.md#t5`. */
 export const postedTransition = record(

@@ -43,6 +43,8 @@ export const TOTALS = {
   xml: { file: 'TransactionTotals_v1_0.xsd', root: 'totals' },
 } as const satisfies Shape;
 
+const WRITE = { sends: { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } } as const;
+
 const ID = {
   id: {
     type: TEXT,
@@ -91,6 +93,7 @@ export const transactionOperations = {
   },
   reportTransaction: {
     id: 'reportTransaction',
+    ...WRITE,
     summary: 'Report a transaction',
     description:
       'A sale or lead of a program. It is validated at once; the answer has its id and state. 201 for a new ' +
@@ -106,6 +109,7 @@ export const transactionOperations = {
   },
   reportTransactions: {
     id: 'reportTransactions',
+    ...WRITE,
     summary: 'Report several transactions',
     description: 'Each is recorded or refused on its own: the answer has a result for each, in order.',
     example: {},
@@ -118,6 +122,7 @@ export const transactionOperations = {
   },
   moveTransaction: {
     id: 'moveTransaction',
+    ...WRITE,
     summary: 'Approve, deny, delete, amend or pay a transaction',
     description: 'A request that has already been carried out does nothing.',
     example: {},
@@ -130,6 +135,7 @@ export const transactionOperations = {
   },
   moveTransactions: {
     id: 'moveTransactions',
+    ...WRITE,
     summary: 'Request transitions of several transactions',
     description: 'Each is carried out or refused on its own: the answer has a result for each, in order.',
     example: {},

@@ -13,7 +13,7 @@ const WITH_PERIOD: ReadonlySet<StateName> = new Set(['Pending', 'Pending_Approve
 export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTransaction {
   const { transactionId, messageTypeId, transaction, changed, sequenceNumber, paymentId } = listed;
   const { name } = STATES[messageTypeId];
-  const { publisherId: _, reportInfo, visitorId, timeOfEvent, timeOfVisit, ...facts } = transaction;
+  const { reportInfo, visitorId, timeOfEvent, timeOfVisit, ...facts } = transaction;
   const date = (time: string | number) => writeDate(new Date(time).getTime(), dates);
   const isVisitShown = !WITHOUT_VISIT.has(name);
   return inTableOrder({

@@ -17,6 +17,7 @@ import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { type DateFormat } from '../wire/date';
 import { type OutputTransaction, type OutputTotal } from './fields';
+import { pageSizeHeader } from '../wire/page-size';
 import { type FilterKeys, listCursors, type ListKeys } from './list-keys';
 import { toOutput } from './output';
 import { STATES, type StateId } from './states';
@@ -30,7 +31,6 @@ export interface ListedPage {
   readonly total: number;
   /** The cursor of the next page, if paging by cursor and not on the last page. */
   readonly nextCursor?: string;
-  readonly pageSize: number;
 }
 
 /** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
@@ -62,7 +62,6 @@ export class TransactionQueries {
       transactions: eachOf(found, (listed) => toOutput(listed, dates)),
       total,
       ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }),
-      pageSize,
     };
   }
 
@@ -104,6 +103,11 @@ export class TransactionQueries {
     if (found !== undefined && mayRead(caller, found, this.follower.directory)) return found;
     throw fault.unknownTransaction(`${id}: you have no such transaction`);
   }
+}
+
+/** The size of pages as a header, if `pageSize` exceeds the cap. */
+export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<string, string>> {
+  return pageSizeHeader(pageSize, PAGE);
 }
 
 function mayRead(caller: Caller, { transaction }: ListedTransaction, directory: Directory): boolean {

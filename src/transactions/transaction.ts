@@ -208,13 +208,26 @@ function report(command: CommandTo<'report'>, state: TransactionState): readonly
     if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
     return [tracked, ...leave('Tracked', transaction, surroundings, at)];
   }
-  const other = posted.find((field) => !isDeepStrictEqual(transaction[field], state.reported[field]));
+  const other = posted.find((field) => transaction[field] !== state.reported[field]);
   if (other === undefined) return [];
-  const [before, now] = [state.reported[other], transaction[other]].map((value) => JSON.stringify(value));
+  const [before, now] = [state.reported, transaction].map((facts) => shown(other, facts[other]));
   throw fault.alreadyReported(
-    `${other} is ${now}, but this transaction was reported with ${before ?? 'none'}: expected the same report, or another orderNumber`,
+    `${other} is ${now}, but this transaction was reported with ${before}: expected the same report, or another orderNumber`,
   );
 }
+
+/** A value as it is posted. */
+function shown(field: keyof TransactionFacts, value: string | number | undefined): string {
+  if (value === undefined) return 'none';
+  return JSON.stringify(AMOUNTS.has(field) ? Number(value) / 100 : value);
+}
+
+const AMOUNTS: ReadonlySet<keyof TransactionFacts> = new Set([
+  'orderValue',
+  'publisherCommission',
+  'tdCommission',
+  'mediaCost',
+]);
 
 function validate(
   { at, surroundings }: CommandTo<'validate'>,

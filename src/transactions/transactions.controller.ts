@@ -9,10 +9,11 @@ import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
-import { pageSizeHeader } from '../wire/page-size';
+import { ignoredFields } from '../wire/name-list';
+import { type List, type RecordKind } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
-import { readOne, readSeveral } from './body';
+import { readOne, readSeveral, unknownFields } from './body';
 import { MoveTransactions, ReportTransactions, type Results } from './commands';
 import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
 import { dateKeys, type FilterKeys, listKeys, type ListKeys, totalsKeys } from './list-keys';
@@ -24,7 +25,7 @@ import {
   transactionOperations as operations,
   TRANSACTIONS,
 } from './operations';
-import { TransactionQueries } from './transaction.queries';
+import { cappedPageSize, TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
@@ -43,13 +44,13 @@ export class TransactionsController {
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => {
-        const { transactions, total, nextCursor, pageSize } = await this.queries.list(keys, caller, query);
+        const { transactions, total, nextCursor } = await this.queries.list(keys, caller, query);
         return {
           pieces: listPieces(transactionsText(view), transactions),
           headers: {
             'X-Total-Count': String(total),
+            ...cappedPageSize(keys),
             ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
-            ...pageSizeHeader(keys.pageSize ?? 0, pageSize),
           },
         };
       },
@@ -89,7 +90,8 @@ export class TransactionsController {
   async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
-    return toAnswer(await this.commands.execute(new ReportTransactions([posted], caller)));
+    const results = await this.commands.execute(new ReportTransactions([posted], caller));
+    return toAnswer(results, ignoredIn(postedTransactions, [posted]));
   }
 
   @Post('bulk')
@@ -99,7 +101,8 @@ export class TransactionsController {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.several);
     const posted = readSeveral(postedTransactions, 'transactions', bytes, format);
-    return toAnswers(await this.commands.execute(new ReportTransactions(posted, caller)));
+    const results = await this.commands.execute(new ReportTransactions(posted, caller));
+    return toAnswers(results, ignoredIn(postedTransactions, posted));
   }
 
   @Post('transitions')
@@ -108,7 +111,8 @@ export class TransactionsController {
   async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
-    return toAnswer(await this.commands.execute(new MoveTransactions([posted], caller)));
+    const results = await this.commands.execute(new MoveTransactions([posted], caller));
+    return toAnswer(results, ignoredIn(postedTransitions, [posted]));
   }
 
   @Post('transitions/bulk')
@@ -118,7 +122,8 @@ export class TransactionsController {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.several);
     const posted = readSeveral(postedTransitions, 'transitions', bytes, format);
-    return toAnswers(await this.commands.execute(new MoveTransactions(posted, caller)));
+    const results = await this.commands.execute(new MoveTransactions(posted, caller));
+    return toAnswers(results, ignoredIn(postedTransitions, posted));
   }
 }
 
@@ -129,15 +134,22 @@ const totalsToXml = documentWriter(TOTALS);
 const resultToXml = documentWriter(RESULT);
 const resultsToXml = documentWriter(RESULTS);
 
-/** The only result; raises its faults. */
-function toAnswer({ results: [result], position }: Results): Answer {
-  if (result === undefined) throw new Error('one item has one result');
-  if ('faults' in result) throw new Faults(result.faults);
-  return Answer.of(toResult(result), resultToXml, { status: result.isNew ? 201 : 200, position });
+type Headers = Readonly<Record<string, string>>;
+
+/** The header that names posted fields which were ignored. */
+function ignoredIn(kind: List<RecordKind>, posted: readonly unknown[]): Headers {
+  return ignoredFields(unknownFields(kind, posted));
 }
 
-function toAnswers({ results, position }: Results): Answer {
-  return Answer.of(results.map(toResult), resultsToXml, { position });
+/** The only result; raises its faults. */
+function toAnswer({ results: [result], position }: Results, headers: Headers): Answer {
+  if (result === undefined) throw new Error('one item has one result');
+  if ('faults' in result) throw new Faults(result.faults);
+  return Answer.of(toResult(result), resultToXml, { status: result.isNew ? 201 : 200, position, headers });
+}
+
+function toAnswers({ results, position }: Results, headers: Headers): Answer {
+  return Answer.of(results.map(toResult), resultsToXml, { position, headers });
 }
 
 function toResult(result: Results['results'][number]): TransactionResult {

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { conversionService } from '../conversions/conversion-service';
+import { VisibleWrites } from '../http/visible-writes';
 import { MoveTransactionsHandler, ReportTransactionsHandler, Transactions } from './commands';
 import { transactionOperations } from './operations';
 import { TransactionQueries } from './transaction.queries';
@@ -10,6 +11,12 @@ export const transactionService = conversionService(transactionOperations);
 
 @Module({
   controllers: [TransactionsController],
-  providers: [ReportTransactionsHandler, MoveTransactionsHandler, Transactions, TransactionQueries],
+  providers: [
+    ReportTransactionsHandler,
+    MoveTransactionsHandler,
+    Transactions,
+    TransactionQueries,
+    VisibleWrites,
+  ],
 })
 export class TransactionsModule {}

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../http/service';
+import { VisibleWrites } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { schemaFiles } from '../wire/record-document';
 import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
@@ -33,6 +34,7 @@ export class VouchersModule {
         PostVoucherHandler,
         PostVouchersHandler,
         WithdrawVoucherHandler,
+        VisibleWrites,
         VoucherQueries,
         { provide: VoucherWriter, useFactory: (log: EventLog) => new VoucherWriter(log), inject: [EventLog] },
         { provide: VoucherSettings, useValue: settings },

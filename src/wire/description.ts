@@ -62,6 +62,6 @@ export interface OperationText {
   readonly partly?: string;
   /** Headers of its answer, in addition to those of all operations. */
   readonly sends?: Readonly<Record<string, string>>;
-  /** Additional answers, by status. */
+  /** Other statuses with the same answer, and what they mean. */
   readonly also?: Readonly<Record<number, string>>;
 }

@@ -71,7 +71,7 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
 /** A view of an operation in OpenAPI. */
 export function describeOperation(operation: Operation, view: View, service: Describing): Json {
   const { method, callers, text } = operation;
-  const { id, summary, description, body, also = {} } = text;
+  const { id, summary, description, body } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
   const { isJson, formats } = view;
   const errors = (statuses: '4XX' | '5XX'): Json => ({
@@ -93,7 +93,6 @@ export function describeOperation(operation: Operation, view: View, service: Des
     ...(body === undefined ? {} : { requestBody: bodyOf(body, view, service.now) }),
     responses: {
       ...successOf(operation, view),
-      ...Object.fromEntries(Object.entries(also).map(([status, description]) => [status, { description }])),
       ...partlyOf(text),
       '4XX': errors('4XX'),
       '5XX': errors('5XX'),
@@ -107,7 +106,7 @@ function nameOf(format: Format): string {
 
 const WRITTEN = { 'X-Log-Position': 'Position of the write in the log: wait for it by X-Min-Position' };
 
-function successOf({ method, text: { answer, sends = {} } }: Operation, { formats }: View): Json {
+function successOf({ method, text: { answer, sends = {}, also = {} } }: Operation, { formats }: View): Json {
   const isRead = method === 'GET';
   const success = {
     description: isRead ? 'The result.' : 'Success.',
@@ -115,7 +114,9 @@ function successOf({ method, text: { answer, sends = {} } }: Operation, { format
   };
   if (answer === undefined) return { 204: success };
   const content = formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, answer) }]);
-  return { 200: { ...success, content: Object.fromEntries(content) as Json } };
+  const answered = { ...success, content: Object.fromEntries(content) as Json };
+  const others = Object.entries(also).map(([status, description]) => [status, { ...answered, description }]);
+  return { 200: answered, ...(Object.fromEntries(others) as Json) };
 }
 
 /** A partial refusal has the shape of the answer. */

@@ -30,7 +30,8 @@ const MAX_HUNDREDTHS = 10_000_000_000_000;
 function hundredthsIn(value: unknown): number | undefined {
   const found = typeof value === 'string' && MONEY.test(value) ? Number(value) : value;
   if (typeof found !== 'number' || !(found >= 0)) return undefined;
-  const hundredths = Math.round(found * 100);
+  // Adding 0 makes -0 a 0.
+  const hundredths = Math.round(found * 100) + 0;
   return hundredths <= MAX_HUNDREDTHS && hundredths / 100 === found ? hundredths : undefined;
 }
 

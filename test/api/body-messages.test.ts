@@ -88,7 +88,7 @@ describe('a message about a number out of range has its limit and the value as s
     expect(refusals(await postProducts(withPrice(sent)))).toEqual([
       {
         code: 'PF_280',
-        message: `price must be an amount of at most 90071992547409.91, not '${shown}'`,
+        message: `price: expected an amount of at most 90071992547409.91, got '${shown}'`,
         sourceProductId: 'a',
       },
     ]);
@@ -100,22 +100,22 @@ describe('a message about a number out of range has its limit and the value as s
       '<productUrl>https://shop.example/</productUrl><productImage>https://img.example/</productImage>' +
       '<categories><category name="x"/></categories><price>1234567890123456</price></product></products>';
     expect((await postProducts(body, XML_UTF8)).body).toContain(
-      "price must be an amount of at most 90071992547409.91, not '1234567890123456'",
+      "price: expected an amount of at most 90071992547409.91, got '1234567890123456'",
     );
   });
 
   it('of an integer', async () => {
     const body = `{"products":[${good.replace('{', '{"inStock":12345678901234567890,')}]}`;
     expect(refusals(await postProducts(body))[0]?.message).toBe(
-      "inStock must be an integer from -9007199254740991 to 9007199254740991, not '12345678901234567890'",
+      "inStock: expected an integer from -9007199254740991 to 9007199254740991, got '12345678901234567890'",
     );
   });
 
   it.each([
-    ['1e300', "discountAmount must be a number from 0 to 9007199254740991, not '1e300'"],
+    ['1e300', "discountAmount: expected a number from 0 to 9007199254740991, got '1e300'"],
     [
       '"1234567890123456"',
-      /^discountAmount must be a number from 0 with at most 15 digits .*, not '1234567890123456'$/,
+      /^discountAmount: expected a number from 0 with at most 15 digits .*, got '1234567890123456'$/,
     ],
   ])('discountAmount %s of a voucher', async (sent, expected) => {
     const body = JSON.stringify(voucher({ discountAmount: 7, isPercentage: false })).replace(
@@ -137,7 +137,7 @@ describe('a voucher dated in seconds (decisions V16)', () => {
       const answer = await world.post(voucher({ [field]: seconds }));
       expect(refusalOf(answer)).toEqual({
         codes: '400 101',
-        message: `${field} must be milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000), not '${seconds}'`,
+        message: `${field}: expected milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000), got '${seconds}'`,
       });
     }
   });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
@@ -5,7 +6,8 @@ import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
-import { NOW, voucher, VOUCHER_NETWORK, VOUCHER_TOKENS } from './voucher-network';
+import { CONVERSION_NETWORK, CONVERSION_TOKENS, reportOf } from './transaction-network';
+import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
 const { german } = FEEDS;
 /** The feed that the examples of the description name, as in the demonstration. */
@@ -19,7 +21,7 @@ const { post } = clientOf(() => app);
 
 beforeAll(async () => {
   const feed = { id: EXAMPLE_FEED, programIds: [101], name: 'Of examples', language: 'de' };
-  const network = { ...VOUCHER_NETWORK, feeds: [...VOUCHER_NETWORK.feeds, feed] };
+  const network = { ...CONVERSION_NETWORK, feeds: [...CONVERSION_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
   described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
@@ -32,6 +34,7 @@ afterAll(() => app.close());
 /** A token for an operation. */
 function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
+  if (path.startsWith('/1.0/conversions/')) return CONVERSION_TOKENS.nord;
   const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
   return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
 }
@@ -56,6 +59,10 @@ const mappings = '/ops/1.0/mappings';
 const all = ';sourceproducturl=true;priceHistory=true;dateOutputFormat=iso8601';
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 const lines = (...changes: object[]) => json({ mappings: changes });
+
+const transactions = '/1.0/conversions/transactions';
+const legacyTransactionId = 'T-1_301_1';
+const transactionId = createHash('sha256').update(legacyTransactionId).digest('hex').slice(0, 32);
 
 const REQUESTS: readonly Asked[] = [
   ['searchProducts', products],
@@ -107,6 +114,56 @@ const REQUESTS: readonly Asked[] = [
   ['listVersions', '/1.0/vouchers/999/versions'],
   ['deleteVoucher', '/1.0/vouchers/999'],
   ['deleteVoucher', '/1.0/vouchers/1'],
+  ['reportTransaction', transactions, json(reportOf('T-1', { reportInfo: 'f1=a&f2=b' }))],
+  ['reportTransaction', `${transactions}.xml`, json(reportOf('T-1'))],
+  ['reportTransaction', transactions, json(reportOf('T-1', { orderValue: 7 }))],
+  ['reportTransaction', transactions, json({})],
+  [
+    'reportTransaction',
+    transactions,
+    {
+      headers: XML_UTF8,
+      body: '<transaction><programId>101</programId><eventId>302</eventId><siteId>1101</siteId><orderNumber>T-2</orderNumber></transaction>',
+    },
+  ],
+  ['reportTransactions', `${transactions}/bulk`, json([reportOf('T-3'), reportOf('T-3'), {}, 5])],
+  ['reportTransactions', `${transactions}/bulk.xml`, json([reportOf('T-4'), {}])],
+  ['reportTransactions', `${transactions}/bulk`, json({})],
+  [
+    'moveTransaction',
+    `${transactions}/transitions`,
+    json({ transactionId, action: 'amend', orderValue: 12 }),
+  ],
+  ['moveTransaction', `${transactions}/transitions.xml`, json({ legacyTransactionId, action: 'approve' })],
+  ['moveTransaction', `${transactions}/transitions`, json({ transactionId, action: 'deny' })],
+  ['moveTransaction', `${transactions}/transitions`, json({ action: 'deny' })],
+  [
+    'moveTransactions',
+    `${transactions}/transitions/bulk`,
+    json([{ legacyTransactionId: 'T-3_301_1', action: 'deny' }, 5]),
+  ],
+  [
+    'moveTransactions',
+    `${transactions}/transitions/bulk.xml`,
+    json([{ transactionId, action: 'delete' }, { action: 'x' }]),
+  ],
+  ['moveTransactions', `${transactions}/transitions/bulk`, { headers: XML_UTF8, body: '<transition/>' }],
+  ['listTransactions', transactions],
+  ['listTransactions', `${transactions}?jsonp=show`],
+  ['listTransactions', `${transactions};dateOutputFormat=epoch;cursor=*;pageSize=1`],
+  ['listTransactions', `${transactions}.xml`],
+  ['listTransactions', `${transactions}.xml;dateOutputFormat=epoch`],
+  ['listTransactions', `${transactions}.csv`],
+  ['listTransactions', `${transactions};page=-1`],
+  ['totalTransactions', `${transactions}/totals`],
+  ['totalTransactions', `${transactions}/totals.xml`],
+  ['totalTransactions', `${transactions}/totals;programId=x`],
+  ['getTransaction', `${transactions}/${transactionId}`],
+  ['getTransaction', `${transactions}/${transactionId};dateOutputFormat=epoch`],
+  ['getTransaction', `${transactions}/7`],
+  ['getTransactionHistory', `${transactions}/${transactionId}/transitions`],
+  ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
+  ['getTransactionHistory', `${transactions}/7/transitions`],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
@@ -196,7 +253,7 @@ describe('the examples of the description', () => {
           targetOf(operation, { extension: 'xml' }),
           { headers: { 'content-type': type }, body },
         ]);
-        expect([id, type, answer.statusCode]).toEqual([id, type, 200]);
+        expect([id, type, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, type, '']);
         expect(answer.body).not.toMatch(/"code"|<code>/);
       }
     }
@@ -206,7 +263,13 @@ describe('the examples of the description', () => {
     for (const operation of described.operations.filter(({ requestBody }) => requestBody === undefined)) {
       const id = routedId(operation);
       for (const extension of extensionsOf(operation)) {
-        const answer = await ask([id, targetOf(operation, { extension, id: '2' })]);
+        const answer = await ask([
+          id,
+          targetOf(operation, {
+            extension,
+            id: operation.path.startsWith(transactions) ? transactionId : '2',
+          }),
+        ]);
         expect([id, extension, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, extension, '']);
         expect([id, extension, await described.problemsOf(id, answer)]).toEqual([id, extension, []]);
       }

@@ -94,6 +94,61 @@ export const VOUCHER_TYPES = [1, 2, 3, 4, 5, 6];
 /** Errors of module Open API in both documents: code and HTTP status. */
 export const OPEN_API_ERRORS = ['1 400', '2 403', '3 404', '4 404', '5 500', '6 404', '7 404'];
 
+/** Document 2, States and transitions: message types. */
+export const MESSAGE_TYPES = [
+  [1, 'Tracked'],
+  [2, 'Invalid'],
+  [3, 'Paused'],
+  [4, 'Pending'],
+  [5, 'Tracked_Approved'],
+  [6, 'Pending_Approved'],
+  [7, 'Paused_Deleted'],
+  [8, 'Deleted'],
+  [9, 'Paid'],
+] as const;
+
+/** Document 2, Message attributes. */
+export const MESSAGE_ATTRIBUTES: readonly string[] = rows(
+  'adId advertiserId autoApproveDate autoDenyDate batchId currencyId deniedReasonId epi epi2 eventId eventTypeId ' +
+    'locationId mediaCost messageTypeId orderNumber orderValue paymentId pendingStatusDateChanged productId ' +
+    'productName productNumber productQuantity productValue programCountry programId publisherCommission ' +
+    'tdCommission reportInfo sequenceNumber siteId siteName timeOfEvent timeOfVisit transactionId ' +
+    'legacyTransactionId visitorId',
+);
+
+/** Document 2, Event type IDs. */
+export const EVENT_TYPES = [
+  [4, 'Post-click lead'],
+  [5, 'Post-click sale'],
+  [9, 'Post-impression lead'],
+  [10, 'Post-impression sale'],
+] as const;
+
+/** Document 2, Denied reason IDs. */
+export const DENIED_REASONS: readonly (readonly [number, string])[] = [
+  [1, 'Accepted manually'],
+  [2, 'Accepted through batch'],
+  [3, 'Accepted by auto-approve'],
+  [4, 'Denied by auto-deny'],
+  [5, 'Deleted by affiliate denial'],
+  [6, 'Application or credit check denied'],
+  [7, 'Fraudulent order or application'],
+  [8, 'Duplication or sale accredited to another source'],
+  [9, 'Order yet to be fulfilled'],
+  [10, 'Returned goods'],
+  [11, 'Out of stock'],
+  [12, 'Unfulfilled payment'],
+  [13, 'Invalid lead'],
+  [14, 'Order cancelled'],
+  [15, 'Callback number shown'],
+  [16, 'Insufficient information'],
+  [17, 'Order not found'],
+  [18, 'Sale already accredited to publisher'],
+  [19, 'Voucher incorrectly used'],
+  [21, 'Accepted using API'],
+  [22, 'Deleted using API'],
+];
+
 /** Document 1, Errors. */
 export const PRODUCT_ERRORS = rows(
   'PF_200 PF_210 PF_230 PF_240 PF_250 PF_260 PF_270 PF_280 PF_290 PF_300 PF_391 PF_392 PF_430',

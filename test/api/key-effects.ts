@@ -193,7 +193,7 @@ function suggested(answer: Response): number | undefined {
   return answer.json<{ suggestions: { suggestions: object[] }[] }>().suggestions[0]?.suggestions.length;
 }
 
-/** Every key of every operation that only reads, or that changes nothing. */
+/** Every key of every operation on products and vouchers that only reads, or that changes nothing. */
 export const EFFECTS: readonly Effect[] = [
   ...searches,
   ...downloads,

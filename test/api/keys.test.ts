@@ -19,7 +19,9 @@ import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
-import { DAY, NOW, VOUCHER_NETWORK, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
+import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
+import { CONVERSION_NETWORK, CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
+import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
 
 const { german, swedish, shared, unconnected } = FEEDS;
 
@@ -28,10 +30,13 @@ let now: Date;
 let operations: readonly Operation[];
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
+const { report } = transactionClientOf(() => app);
+
+const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS];
 
 beforeAll(async () => {
   now = new Date('2026-02-01');
-  app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => now });
+  app = await TestApp.start({ network: CONVERSION_NETWORK, now: () => now });
   operations = operationsOf(app.http.get(ModulesContainer));
   for (const [at, one] of [LAMP, PHONES, SOFA].entries()) {
     now = new Date(DAYS[at]!);
@@ -39,6 +44,10 @@ beforeAll(async () => {
   }
   await post(swedish, [LJUD]);
   await post(shared, [product('twin', { ean: '0401234567890' })]);
+  for (const [at, transaction] of REPORTED) {
+    now = new Date(at);
+    await report(transaction);
+  }
   now = new Date(NOW);
   await create({ voucherTypeId: 5 });
   await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
@@ -57,17 +66,19 @@ function named(id: string): Operation {
 function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/vouchers')) return VOUCHER_TOKENS.nord;
+  if (path.startsWith('/1.0/conversions')) return CONVERSION_TOKENS.nord;
   return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
-  const path = operation.path.replace(':feedId', String(german)).replace(':id', '1');
+  const id = operation.path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
+  const path = operation.path.replace(':feedId', String(german)).replace(':id', id);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }
 
 describe('a key changes the answer as described (Documents 1 and 2, Endpoints)', () => {
-  it.each(EFFECTS)('%s;%s', async (id, sent, beside, show, shown) => {
+  it.each(ALL_EFFECTS)('%s;%s', async (id, sent, beside, show, shown) => {
     const operation = named(id);
     expect(show(await ask(operation, `${beside};${sent}`))).toEqual(shown);
     expect(show(await ask(operation, beside))).not.toEqual(shown);
@@ -135,7 +146,9 @@ describe('keys of all operations', () => {
 
 describe('this file', () => {
   const shown = (id: string): readonly string[] => [
-    ...EFFECTS.filter(([operation]) => operation === id).map(([, sent]) => sent.split('=')[0]!.toLowerCase()),
+    ...ALL_EFFECTS.filter(([operation]) => operation === id).map(([, sent]) =>
+      sent.split('=')[0]!.toLowerCase(),
+    ),
     ...WRITES.filter(([operation]) => operation === id).map(([, key]) => key.toLowerCase()),
   ];
 

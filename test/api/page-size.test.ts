@@ -1,9 +1,17 @@
 import { TestApp } from '../support/app';
-import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
+import { FEEDS, TOKENS } from './network';
+import { CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
+import { VOUCHER_TOKENS } from './voucher-network';
+
+const TOKEN_OF = {
+  nord: TOKENS.nord,
+  vouchers: VOUCHER_TOKENS.nord,
+  conversions: CONVERSION_TOKENS.nord,
+} as const;
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await TestApp.start({ network: NETWORK });
+  app = await TestApp.start({ network: CONVERSION_NETWORK });
 });
 afterAll(() => app.close());
 
@@ -23,8 +31,9 @@ it.each([
   ['/1.0/vouchers;pageSize=1000', 'vouchers', undefined],
   ['/1.0/vouchers;pageSize=1001', 'vouchers', '1000'],
   ['/1.0/vouchers.ics;pageSize=9999', 'vouchers', '1000'],
+  ['/1.0/conversions/transactions;pageSize=1000', 'conversions', undefined],
+  ['/1.0/conversions/transactions.xml;pageSize=1001', 'conversions', '1000'],
 ] as const)('%s for %s: X-Page-Size is %s (decisions P3, V16)', async (target, caller, size) => {
-  const token = caller === 'nord' ? TOKENS.nord : OTHER_TOKENS.vouchers;
-  const { statusCode, headers } = await app.get(target, { token });
+  const { statusCode, headers } = await app.get(target, { token: TOKEN_OF[caller] });
   expect([statusCode, headers['x-page-size']]).toEqual([200, size]);
 });

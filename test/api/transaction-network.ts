@@ -1,8 +1,7 @@
 import { type Response, TestApp } from '../support/app';
 import { tokenNamed } from '../support/small-network';
-import { NETWORK } from './network';
 import { JSON_UTF8 } from './posted';
-import { NOW } from './voucher-network';
+import { NOW, VOUCHER_NETWORK } from './voucher-network';
 
 /** Tokens for conversions of organisations of the network, each the same at any time. */
 export const CONVERSION_TOKENS = {
@@ -35,6 +34,7 @@ const LEAD = {
 const EVENTS = {
   101: [SALE, LEAD, { id: 305, name: 'Trial', kind: 'sale', pendingDays: 3, autoDeny: true }],
   102: [{ id: 303, name: 'Sale', kind: 'sale', pendingDays: 0, commission: { percent: 5 } }],
+  104: [SALE],
   201: [{ id: 401, name: 'Sale', kind: 'sale', pendingDays: 14, commission: { percent: 8 } }],
 } as const;
 
@@ -51,10 +51,13 @@ const token = (organisationId: number, client: ConversionClient, siteId?: number
 });
 
 export const CONVERSION_NETWORK = {
-  ...NETWORK,
-  organisations: [...NETWORK.organisations, { id: 99, kind: 'operator', name: 'Operations of conversions' }],
+  ...VOUCHER_NETWORK,
+  organisations: [
+    ...VOUCHER_NETWORK.organisations,
+    { id: 99, kind: 'operator', name: 'Operations of conversions' },
+  ],
   tokens: [
-    ...NETWORK.tokens,
+    ...VOUCHER_NETWORK.tokens,
     token(1, 'nord'),
     token(2, 'casa'),
     token(11, 'preisblick', 1101),
@@ -63,19 +66,7 @@ export const CONVERSION_NETWORK = {
     token(13, 'lonely'),
     token(99, 'operator'),
   ],
-  programs: [
-    ...NETWORK.programs.map(withEvents),
-    {
-      id: 104,
-      organisationId: 1,
-      name: 'Nordlicht FR',
-      country: 'FR',
-      currency: 'EUR',
-      status: 'paused',
-      events: [SALE],
-    },
-  ],
-  connections: [...NETWORK.connections, { siteId: 1101, programId: 104 }],
+  programs: VOUCHER_NETWORK.programs.map(withEvents),
 } as const;
 
 /** A report that becomes Pending: a sale of program 101 on site 1101; a field that is undefined is not posted. */

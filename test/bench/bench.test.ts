@@ -26,6 +26,8 @@ const AIMS = {
   memory: 1,
   'memory projecting': 1,
   'voucher-create': 0.5,
+  'transactions-report': 0.5,
+  'transactions-due': 1,
   million: 1,
   'million unchanged': 1,
   wal: 1,

@@ -102,6 +102,21 @@ describe('docs/operations.md', () => {
     expect(schema).toEqual(JSON.parse(await readFile(join(ROOT, 'docs/network.schema.json'), 'utf8')));
   });
 
+  test('Transactions: the example is imported, twice, and shown', async () => {
+    const sale = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
+    const programs = NETWORK.programs.map((program) => ({ ...program, events: [sale] }));
+    await writeFile(fileIn('events.json'), JSON.stringify({ programs }));
+    await step('affilog network import FILE', { FILE: 'events.json' });
+    const [, csv = ''] = /^```csv\n([^]*?)^```/m.exec(GUIDE) ?? [];
+    await writeFile(fileIn('reports.csv'), csv);
+    const command = 'affilog transactions import FILE';
+    expect(await step(command, { FILE: 'reports.csv' })).toBe('1 new, 0 known, 0 refused\n');
+    expect(await step(command, { FILE: 'reports.csv' })).toBe('0 new, 1 known, 0 refused\n');
+    expect(await step('affilog transactions show ID', { ID: 'A-1001_1011_1' })).toMatch(
+      /^transaction [0-9a-f]{32} \(A-1001_1011_1\)\n1 .* Tracked \(1\)\n[^]*^2 .* Pending \(4\)\n/m,
+    );
+  });
+
   test('Mapping a new feed: from products that publishers do not see to products that they see', async () => {
     await start();
     await post(PRODUCTS);

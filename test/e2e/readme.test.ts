@@ -81,11 +81,14 @@ describe('the README', () => {
     const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
     expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
+    expect(tokens).toMatch(
+      /^export CONVERSION_ADVERTISER=[0-9a-f]{40} CONVERSION_PUBLISHER=[0-9a-f]{40}\nexport CONVERSION_OPERATOR=[0-9a-f]{40}$/m,
+    );
     const commands = examples();
     expect(commands.map(({ answer }) => answer !== undefined)).toEqual([
       ...[true, true, true, true, true],
       ...[false, false, false, false, false, false, false],
-      ...[true, true],
+      ...[true, true, true, true],
     ]);
     for (const { command, answer } of commands) {
       const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;

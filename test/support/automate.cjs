@@ -6,7 +6,7 @@ const { join } = require('node:path');
 const [dist, dataDir, start, n, when] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
 const { AutomationRunner } = require(join(dist, 'src/automation/runner.js'));
-const { followDirectory } = require(join(dist, 'src/directory/follower.js'));
+const { FollowedDirectory } = require(join(dist, 'src/directory/follower.js'));
 const { transactionAutomations } = require(join(dist, 'src/transactions/automations.js'));
 
 function die() {
@@ -36,7 +36,7 @@ async function main() {
     return checkpoint(target);
   };
   const ending = new AbortController();
-  const follower = followDirectory(log, ending.signal);
+  const follower = new FollowedDirectory(log, ending.signal);
   const clocks = {
     wall: () => Number(start) + Math.floor(performance.now()),
     monotonic: () => performance.now(),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Directory } from '../../src/directory/directory';
-import { execute, load } from '../../src/kernel/decider';
+import { execute } from '../../src/kernel/decider';
 import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { surroundingsOf } from '../../src/transactions/surroundings';
@@ -9,7 +9,6 @@ import {
   transactionDecider,
   type TransactionEvent,
   type TransactionFacts,
-  type TransactionState,
 } from '../../src/transactions/transaction';
 import { legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
 
@@ -46,10 +45,6 @@ export async function report(
   const command = { do: 'report', at: at.toISOString(), transaction, posted: [], surroundings } as const;
   await execute(log, transactionDecider, id, command);
   return id;
-}
-
-export async function stateOf(log: EventLog, id: string): Promise<TransactionState> {
-  return (await load(log, transactionDecider, id)).state;
 }
 
 /** The events of a transaction in order. */

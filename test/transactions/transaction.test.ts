@@ -63,7 +63,7 @@ describe('a transaction (Document 2, States and transitions)', () => {
     (action) => {
       const command = { do: action, at: AT, surroundings: FINE, reason: 21, paymentId: 1, amendments: {} };
       expect(() => decide(command as unknown as TransactionCommand, after())).toThrow(
-        expect.objectContaining({ code: 'CON_500' }),
+        expect.objectContaining({ code: 'CON_500' }) as Error,
       );
     },
   );
@@ -133,7 +133,7 @@ describe('a report (decisions T2, T3)', () => {
       expect.objectContaining({
         code: 'CON_510',
         message: expect.stringMatching(/orderValue is 1, .* reported with 10000/) as string,
-      }),
+      }) as Error,
     );
     expect(decide(report({}, { transaction, posted: ['siteId'] }), stateAfter(WAYS.Pending))).toEqual([]);
   });
@@ -208,7 +208,7 @@ describe('requested transitions (decisions T5)', () => {
 
   it('a second payment is CON_520', () => {
     expect(() => decide({ do: 'pay', at: AT, paymentId: 8 }, stateAfter(WAYS.Paid))).toThrow(
-      expect.objectContaining({ code: 'CON_520' }),
+      expect.objectContaining({ code: 'CON_520' }) as Error,
     );
   });
 

@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { TRANSACTION } from '../src/transactions/transaction';
+import { BareLog, type EventTexts, streamsIn } from './bare/log';
+import { type Bench, compareRates, type Figure, quantile, timed } from './harness';
+import { CONVERSION_TOKENS } from './network';
+import { Server } from './server';
+import { postedTransaction } from './transactions';
+
+/** Transactions of a post, the most that one takes. */
+const PER_POST = 10_000;
+
+/** Appends in a transaction of the second reference, as many as the server has in progress. */
+const TOGETHER = 256;
+
+/**
+ * Reports new transactions, each in a stream of its own, in posts of 10,000.
+ *
+ * Ours: over HTTP, from the first post to the last answer; all are durable when they are answered.
+ * Bare: the same events into as many streams, each append durable before the next one.
+ * Bare, grouped: the same, with 256 appends in one transaction: what SQLite alone can do, without reading, checking, deciding
+ * and answering.
+ */
+export async function transactionsReport(bench: Bench): Promise<readonly Figure[]> {
+  const { count } = bench;
+  const server = await Server.start(join(bench.folder, 'transactions-report'), 'api,projector');
+  const fileOf = (name: string, round: number): string =>
+    join(bench.folder, `reports-${name}-${round}.sqlite`);
+  const grouped: number[] = [];
+  try {
+    const figure = await compareRates(
+      { figure: 'transactions-report', goal: 0.5, count },
+      (round) => timed(() => reportAll(server, round, count)),
+      async (round) => {
+        const streams = [...streamsIn(server.logFile, TRANSACTION)].slice(-count);
+        if (streams.length !== count) throw new Error(`${streams.length} of ${count} were reported`);
+        grouped.push(await appendAll(fileOf('grouped', round), streams, TOGETHER));
+        return await appendAll(fileOf('single', round), streams, 1);
+      },
+    );
+    const limit = (count / quantile(grouped, 0.5)) * 1000;
+    const { measured } = figure;
+    return [
+      { ...figure, unit: UNIT },
+      {
+        figure: 'transactions-report grouped',
+        measured,
+        limit,
+        ratio: measured / limit,
+        goal: null,
+        unit: UNIT,
+      },
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+const UNIT = 'transactions/s';
+
+async function reportAll(server: Server, round: number, count: number): Promise<void> {
+  for (let first = 0; first < count; first += PER_POST) {
+    const posted = Array.from({ length: Math.min(PER_POST, count - first) }, (_, at) =>
+      postedTransaction(`R${round}-${first + at}`, first + at),
+    );
+    await server.postJson(`/1.0/conversions/transactions/bulk?token=${CONVERSION_TOKENS.advertiser}`, posted);
+  }
+}
+
+type Streams = readonly (readonly [stream: string, events: readonly EventTexts[]])[];
+
+/** Appends to a new log, `together` streams in one transaction; returns the milliseconds. */
+async function appendAll(file: string, streams: Streams, together: number): Promise<number> {
+  const log = new BareLog(file);
+  try {
+    return await timed(() => {
+      for (let at = 0; at < streams.length; at += together)
+        log.appendTogether(streams.slice(at, at + together));
+    });
+  } finally {
+    log.close();
+  }
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { AutomationRunner } from '../../src/automation/runner';
+import { type NetworkFile } from '../../src/directory/network-file';
+import { transactionAutomations } from '../../src/transactions/automations';
+import { type TransactionFacts } from '../../src/transactions/transaction';
+import { TestApp } from '../support/app';
+import { smallNetwork } from '../support/small-network';
+import { eventsOfTransaction, report, sale } from '../support/transactions';
+
+export const [MINUTE, DAY] = [60_000, 86_400_000] as const;
+export const AT = Date.parse('2026-01-05T08:00:00.000Z');
+export const NETWORK = smallNetwork();
+const [shop] = NETWORK.programs;
+
+export type Program = NonNullable<NetworkFile['programs']>[number];
+
+/** An application with a clock that the test sets, and automations that run when the test says so. */
+export class AutomatedApp {
+  wall = AT;
+  monotonic = 5_000;
+  /** What runners have reported. */
+  readonly reports: string[] = [];
+  readonly runner: AutomationRunner;
+  private readonly runners: AutomationRunner[] = [];
+
+  private constructor(readonly app: TestApp) {
+    this.runner = this.newRunner();
+  }
+
+  static async start(): Promise<AutomatedApp> {
+    return new AutomatedApp(await TestApp.start({ network: NETWORK, now: () => new Date(AT) }));
+  }
+
+  /** Like one of another process. */
+  newRunner({ owner = randomUUID(), follower = this.app.follower } = {}): AutomationRunner {
+    const { log, store } = this.app.engines;
+    const runner = new AutomationRunner({ log, store, follower }, transactionAutomations, {
+      owner,
+      clocks: { wall: () => this.wall, monotonic: () => this.monotonic },
+      report: (failure) => this.reports.push(String(failure)),
+    });
+    this.runners.push(runner);
+    return runner;
+  }
+
+  /** Lets time pass. */
+  pass(milliseconds: number): void {
+    this.wall += milliseconds;
+    this.monotonic += milliseconds;
+  }
+
+  /** Does everything that is due now. */
+  async automate(runner = this.runner): Promise<void> {
+    await this.app.settled();
+    for (const automation of transactionAutomations) while (await runner.turn(automation));
+  }
+
+  /** Reports a sale; returns its id. */
+  async reported(order: Partial<TransactionFacts> = {}): Promise<string> {
+    const { engines, follower } = this.app;
+    return await report(engines.log, follower.directory, new Date(this.wall), sale(order));
+  }
+
+  /** Changes program 31, for example its status. */
+  async program(change: Partial<Program>): Promise<void> {
+    await this.app.import({ programs: [{ ...shop, ...change }] });
+  }
+
+  /** Names of the events of a transaction in order. */
+  async journey(id: string): Promise<readonly string[]> {
+    const events = await eventsOfTransaction(this.app.engines.log, id);
+    return events.map(({ type }) => type.replace('Transaction', ''));
+  }
+
+  /** The data of its last event. */
+  async last(id: string): Promise<object> {
+    return (await eventsOfTransaction(this.app.engines.log, id)).at(-1)?.data ?? {};
+  }
+
+  async close(): Promise<void> {
+    for (const runner of this.runners) await runner.stop();
+    await this.app.close();
+  }
+}

@@ -1,0 +1,112 @@
+import { AutomationRunner } from '../../src/automation/runner';
+import { transactionAutomations } from '../../src/transactions/automations';
+import { cases } from '../support/size';
+import { eventsOfTransaction } from '../support/transactions';
+import {
+  CONVERSION_NETWORK,
+  CONVERSION_TOKENS,
+  PATH,
+  reportOf,
+  type Result,
+  transactionWorld,
+} from './transaction-network';
+import { NOW } from './voucher-network';
+
+const world = transactionWorld();
+const { create, move, get, reportAll } = world;
+
+const typesOf = async (id: string) =>
+  (await eventsOfTransaction(world.app.engines.log, id)).map(({ type }) => type.replace('Transaction', ''));
+
+describe('requests that race for one transaction, in two processes (decisions T5)', () => {
+  it.each([
+    ['approve', 'deny'],
+    ['approve', 'delete'],
+    ['deny', 'amend'],
+  ] as const)('%s and %s: both take effect only in an order that the table has', async (one, other) => {
+    const process = await world.app.again();
+    const inOther = async (transactionId: string) =>
+      process.inject({
+        method: 'POST',
+        url: `${PATH}/transitions?token=${CONVERSION_TOKENS.nord}`,
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        payload: JSON.stringify({
+          transactionId,
+          action: other,
+          ...(other === 'amend' ? { orderValue: 5 } : {}),
+        }),
+      });
+    const journeys = new Set<string>();
+    for (let round = 0; round < cases(60, 20); round += 1) {
+      const { transactionId } = await create(`${one}-${other}-${round}`);
+      const answers = await Promise.all(
+        round % 2 === 0
+          ? [move({ transactionId, action: one }), inOther(transactionId)]
+          : [inOther(transactionId), move({ transactionId, action: one })],
+      );
+      const succeeded = answers.filter(({ statusCode }) => statusCode === 200).length;
+      for (const { statusCode, body } of answers)
+        expect([statusCode, statusCode === 200 || body.includes('CON_520')]).toEqual([statusCode, true]);
+      const journey = (await typesOf(transactionId)).slice(2);
+      expect(journey).toHaveLength(succeeded);
+      journeys.add(journey.join());
+      const state = answers.find(({ statusCode }) => statusCode === 200)?.json<Result>().messageTypeId;
+      const last = (await get(`/${transactionId}`)).json<Result>().messageTypeId;
+      if (succeeded === 1) expect(last).toBe(state);
+    }
+    const possible = {
+      deny: ['PendingApproved', 'Deleted'],
+      delete: ['PendingApproved,Deleted', 'Deleted'],
+      amend: ['Deleted', 'Amended,Deleted'],
+    }[other];
+    expect([...journeys].filter((journey) => !possible.includes(journey))).toEqual([]);
+    await process.close();
+  });
+
+  it('a hundred approvals make one', async () => {
+    const { transactionId } = await create('HUNDRED');
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => move({ transactionId, action: 'approve' })),
+    );
+    expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).size).toBe(1);
+    expect(await typesOf(transactionId)).toEqual(['Tracked', 'BecamePending', 'PendingApproved']);
+  });
+});
+
+it('reports that race with a program that is paused and activated, and with the automation, end up Pending once (decisions T3, T4)', async () => {
+  const { app } = world;
+  const { log, store } = app.engines;
+  const [program] = CONVERSION_NETWORK.programs;
+  const become = (status: string) => app.import({ programs: [{ ...program, status }] });
+  const clocks = { wall: () => NOW, monotonic: () => NOW };
+  const failures: unknown[] = [];
+  const runner = new AutomationRunner({ log, store, follower: app.follower }, transactionAutomations, {
+    ...{ owner: 'race', clocks },
+    report: (failure) => failures.push(failure),
+  });
+  const automate = async () => {
+    await app.settled();
+    for (const automation of transactionAutomations) while (await runner.turn(automation));
+  };
+  const ids: string[] = [];
+  for (let round = 0; round < cases(12, 4); round += 1) {
+    const reports = (part: string) =>
+      Array.from({ length: 25 }, (_, at) => reportOf(`RACE-${round}-${part}-${at}`));
+    const answers = await Promise.all([
+      reportAll(reports('a')),
+      become(round % 2 === 0 ? 'paused' : 'active'),
+      reportAll(reports('b')),
+      automate(),
+    ]);
+    for (const answer of [answers[0], answers[2]])
+      ids.push(...answer.json<readonly Result[]>().map(({ transactionId }) => transactionId));
+  }
+  await become('active');
+  await automate();
+  const journeys = new Set((await Promise.all(ids.map(typesOf))).map(String));
+  for (const journey of journeys)
+    expect(['Tracked,BecamePending', 'Tracked,Paused,BecamePending']).toContain(journey);
+  expect(journeys.size).toBe(2);
+  expect(failures).toEqual([]);
+  await runner.stop();
+});

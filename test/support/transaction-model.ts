@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto';
+import { amended, enter, iso, type KnownTransaction, type Listed, rule } from './known-transaction';
+
+/**
+ * What the API has to answer about transactions, written from Document 2 and decisions T1 to T7, N1 and N2 without any of the
+ * product's code.
+ */
+
+export interface ModelEvent {
+  readonly id: number;
+  readonly kind: 'sale' | 'lead';
+  readonly pendingDays: number;
+  readonly autoDeny: boolean;
+  /** Whole per cent, or hundredths. */
+  readonly commission: { readonly percent: number } | { readonly fixed: number };
+}
+
+export interface ModelProgram {
+  readonly id: number;
+  readonly organisationId: number;
+  readonly country: string;
+  readonly currency: string;
+  readonly status: 'active' | 'paused' | 'closed';
+  readonly invoicesPaid: boolean;
+  readonly events: readonly ModelEvent[];
+}
+
+/** The network as it is at present. */
+export interface ModelNetwork {
+  readonly programs: readonly ModelProgram[];
+  /** `<site> <program>`. */
+  readonly connections: ReadonlySet<string>;
+  readonly siteNames: ReadonlyMap<number, string>;
+}
+
+/** A posted report; amounts in units, times in epoch ms. */
+export interface ModelReport {
+  readonly programId: number;
+  readonly eventId: number;
+  readonly siteId: number;
+  readonly orderNumber: string;
+  readonly epi: string;
+  readonly validate?: boolean;
+  readonly orderValue?: number;
+  readonly publisherCommission?: number;
+  readonly eventTypeId?: number;
+  readonly timeOfEvent?: number;
+  readonly timeOfVisit?: number;
+  readonly epi2?: string;
+  readonly visitorId?: string;
+  readonly reportInfo?: string;
+}
+
+export interface ModelRequest {
+  readonly action: 'approve' | 'deny' | 'delete' | 'amend' | 'validate' | 'invalidate' | 'pay';
+  readonly deniedReasonId?: number;
+  readonly paymentId?: number;
+  readonly orderValue?: number;
+  readonly publisherCommission?: number;
+}
+
+/** An organisation, or an operator. */
+export type ModelCaller = number | 'operator';
+
+/** The state, or the codes of faults. */
+export type Expected = number | readonly string[];
+
+/** Items of orders, and the attributes that they become (decisions T2). */
+export const REPORT_INFOS: Readonly<Record<string, Listed>> = {
+  'f1=a&f2=Wall%20lamp&f3=1.50&f4=2': {
+    ...{ productNumber: 'a', productName: 'Wall lamp', productValue: '1.50', productQuantity: '2' },
+  },
+  'f1=b|f1=c&f4=3': { productNumber: 'b|c', productQuantity: '|3' },
+};
+
+const cents = (amount: number) => Math.round(amount * 100);
+
+export class TransactionModel {
+  readonly all = new Map<string, KnownTransaction>();
+
+  constructor(public network: ModelNetwork) {}
+
+  /** The id of a report's transaction (decisions T1). */
+  static idOf({ orderNumber, eventId }: ModelReport, organisationId: number): string {
+    return createHash('sha256')
+      .update(`${orderNumber}_${eventId}_${organisationId}`)
+      .digest('hex')
+      .slice(0, 32);
+  }
+
+  /** Decisions T2, T3, T7. */
+  report(report: ModelReport, caller: ModelCaller, now: number): Expected {
+    const { programId, eventId, siteId, orderNumber } = report;
+    const late = report.timeOfEvent !== undefined && report.timeOfEvent > now + 300_000 ? ['CON_350'] : [];
+    const program = this.network.programs.find(({ id }) => id === programId);
+    if (program === undefined) return ['CON_220', ...late];
+    if (caller !== 'operator' && caller !== program.organisationId) return ['CON_230', ...late];
+    const event = program.events.find(({ id }) => id === eventId);
+    if (event === undefined) return ['CON_240', ...late];
+    const isSale = event.kind === 'sale';
+    const { eventTypeId = isSale ? 5 : 4, orderValue, timeOfEvent = now, timeOfVisit } = report;
+    const faults = [
+      ...late,
+      ...(isSale === (eventTypeId === 5 || eventTypeId === 10) ? [] : ['CON_350']),
+      ...(isSale && orderValue === undefined ? ['CON_350'] : []),
+    ];
+    if (faults.length > 0) return faults;
+    const value = cents(orderValue ?? 0);
+    const commission =
+      report.publisherCommission === undefined ? termsOf(event, value) : cents(report.publisherCommission);
+    const id = TransactionModel.idOf(report, program.organisationId);
+    const reported: Listed = {
+      ...report,
+      ...{ orderValue: value / 100, publisherCommission: commission / 100, eventTypeId, timeOfEvent },
+    };
+    const before = this.all.get(id);
+    if (before !== undefined) return repeated(before, report);
+    const { epi, epi2, reportInfo, visitorId } = report;
+    const known: KnownTransaction = {
+      ...{ id, organisationId: program.organisationId, reported, programId, eventId, siteId },
+      fixed: {
+        ...{ advertiserId: program.organisationId, currencyId: program.currency, epi, eventId, eventTypeId },
+        ...{ orderNumber, programCountry: program.country, programId, siteId, tdCommission: 0 },
+        siteName: this.network.siteNames.get(siteId) ?? '',
+        timeOfEvent: iso(timeOfEvent),
+        legacyTransactionId: `${orderNumber}_${eventId}_${program.organisationId}`,
+        ...(epi2 === undefined ? {} : { epi2 }),
+        ...(timeOfVisit === undefined ? {} : { timeOfVisit: iso(timeOfVisit) }),
+        ...(reportInfo === undefined ? {} : REPORT_INFOS[reportInfo]),
+      },
+      isVisitLate: timeOfVisit !== undefined && timeOfVisit > timeOfEvent,
+      time: timeOfEvent,
+      ...(reportInfo === undefined ? {} : { reportInfo }),
+      ...(visitorId === undefined ? {} : { visitorId }),
+      ...{ orderValue: value, commission, state: 0, events: 0, history: [] },
+    };
+    this.all.set(id, known);
+    enter(known, 1, now);
+    if (report.validate !== false) this.validate(known, now);
+    return known.state;
+  }
+
+  /** Decisions T5. */
+  move(id: string, request: ModelRequest, caller: ModelCaller, now: number): Expected {
+    const { action } = request;
+    if (action === 'pay' && caller !== 'operator') return ['CON_330'];
+    const known = this.all.get(id);
+    if (known === undefined || (caller !== 'operator' && caller !== known.organisationId)) return ['CON_500'];
+    const { state } = known;
+    const isIn = (...states: readonly number[]) => states.includes(state);
+    const reason = request.deniedReasonId ?? (action === 'approve' ? 21 : 22);
+    switch (action) {
+      case 'approve':
+        if (isIn(5, 6, 9)) return state;
+        if (!isIn(4)) return ['CON_520'];
+        this.amend(known, request);
+        return rule(known, 6, reason, now);
+      case 'deny':
+        return isIn(8) ? state : isIn(4) ? rule(known, 8, reason, now) : ['CON_520'];
+      case 'delete':
+        return isIn(8) ? state : isIn(4, 5, 6) ? rule(known, 8, reason, now) : ['CON_520'];
+      case 'validate':
+        if (isIn(1, 3)) this.validate(known, now);
+        return known.state;
+      case 'invalidate':
+        return isIn(2) ? state : isIn(1, 3) ? enter(known, 2, now) : ['CON_520'];
+      case 'pay':
+        if (isIn(9) && known.paymentId === request.paymentId) return state;
+        if (!isIn(5, 6)) return ['CON_520'];
+        known.paymentId = request.paymentId ?? 0;
+        return enter(known, 9, now);
+      case 'amend': {
+        const { orderValue, commission } = known;
+        this.amend(known, request);
+        if (orderValue === known.orderValue && commission === known.commission) return state;
+        if (isIn(4)) return amended(known);
+        Object.assign(known, { orderValue, commission });
+        return ['CON_520'];
+      }
+    }
+  }
+
+  /** Decisions T4: what the system does by itself. */
+  tick(now: number): void {
+    for (const known of this.all.values()) {
+      if (known.state === 4 && known.due !== undefined && known.due.at <= now)
+        rule(known, known.due.deny ? 8 : 6, known.due.deny ? 4 : 3, now);
+      else if (known.state === 3) this.validate(known, now);
+    }
+  }
+
+  private amend(known: KnownTransaction, { orderValue, publisherCommission }: ModelRequest): void {
+    const program = this.network.programs.find(({ id }) => id === known.programId);
+    const event = program?.events.find(({ id }) => id === known.eventId);
+    const follows = event !== undefined && termsOf(event, known.orderValue) === known.commission;
+    if (orderValue !== undefined) {
+      known.orderValue = cents(orderValue);
+      if (follows) known.commission = termsOf(event, known.orderValue);
+    }
+    if (publisherCommission !== undefined) known.commission = cents(publisherCommission);
+  }
+
+  /** Document 2, States and transitions: where a Tracked or Paused transaction goes; a Paused one may stay. */
+  private validate(known: KnownTransaction, now: number): void {
+    const program = this.network.programs.find(({ id }) => id === known.programId);
+    const event = program?.events.find(({ id }) => id === known.eventId);
+    const { status = 'removed', invoicesPaid = false } = program ?? {};
+    const wasPaused = known.state === 3;
+    if (wasPaused && status === 'paused') return;
+    if (wasPaused && status === 'closed' && !invoicesPaid) return void enter(known, 7, now);
+    const isConnected = this.network.connections.has(`${known.siteId} ${known.programId}`);
+    const isClosed = status === 'closed' && !wasPaused;
+    if (event === undefined || isClosed || !isConnected || known.isVisitLate)
+      return void enter(known, 2, now);
+    if (status === 'paused') return void enter(known, 3, now);
+    if (event.pendingDays === 0) return void enter(known, 5, now);
+    known.due = { at: now + event.pendingDays * 86_400_000, deny: event.autoDeny };
+    enter(known, 4, now);
+  }
+}
+
+function termsOf({ commission }: ModelEvent, value: number): number {
+  return 'fixed' in commission ? commission.fixed : Math.floor((value * commission.percent + 50) / 100);
+}
+
+/** Decisions T2: a repeated report agrees in every field that it contains. */
+function repeated({ reported, state }: KnownTransaction, report: ModelReport): Expected {
+  const fields = Object.entries(report).filter(([name]) => name !== 'validate');
+  const differs = fields.some(([name, value]) => reported[name] !== value);
+  return differs ? ['CON_510'] : state;
+}
