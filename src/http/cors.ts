@@ -15,6 +15,7 @@ const EXPOSED = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   REQUEST_ID,
+  'X-Total-Count',
   'Retry-After',
   'ETag',
 ];

@@ -57,6 +57,14 @@ async function lint(document: string): Promise<readonly Problem[]> {
 }
 
 describe('the description of the interface (decisions A8)', () => {
+  it('names no header of an answer that scripts of other origins cannot read', async () => {
+    const sent = operations.flatMap(({ text: { sends = {} } }) => Object.keys(sends));
+    expect(sent).toContain('X-Page-Size');
+    const { headers } = await app.get('/1.0/openapi.json', { headers: { origin: 'https://shop.example' } });
+    const exposed = String(headers['access-control-expose-headers']).split(', ');
+    expect(exposed).toEqual(expect.arrayContaining(sent));
+  });
+
   it('is served without a token, as JSON only, with an ETag', async () => {
     const { headers, statusCode } = await app.get('/1.0/openapi.json');
     expect([statusCode, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);

@@ -30,12 +30,12 @@ function examples(): Example[] {
 /** curl, with the status on standard error. */
 const CURL = `curl() { command curl -w '%{stderr}%{http_code}' "$@"; }`;
 
-/** `npm start` builds, then serves. */
+/** `npm start` builds, then becomes the server. */
 const { scripts, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: { readonly start: string };
   readonly bin: { readonly affilog: string };
 };
-const [BUILD, START = ''] = scripts.start.split(' && ');
+const [BUILD, START = ''] = scripts.start.split(/ && (?:exec )?/);
 
 /** Replaces times, which differ from run to run. */
 function withoutTimes(text: string): string {
@@ -65,6 +65,12 @@ describe('the README', () => {
   });
 
   test('has a start command that builds first', () => expect(BUILD).toBe('npm run --silent build'));
+
+  test('has a start command whose server stops with it: a signal to npm reaches the server', async () => {
+    const started = await Server.start(folder, { command: ['npm', 'start'] });
+    await started.end('SIGTERM');
+    await expect(fetch(started.url)).rejects.toThrow();
+  });
 
   test('names a program that runs after a build', async () => {
     const { stdout } = await run(join(ROOT, bin.affilog), ['--help']);
