@@ -113,7 +113,7 @@ describe('the log of a server (decisions X86)', () => {
       eventLog: 'SQLite',
       readStore: 'SQLite',
       dataDir: folder,
-      roles: ['api', 'projector', 'notifier'],
+      roles: ['api', 'projector', 'automation', 'notifier'],
     });
     expect(lines.filter(({ msg }) => msg === 'ready')).toEqual([
       expect.objectContaining({ level: 30, url: server.url, ms: expect.any(Number) as number }),

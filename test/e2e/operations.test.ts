@@ -12,7 +12,7 @@ const ROOT = join(__dirname, '../..');
 const GUIDE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const bash = promisify(execFile);
 
-/** All commands of the guide; those marked † are not run by a test. */
+/** The commands of the guide: those in `sh` blocks, and inline ones that begin with these names. † marks those without a test. */
 function commandsOf(guide: string): readonly { readonly command: string; readonly isMarked: boolean }[] {
   const inline = guide.matchAll(/`((?:npm start|(?:affilog|node|sqlite3|docker) [^`]+))`(†?)/g);
   const blocks = guide.matchAll(/^```sh\n([^]*?)^```/gm);
@@ -40,6 +40,8 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
 };
 
 const steps = new Set<string>();
+const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
+const PROGRAMS = NETWORK.programs.map((program) => ({ ...program, events: [SALE] }));
 const PRODUCTS = [...generateProducts({ count: 5, categories: [{ name: 'Over-Ear' }] })];
 
 let folder: string;
@@ -78,28 +80,43 @@ async function stop(): Promise<void> {
   server = undefined;
 }
 
-async function post(products: readonly unknown[]): Promise<void> {
-  const answer = await fetch(`${server?.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+/** Posts products to a feed; returns the id of the load. */
+async function post(products: readonly unknown[], keys = 'fid=22'): Promise<string> {
+  const answer = await fetch(`${server?.url}/1.0/products;${keys}?token=${ADVERTISER}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: JSON.stringify({ products }),
   });
   expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
+  return answer.headers.get('x-load-id') ?? '';
 }
 
-async function found(token = ADVERTISER): Promise<number> {
-  const answer = await fetch(`${server?.url}/1.0/products;fid=22?token=${token}`);
-  return ((await answer.json()) as { productHeader: { totalHits: number } }).productHeader.totalHits;
+/** How many products of a feed the holder of a token finds; undefined if the token is refused. */
+async function found(token = ADVERTISER, feed = 22): Promise<number | undefined> {
+  const answer = await fetch(`${server?.url}/1.0/products;fid=${feed}?token=${token}`);
+  const body = (await answer.json()) as { productHeader?: { totalHits: number } };
+  return body.productHeader?.totalHits;
 }
 
 describe('docs/operations.md', () => {
-  test('Reference data: an import into a folder, and the format of the file', async () => {
-    await writeFile(fileIn('network.json'), JSON.stringify({ ...NETWORK, categories: [] }));
+  test('Starting and stopping: the settings in force', async () => {
+    expect(await step('affilog settings')).toMatch(/^DATA_DIR +\.\/data +default$/m);
+  });
+
+  test('Reference data: an import into a folder, the format of the file, and an export', async () => {
+    const network = { ...NETWORK, programs: PROGRAMS, categories: [] };
+    await writeFile(fileIn('network.json'), JSON.stringify(network));
     expect(await step('affilog network import FILE', { FILE: 'network.json' })).toMatch(
-      /^imported: \d+ events\n$/,
+      /^created: 2 organisations, .*\n(?: {2}.+\n){9}imported: \d+ events\n$/,
     );
     const schema: unknown = JSON.parse(await step('affilog network schema'));
     expect(schema).toEqual(JSON.parse(await readFile(join(ROOT, 'docs/network.schema.json'), 'utf8')));
+    const exported = await step('affilog network export');
+    expect(exported).not.toContain(ADVERTISER);
+    await writeFile(fileIn('exported.json'), exported);
+    expect(await step('affilog network import FILE', { FILE: 'exported.json' })).toBe(
+      'nothing has changed\n',
+    );
   });
 
   test('Transactions: the example is imported, twice, and shown', async () => {
@@ -129,7 +146,30 @@ describe('docs/operations.md', () => {
     expect(await step('affilog mappings map --feed 22 --name "Over-Ear" --category 11')).toMatch(/mapped/);
     await writeFile(fileIn('mappings.csv'), 'feedId,name,categoryId\n22,Over-Ear,11\n');
     expect(await step('affilog mappings import mappings.csv')).toMatch(/^line 2\t/);
-    while ((await found(PUBLISHER)) < 5);
+    while ((await found(PUBLISHER)) !== 5);
+  });
+
+  test('Tokens: one is revoked, and a new one issued, while the server runs', async () => {
+    const [fingerprint = ''] = (await step('affilog tokens list'))
+      .split('\n')
+      .filter((line) => line.includes('\tReader\tPRODUCTS\tsite 1101\t'));
+    const revoke = { '<fingerprint>': `${fingerprint.split('\t')[0]} --yes` };
+    expect(await step('affilog tokens revoke <fingerprint>', revoke)).toMatch(/^removed: 1 token$/m);
+    while ((await found(PUBLISHER)) !== undefined);
+    const token = await step(
+      'affilog tokens issue --organisation 11 --system PRODUCTS --site 1101 --expires 90d',
+    );
+    while ((await found(token.trim())) !== 5);
+  });
+
+  test('Transactions: the example is imported, and shown', async () => {
+    const [, example = ''] = /^```csv\n([^]*?)^```/m.exec(GUIDE) ?? [];
+    await writeFile(fileIn('reports.csv'), example);
+    const imported = await step('affilog transactions import FILE', { FILE: 'reports.csv' });
+    expect(imported).toBe('1 new, 0 known, 0 refused\n');
+    const shown = await step('affilog transactions show ID', { ID: 'A-1001_1011_1' });
+    expect(shown).toMatch(/^1 {2}\S+ {2}Tracked \(1\)$/m);
+    expect(shown).toContain('   orderValue: 129.90 EUR\n');
   });
 
   test('Rebuild: while the server runs', async () => {
@@ -139,6 +179,18 @@ describe('docs/operations.md', () => {
     );
     expect(await step('affilog rebuild all')).toMatch(/^products: generation \d+, 5 documents$/m);
     expect(await found()).toBe(5);
+  });
+
+  test('When something fails: a feed that was replaced by a broken file is restored', async () => {
+    await post(PRODUCTS, 'fid=23');
+    const bad = await post(PRODUCTS.slice(0, 1), 'fid=23;mode=replace');
+    while ((await found(ADVERTISER, 23)) !== 1);
+    const restored = await step('affilog feeds restore FEED --before LOAD', {
+      FEED: '23',
+      LOAD: `${bad} --yes`,
+    });
+    expect(restored).toMatch(/^restored by load \S+: new=4, revised=0, repriced=0, removed=0$/m);
+    while ((await found(ADVERTISER, 23)) !== 5);
   });
 
   test('Backup: a copy of the log while the server runs, restored', async () => {
