@@ -1,6 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { type Fault } from '../kernel/fault';
 import { missingRoute } from '../wire/routes';
 import { AnswerWriter } from './answer-writer';
 import { answerConnect } from './client-error';
@@ -41,14 +42,16 @@ export function installHttp(app: NestFastifyApplication): void {
   const decorate = decorateRequests(fastify, { services, maxBody, stopping: stop.signal });
   const log = requestLogger(fastify);
   // Runs before Nest answers preflight requests.
-  adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+  adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: (fault?: Fault) => void) => {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
     reply.raw.setMaxListeners(0);
     reply.header(REQUEST_ID, request.id);
     decorate(request);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
-      done();
+      // Nest would answer a target that is no path, such as `*`, before the hooks below.
+      const { method, target, raw } = request;
+      done(raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes));
     });
   });
   watchConnections(fastify, stop);

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { type Response, TestApp } from '../support/app';
 import { NETWORK, TOKENS } from './network';
 import { outcome } from './posted';
@@ -97,4 +98,18 @@ describe('a program that has lost its module (Document 1, Versioning; decisions 
   ] as const)('%s %s with %j is %s', async (method, target, details, expected) => {
     expect(outcome(await app.request(method, target, details))).toBe(expected);
   });
+});
+
+it.each(['GET', 'HEAD', 'POST'])('%s of a target that is no path is 404, not the index', async (method) => {
+  const own = await app.again();
+  await own.listen(0, '127.0.0.1');
+  const { port } = new URL(await own.getUrl());
+  const status = await new Promise((resolve, reject) => {
+    const asked = request({ port, method, path: `*?token=${TOKENS.nord}` }, ({ statusCode }) =>
+      resolve(statusCode),
+    );
+    asked.on('error', reject).end();
+  });
+  await own.close();
+  expect(status).toBe(404);
 });
