@@ -44,12 +44,15 @@ function headingOf({ type, data }: TransactionEvent, number: number): string {
 /** Texts by name. */
 type Details = Readonly<Record<string, string>>;
 
-function detailsOf({ data: { at: _, transaction, ...attributes } }: TransactionEvent): Details {
-  const facts = Object.entries(transaction).map(([name, value]) => [
+function detailsOf({ data }: TransactionEvent): Details {
+  const { transaction } = data;
+  const facts = Object.entries<string | number>({ ...transaction }).map(([name, value]) => [
     name,
     factText(name, value, transaction),
   ]);
-  const others = Object.entries(attributes).map(([name, value]) => [name, attributeText(name, value)]);
+  const others = Object.entries(data)
+    .filter(([name]) => name !== 'at' && name !== 'transaction')
+    .map(([name, value]) => [name, attributeText(name, value)]);
   return Object.fromEntries([...facts, ...others]) as Details;
 }
 
