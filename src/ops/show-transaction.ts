@@ -45,13 +45,13 @@ function headingOf({ type, data }: TransactionEvent, number: number): string {
 type Details = Readonly<Record<string, string>>;
 
 function detailsOf({ data }: TransactionEvent): Details {
-  const { transaction, ...attributes } = data;
+  const { transaction } = data;
   const facts = Object.entries<string | number>({ ...transaction }).map(([name, value]) => [
     name,
     factText(name, value, transaction),
   ]);
-  const others = Object.entries<unknown>(attributes)
-    .filter(([name]) => name !== 'at')
+  const others = Object.entries(data)
+    .filter(([name]) => name !== 'at' && name !== 'transaction')
     .map(([name, value]) => [name, attributeText(name, value)]);
   return Object.fromEntries([...facts, ...others]) as Details;
 }

@@ -129,7 +129,7 @@ describe('a report (decisions T2, T3)', () => {
     expect(() => decide(report({}, { transaction }), stateAfter(WAYS.Pending))).toThrow(
       expect.objectContaining({
         code: 'CON_510',
-        message: expect.stringMatching(/orderValue is 1, .* reported with 10000/) as string,
+        message: expect.stringMatching(/orderValue is 0.01, .* reported with 100:/) as string,
       }) as Error,
     );
     expect(decide(report({}, { transaction, posted: ['siteId'] }), stateAfter(WAYS.Pending))).toEqual([]);
