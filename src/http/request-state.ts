@@ -32,6 +32,8 @@ interface RequestOptions {
 /** Fastify's `rewriteUrl`: routes by the path alone, without keys, extension and query. */
 export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   const { path } = parsePath(url);
+  // The router ignores the first character: `*docs` would be `/docs`. Two slashes match no route.
+  if (!path.startsWith('/')) return `//${encodeURI(path)}`;
   try {
     decodeURI(path);
     return path;

@@ -29,6 +29,7 @@ export function missingRoute(method: string, path: string, routes: Routes): Faul
 }
 
 function problemOf(method: string, path: string, routes: Routes): Fault {
+  if (!path.startsWith('/')) return httpFaults.notFound(`${path}: expected a path that begins with /`);
   const [first = '', ...segments] = path.split('/').slice(1);
   if (routes.legacyPrefixes.has(segments[0] ?? '')) segments.shift();
   const [module = '', ...rest] = segments;

@@ -97,7 +97,7 @@ describe('the thread of the event log (decisions X81)', () => {
   test('prevents the start when it cannot be started: one line', async () => {
     rmSync(thread());
     await expect(start()).rejects.toThrow(
-      /^the server ended with 1: affilog: the event log is not available: its thread cannot be started\n$/,
+      /^the server ended with 1: affilog: the event log is not available: its thread cannot be started: \S+\/log\.sqlite \(Cannot find module '\S+\/log\.thread\.js'\)\n$/,
     );
   });
 });

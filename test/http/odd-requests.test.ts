@@ -55,6 +55,17 @@ describe('a method that a path does not have (decisions A8)', () => {
   });
 });
 
+it.each(['*', '*1.0/notes', '*docs?a=b', 'ftp://x/1.0/notes'])(
+  'the target %s, which is not a path, is 404 (decisions A8)',
+  async (target) => {
+    const { status, body } = await answerTo(`GET ${target} HTTP/1.1`, [HOST]);
+    expect([status, told(body)]).toEqual([
+      404,
+      expect.stringMatching(/^404: .*: expected a path that begins with \/$/),
+    ]);
+  },
+);
+
 describe('a client of CONNECT', () => {
   it('may break off its connection at any time', async () => {
     for (let attempt = 0; attempt < 50; attempt += 1) {
