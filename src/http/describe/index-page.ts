@@ -69,7 +69,7 @@ function htmlOf(links: readonly { readonly href: string; readonly title: string 
 </head>
 <body>
 <h1>Affilog</h1>
-<p>Product feeds and vouchers of an affiliate network, over REST in JSON and XML.</p>
+<p>Product feeds, vouchers and transactions of an affiliate network, over REST in JSON and XML.</p>
 <ul>
 ${items.join('\n')}
 </ul>
