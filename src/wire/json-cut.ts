@@ -29,7 +29,7 @@ const EXPECTED = {
   list: '[',
   first: '{ or ]',
   element: '{',
-  inElement: 'the end of the element',
+  inElement: 'the end of the object',
   next: ', or ]',
   closing: '}',
   end: 'nothing more',

@@ -48,7 +48,7 @@ describe('a message about broken JSON names byte and product (Document 1, Errors
     [
       'a body that ends within a product',
       `${second}${half}`,
-      `expected the end of the element, found the end of the body, at byte ${second.length + half.length}, in product 2`,
+      `expected the end of the object, found the end of the body, at byte ${second.length + half.length}, in product 2`,
     ],
     [
       'a product that is nested too deep',

@@ -125,7 +125,7 @@ describe('elements of a posted JSON list (Document 1, Product posted by an adver
     ['{"products":[],"more":1}', 'expected }, found ,, at byte 14'],
     ['{"products":[]} x', 'expected nothing more, found x, at byte 16'],
     ['{"products":[{"a":1}', 'expected , or ], found the end of the body, at byte 20'],
-    ['{"products":[{"a":', 'expected the end of the element, found the end of the body, at byte 18'],
+    ['{"products":[{"a":', 'expected the end of the object, found the end of the body, at byte 18'],
     ['', 'expected {, found the end of the body, at byte 0'],
     ['\0', 'expected {, found byte 0x00, at byte 0'],
     [' \ufeff{}', 'expected {, found byte 0xef, at byte 1'],
