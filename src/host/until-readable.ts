@@ -7,7 +7,7 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type Projector } from './projector';
 
 /** How long nobody may be building missing read models before requests are accepted without them (ms): writes need none. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 5_000;
 const POLL_MS = 250;
 
 interface Options {

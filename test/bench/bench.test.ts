@@ -86,7 +86,7 @@ describe('the benchmark', () => {
       lines.flatMap(({ figure, goal }) => (goal === null ? [] : [[figure, goal]])),
     );
     expect(aims).toEqual(FULL_SIZE ? AIMS : Object.fromEntries(SMALL.map((name) => [name, AIMS[name]])));
-    // A server that takes longer than ten seconds to start warns: a matter of the machine.
+    // A server that takes longer than five seconds to start warns: a matter of the machine.
     const unexpected = stderr.replace(/^.*"searches are answered as unavailable until .*\n/gm, '');
     expect(unexpected).toBe(
       FULL_SIZE ? 'skipped, since TEST_READ_STORE is not set: es-project, es-search\n' : '',
