@@ -8,6 +8,7 @@ import {
 } from '../../../src/kernel/query';
 import { type ReadStore, type Target } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
+import { cases } from '../../support/size';
 import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
 import { queriesFor } from './queries';
@@ -26,19 +27,19 @@ export async function countedGroups(
 
 export function searching(subject: Subject): void {
   const real = realDocuments();
-  const cases = [
+  const collections = [
     { of: 'generated documents', spec: OFFERS, documents: generatedDocuments() },
     { of: 'generated documents without a partition', spec: LOOSE, documents: generatedDocuments() },
     ...(real === undefined ? [] : [{ of: 'the real products', spec: OFFERS, documents: real }]),
   ];
   if (real === undefined) it('(real products are missing: skips searches over them)', () => undefined);
 
-  describe.each(cases)('over $of', ({ spec, documents }) => {
+  describe.each(collections)('over $of', ({ spec, documents }) => {
     let store: ReadStore;
     const target = { collection: spec.name };
     const oracle = oracleOf(documents);
     const queries = queriesFor(documents);
-    const runs = { numRuns: 100 };
+    const runs = { numRuns: cases(100) };
 
     beforeAll(async () => {
       store = await subject.open();
@@ -90,7 +91,7 @@ export function searching(subject: Subject): void {
           const matching = new Set(oracle.scan(wanted.filter));
           expect(groups.filter(({ one }) => !matching.has(one.id))).toEqual([]);
         }),
-        { numRuns: 50 },
+        { numRuns: cases(50) },
       ));
 
     it('totals by the values of a field', () =>
@@ -100,7 +101,7 @@ export function searching(subject: Subject): void {
           const found = await store.totals(target, { filter, by: ['groupId'], sums });
           expect(found).toEqual(oracle.totals('groupId', sums, filter));
         }),
-        { numRuns: 30 },
+        { numRuns: cases(30) },
       ));
 
     it('totals by several fields, and without sums', async () => {
@@ -116,7 +117,7 @@ export function searching(subject: Subject): void {
           for await (const batch of store.scan(target, filter)) ids.push(...batch.map(({ id }) => id));
           expect(ids).toEqual(oracle.scan(filter));
         }),
-        { numRuns: 50 },
+        { numRuns: cases(50) },
       ));
 
     it('answers with the bodies and versions that were written', async () => {
