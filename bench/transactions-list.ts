@@ -1,80 +1,43 @@
-import { join } from 'node:path';
 import { transactions } from '../projections/transactions';
 import { Directory } from '../src/directory/directory';
-import { openEngines } from '../src/engines/open';
-import { type Write } from '../src/kernel/read-store';
 import { type StoredTransaction } from '../src/transactions/stored-transaction';
 import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';
-import { type BareQuery, BareSearch } from './bare/search';
-import { type Bench, compareLatencies, type Figure, timed } from './harness';
+import { type BareQuery } from './bare/search';
+import { type Bench, type Figure } from './harness';
+import { compareListings } from './listings';
 import { CONVERSION_TOKENS } from './network';
-import { Server } from './server';
 import { transactionOf } from './transactions';
-
-/** Measured listings of each kind, after a warm-up. */
-const COUNTED = 30;
-const WARM_UP = 3;
 
 /** Sites of the program; the first is the publisher's. */
 const SITES = 4;
 const OWN = '"421"';
 
-/** Keys of a listing and the equivalent SQL. `4` and `7` are the token prefixes of `siteId` and `messageTypeId`, `8` of `orderNumber`. */
-const KINDS = {
-  'first 1,000': { keys: '', size: 1000, query: newest(OWN, 1000) },
-  'first 100 pending': {
-    keys: ';messageTypeId=4;pageSize=100',
-    size: 100,
-    query: sorted(`${OWN} AND "74"`, 100),
-  },
-  'by order number': { keys: ';orderNumber=N-700', size: 1000, query: sorted(`${OWN} AND "8~n-700"`, 1000) },
-} as const;
-
 /**
- * Lists transactions of a publisher, a quarter of all; there are ten times `--count`.
- *
- * Ours: from the request to the complete JSON answer, over HTTP.
- * Bare: the same listing as SQL in the same file, in this process: the number of matches and the rows of the page with stored
- * bodies, without parsing or rendering.
+ * Lists transactions of a publisher, a quarter of all; there are ten times `--count`. In the SQL, `4` and `7` are the token
+ * prefixes of `siteId` and `messageTypeId`, `8` of `orderNumber`.
  */
 export async function transactionsList(bench: Bench): Promise<readonly Figure[]> {
-  const dataDir = join(bench.folder, 'transactions-list');
-  await (await Server.start(dataDir, 'api')).stop();
-  const file = await fill(dataDir, bench.count * 10);
-  const server = await Server.start(dataDir, 'api');
-  const bare = new BareSearch(file);
-  try {
-    const figures: Figure[] = [];
-    for (const [kind, listing] of Object.entries(KINDS))
-      figures.push(...(await listed(server, bare, kind, listing)));
-    return figures;
-  } finally {
-    bare.close();
-    await server.stop();
-  }
-}
-
-async function listed(
-  server: Server,
-  bare: BareSearch,
-  kind: string,
-  { keys, size, query }: { readonly keys: string; readonly size: number; readonly query: BareQuery },
-): Promise<readonly Figure[]> {
-  const path = `/1.0/conversions/transactions.json${keys}?token=${CONVERSION_TOKENS.publisher}`;
-  const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
-  for (let listing = 0; listing < WARM_UP + COUNTED; listing += 1) {
-    let answer = '';
-    const ours = await timed(async () => (answer = await server.get(path)));
-    let total = 0;
-    const theirs = await timed(() => (total = bare.run(query)));
-    const { length } = JSON.parse(answer) as readonly unknown[];
-    if (length === 0 || length !== Math.min(size, total))
-      throw new Error(`${kind}: ${length} listed, expected ${total} as in SQLite`);
-    if (listing < WARM_UP) continue;
-    times.ours.push(ours);
-    times.bare.push(theirs);
-  }
-  return compareLatencies(`transactions-list ${kind}`, times.ours, times.bare);
+  const path = (keys = '') =>
+    `/1.0/conversions/transactions.json${keys}?token=${CONVERSION_TOKENS.publisher}`;
+  return await compareListings(bench, {
+    name: 'transactions-list',
+    projection: transactions,
+    documents: bench.count * 10,
+    documentOf,
+    kinds: {
+      'first 1,000': { path: path(), size: 1000, query: newest(OWN, 1000) },
+      'first 100 pending': {
+        path: path(';messageTypeId=4;pageSize=100'),
+        size: 100,
+        query: sorted(`${OWN} AND "74"`, 100),
+      },
+      'by order number': {
+        path: path(';orderNumber=N-700'),
+        size: 1000,
+        query: sorted(`${OWN} AND "8~n-700"`, 1000),
+      },
+    },
+  });
 }
 
 /** In the order of the index of times, until a page matches: the fastest way where many rows match. */
@@ -103,26 +66,6 @@ function sorted(match: string, size: number): BareQuery {
       SELECT id, version, body FROM page CROSS JOIN bodies USING (row) ORDER BY time DESC, id`,
     values: [match],
   };
-}
-
-const BATCH = 1000;
-
-/** Writes the documents of transactions into a live generation; returns its file. */
-async function fill(dataDir: string, count: number): Promise<string> {
-  const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
-  const engines = await openEngines(settings);
-  const { log, store } = engines;
-  const version = await log.head();
-  const generation = await store.create(transactions.collection);
-  for (let first = 0; first < count; first += BATCH) {
-    const numbers = Array.from({ length: Math.min(BATCH, count - first) }, (_, at) => first + at);
-    const writes = numbers.map((number): Write => ({ version, put: documentOf(number) }));
-    await store.write({ collection: 'transactions', generation: generation.number }, writes, version);
-  }
-  await store.finish(generation);
-  await store.swap(generation);
-  await engines.close();
-  return join(dataDir, 'read', `transactions-g${generation.number}.sqlite`);
 }
 
 const START = Date.now() - 90 * 86_400_000;
