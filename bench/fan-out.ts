@@ -34,7 +34,7 @@ export async function fanOut(bench: Bench): Promise<readonly Figure[]> {
       await writeFile(file, ['feedId,name,categoryId', ...lines, ''].join('\n'));
       const wanted = category === undefined ? 0 : bench.count;
       const ms = await timed(async () => {
-        await server.affilog('mappings', 'import', file);
+        await server.affilog('mappings', 'import', file, '--yes');
         while ((await found(category)) !== wanted);
       });
       for (const other of ['1', '2'])
