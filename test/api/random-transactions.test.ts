@@ -3,7 +3,8 @@ import { AutomationRunner } from '../../src/automation/runner';
 import { rebuild } from '../../src/projector/rebuild';
 import { transactionAutomations } from '../../src/transactions/automations';
 import { type Response, TestApp } from '../support/app';
-import { cases } from '../support/size';
+import { OVER_SERVERS } from '../support/engines';
+import { cases, FULL_SIZE } from '../support/size';
 import {
   type Expected,
   type ModelCaller,
@@ -26,7 +27,8 @@ import { NOW } from './voucher-network';
 
 /** Another one each time; one that has failed is given again by this variable. */
 const SEED = Number(process.env.TRANSACTION_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const HISTORIES = cases(500, 12);
+/** Over servers few too, unless `TEST_SIZE=full npm run test:engines` asks for a third of them. */
+const HISTORIES = FULL_SIZE || !OVER_SERVERS ? cases(500, 12) : 24;
 /** Histories between rebuilds. */
 const REBUILD_EVERY = Math.ceil(HISTORIES / 4);
 

@@ -3,13 +3,17 @@ const { testTimeout, maxWorkers, workerIdleMemoryLimit, ...config } = require('.
 
 const ROOT = join(__dirname, '../..');
 
+/** Tests of the API that no engine has a part in. */
+const ABOUT_HTTP_ONLY =
+  '/test/api/(body-messages|docs-page|hostile-transactions|index|openapi|page-size|transaction-schemas|voucher-schemas|xml-schemas)\\.test\\.ts$';
+
 /** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
 const over = (displayName, roots, engines) => ({
   ...config,
   displayName,
   rootDir: ROOT,
   roots: roots.map((root) => `<rootDir>/${root}`),
-  testPathIgnorePatterns: ['/node_modules/'],
+  testPathIgnorePatterns: ['/node_modules/', ABOUT_HTTP_ONLY],
   globals: { engines },
 });
 
