@@ -8,7 +8,6 @@ import {
 } from '../../../src/kernel/query';
 import { type ReadStore, type Target } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
-import { cases } from '../../support/size';
 import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
 import { queriesFor } from './queries';
@@ -39,7 +38,7 @@ export function searching(subject: Subject): void {
     const target = { collection: spec.name };
     const oracle = oracleOf(documents);
     const queries = queriesFor(documents);
-    const runs = { numRuns: cases(100) };
+    const runs = { numRuns: 100 };
 
     beforeAll(async () => {
       store = await subject.open();
@@ -91,7 +90,7 @@ export function searching(subject: Subject): void {
           const matching = new Set(oracle.scan(wanted.filter));
           expect(groups.filter(({ one }) => !matching.has(one.id))).toEqual([]);
         }),
-        { numRuns: cases(50) },
+        { numRuns: 50 },
       ));
 
     it('totals by the values of a field', () =>
@@ -101,7 +100,7 @@ export function searching(subject: Subject): void {
           const found = await store.totals(target, { filter, by: ['groupId'], sums });
           expect(found).toEqual(oracle.totals('groupId', sums, filter));
         }),
-        { numRuns: cases(30) },
+        { numRuns: 30 },
       ));
 
     it('totals by several fields, and without sums', async () => {
@@ -117,7 +116,7 @@ export function searching(subject: Subject): void {
           for await (const batch of store.scan(target, filter)) ids.push(...batch.map(({ id }) => id));
           expect(ids).toEqual(oracle.scan(filter));
         }),
-        { numRuns: cases(50) },
+        { numRuns: 50 },
       ));
 
     it('answers with the bodies and versions that were written', async () => {
