@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DENIED_REASONS, EVENT_TYPES, MESSAGE_ATTRIBUTES, MESSAGE_TYPES } from './document-tables';
-import { CONVERSION_NETWORK, type Result, reportOf, transactionWorld } from './transaction-network';
+import { CONVERSION_NETWORK, type Result, reportOf, transactionWorld, OPTIONAL } from './transaction-network';
 import { NOW, refusalOf } from './voucher-network';
 
 const world = transactionWorld();
@@ -12,19 +12,11 @@ type Listed = Readonly<Record<string, unknown>>;
 
 const ITEMS = 'f1=l-1&f2=Wall%20lamp&f3=60.00&f4=1|f1=l-2&f2=Bulb&f3=20.00&f4=2';
 const FULL = {
+  ...OPTIONAL,
   orderValue: 129.9,
   timeOfEvent: NOW - HOUR,
   timeOfVisit: NOW - 2 * HOUR,
-  mediaCost: 1.25,
-  tdCommission: 2.5,
-  adId: 7,
-  locationId: 8,
-  batchId: 9,
-  epi: 'spring',
-  epi2: 'two',
-  productId: 77,
   reportInfo: ITEMS,
-  visitorId: 'v-1',
 };
 
 /** A transaction in each state; then in the states of an event that the system denies. */

@@ -4,6 +4,7 @@ import {
   PATH,
   type Result,
   transactionWorld,
+  OPTIONAL,
 } from './transaction-network';
 import { NOW, refusalOf } from './voucher-network';
 
@@ -21,17 +22,9 @@ interface Listed {
 /** One transaction in each state, by the number of the state. */
 const made = new Map<number, Result>();
 const FULL = {
+  ...OPTIONAL,
   timeOfVisit: NOW - HOUR,
-  mediaCost: 1.25,
-  tdCommission: 2.5,
-  adId: 7,
-  locationId: 8,
-  batchId: 9,
-  epi: 'spring',
-  epi2: 'two',
-  productId: 77,
   reportInfo: 'f1=l-1&f2=Wall%20lamp&f3=60.00&f4=1|f1=l-2&f2=Bulb&f3=20.00&f4=2',
-  visitorId: 'v-1',
 };
 
 beforeAll(async () => {

@@ -82,6 +82,19 @@ export function reportOf(orderNumber: string, changes: object = {}): Record<stri
   };
 }
 
+/** Every field of a report that is not required, but for its times. */
+export const OPTIONAL = {
+  mediaCost: 1.25,
+  tdCommission: 2.5,
+  adId: 7,
+  locationId: 8,
+  batchId: 9,
+  epi: 'spring',
+  epi2: 'two',
+  productId: 77,
+  visitorId: 'v-1',
+} as const;
+
 export interface Result {
   readonly transactionId: string;
   readonly legacyTransactionId: string;
