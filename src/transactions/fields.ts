@@ -30,7 +30,7 @@ const REPORT_INFO = {
 export const postedTransaction = record(
   {
     programId: { kind: integer(), required: true, description: 'Program', example: 101 },
-    eventId: { kind: integer(), required: true, description: 'Event of the program', example: 301 },
+    eventId: { kind: integer(), required: true, description: 'Event of the program', example: 1011 },
     siteId: { kind: integer(), required: true, description: 'Site of the publisher', example: 1101 },
     orderNumber: {
       kind: only(
@@ -81,7 +81,7 @@ const ACTIONS = ['approve', 'deny', 'delete', 'amend', 'validate', 'invalidate',
 export const postedTransition = record(
   {
     transactionId: TRANSACTION_ID,
-    legacyTransactionId: { ...LEGACY_ID, description: 'In place of transactionId', example: 'A-1001_301_1' },
+    legacyTransactionId: { ...LEGACY_ID, description: 'In place of transactionId', example: 'A-1001_1011_1' },
     action: {
       kind: wordOf(...ACTIONS),
       required: true,

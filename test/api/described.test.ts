@@ -10,8 +10,9 @@ import { CONVERSION_NETWORK, CONVERSION_TOKENS, reportOf } from './transaction-n
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
 const { german } = FEEDS;
-/** The feed that the examples of the description name, as in the demonstration. */
+/** The feed and the event that the examples of the description name, as in the demonstration. */
 const EXAMPLE_FEED = 1001;
+const EXAMPLE_EVENT = 1011;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 let app: TestApp;
@@ -21,7 +22,12 @@ const { post } = clientOf(() => app);
 
 beforeAll(async () => {
   const feed = { id: EXAMPLE_FEED, programIds: [101], name: 'Of examples', language: 'de' };
-  const network = { ...CONVERSION_NETWORK, feeds: [...CONVERSION_NETWORK.feeds, feed] };
+  const event = { id: EXAMPLE_EVENT, name: 'Of examples', kind: 'sale', pendingDays: 30 };
+  const programs = CONVERSION_NETWORK.programs.map((program) => {
+    const { id, events = [] } = program as { id: number; events?: readonly object[] };
+    return id === 101 ? { ...program, events: [...events, event] } : program;
+  });
+  const network = { ...CONVERSION_NETWORK, programs, feeds: [...CONVERSION_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
   described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
