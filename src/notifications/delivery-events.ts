@@ -1,0 +1,139 @@
+import { type Position } from '../kernel/event';
+
+/**
+ * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its events are
+ * deleted when `NOTIFY_KEEP` is over.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. Times are ISO 8601 instants.
+ */
+
+/** The stream that the matcher appends to. */
+export const MATCHED = 'matched';
+
+/** The stream of a partition's outcomes. */
+export function partitionStream(partition: number): string {
+  return `partition-${String(partition).padStart(2, '0')}`;
+}
+
+/** The exact bytes that are sent, except for what changes with each attempt: time, signature and number. */
+export interface MessageRequest {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly contentType?: string;
+  readonly body?: string;
+}
+
+/** A message that is due at once, in the stream `matched`. */
+export interface Message {
+  /** `messageIdOf`. */
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly organisationId: number;
+  /** `receiverIdOf`. */
+  readonly receiver: string;
+  /** The transaction, or claim, that it is about. */
+  readonly subject: string;
+  /** Its `sequenceNumber`. */
+  readonly sequence: number;
+  readonly stateId: number;
+  /** When the state was entered. */
+  readonly at: string;
+  /** The domain event that caused it. */
+  readonly cause: Position;
+  /** Absent: it cannot be sent, for this reason. */
+  readonly request?: MessageRequest;
+  readonly unsendable?: string;
+  /** The rate by which its amounts were converted, and the day of the rate. */
+  readonly conversion?: {
+    readonly from: string;
+    readonly to: string;
+    readonly rate: number;
+    readonly day: string;
+  };
+  readonly strictOrder?: true;
+  readonly isTest?: true;
+}
+
+/**
+ * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched, and of the event after it
+ * the first `messages` messages.
+ */
+export interface Cursor {
+  readonly upTo: Position;
+  readonly messages: number;
+}
+
+export type MatchedEvent =
+  | { readonly type: 'MessageDue'; readonly data: Message }
+  /** A message is to be sent once more, with its old id; `revision` is that of its `MessageDue`. */
+  | {
+      readonly type: 'RedeliveryDue';
+      readonly data: {
+        readonly id: string;
+        readonly subscriptionId: string;
+        readonly organisationId: number;
+        readonly receiver: string;
+        readonly revision: number;
+        readonly at: string;
+      };
+    }
+  | { readonly type: 'Matched'; readonly data: Cursor };
+
+/**
+ * - `delivered`: the receiver has accepted it;
+ * - `failed`: it is tried again at `next`;
+ * - `dead`: it is not tried again;
+ * - `cancelled`: its receiver or subscription is gone.
+ */
+export type OutcomeKind = 'delivered' | 'failed' | 'dead' | 'cancelled';
+
+/** What has become of a message, in the stream of its receiver's partition. */
+export interface Outcome {
+  readonly id: string;
+  readonly receiver: string;
+  readonly subscriptionId: string;
+  readonly organisationId: number;
+  /** The revision of its `MessageDue`. */
+  readonly revision: number;
+  readonly outcome: OutcomeKind;
+  /** When the attempt began, or when it was decided without one. */
+  readonly at: string;
+  /** The number of the attempt, from 1; absent: it was not attempted. */
+  readonly attempt?: number;
+  /** Duration in ms. */
+  readonly ms?: number;
+  /** HTTP status. */
+  readonly status?: number;
+  /** Why it failed. */
+  readonly error?: string;
+  /** The first KiB of the answer's body. */
+  readonly answer?: string;
+  readonly next?: string;
+  /** The attempt was asked for (`RedeliveryDue`): the schedule is as before. */
+  readonly isManual?: true;
+}
+
+export type PartitionEvent =
+  /** A process has taken over the partition: appends of the one before conflict. */
+  | { readonly type: 'PartitionTaken'; readonly data: { readonly at: string; readonly owner: string } }
+  | { readonly type: 'MessageAttempted'; readonly data: Outcome }
+  /** Everything that is needed to continue from here (`src/notifications/scheduling/saved-partition.ts`). */
+  | { readonly type: 'PartitionSaved'; readonly data: object };
+
+export type DeliveryEvent = MatchedEvent | PartitionEvent;
+
+/** In the domain log, in the stream `deadletter-<message id>`: what is lost is known for ever. */
+export interface DeadLetterEvent {
+  readonly type: 'MessageDeadLettered';
+  readonly data: {
+    readonly at: string;
+    readonly id: string;
+    readonly subscriptionId: string;
+    readonly organisationId: number;
+    readonly receiver: string;
+    readonly subject: string;
+    readonly stateId: number;
+    readonly attempts: number;
+    readonly reason: string;
+  };
+}

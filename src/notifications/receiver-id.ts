@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { type Receiver } from './subscription';
+
+/**
+ * The id of a receiver, 16 characters: receivers have none of their own, and a PUT replaces them all, so it is a hash of what the
+ * receiver is. It stays the same as long as the receiver does.
+ */
+export function receiverIdOf(subscriptionId: string, receiver: Receiver): string {
+  const { httpMethod, receiverUrl } = receiver;
+  const body = receiver.httpMethod === 'POST' ? [receiver.receiverFormat, receiver.receiverBody] : [];
+  const parts = JSON.stringify([subscriptionId, httpMethod, receiverUrl, ...body]);
+  return base32(createHash('sha256').update(parts).digest().subarray(0, 10));
+}
+
+/** `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`). */
+export function messageIdOf(event: string, receiverId: string): string {
+  return `msg_${base32(createHash('sha256').update(`${event} ${receiverId}`).digest().subarray(0, 20))}`;
+}
+
+/** Receivers are spread over partitions, which several processes share. */
+export const PARTITIONS = 64;
+
+export function partitionOf(receiverId: string): number {
+  return Number.parseInt(receiverId.slice(0, 4), 32) % PARTITIONS;
+}
+
+/** Base 32 with extended hex digits, as `parseInt` reads it. The number of bytes is a multiple of 5. */
+function base32(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 5) {
+    const five = [...bytes.subarray(at, at + 5)].reduce((number, byte) => number * 256 + byte, 0);
+    text += five.toString(32).padStart(8, '0');
+  }
+  return text;
+}

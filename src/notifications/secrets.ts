@@ -1,0 +1,26 @@
+import { createHash, createHmac } from 'node:crypto';
+
+/** How long messages are signed with the secret before too, after a rotation (ms). */
+export const OLD_SECRET_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * The secrets of subscriptions (`docs/decisions.md#n5`). They are derived from the key of the installation, so that none is stored.
+ */
+export class Secrets {
+  constructor(private readonly key: Uint8Array) {}
+
+  /** The bytes of a secret; `number` counts rotations, from 1. */
+  bytes(subscriptionId: string, number: number): Buffer {
+    return createHmac('sha256', this.key).update(`${subscriptionId} ${number}`).digest();
+  }
+
+  /** The secret as receivers know it. */
+  text(subscriptionId: string, number: number): string {
+    return `whsec_${this.bytes(subscriptionId, number).toString('base64')}`;
+  }
+
+  /** Identifies the key without revealing it. */
+  get fingerprint(): string {
+    return createHash('sha256').update('affilog notifications ').update(this.key).digest('hex').slice(0, 16);
+  }
+}

@@ -1,0 +1,234 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Decider } from '../kernel/decider';
+import { receiverIdOf } from './receiver-id';
+
+/**
+ * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
+ *
+ * The names and shapes of these events are the storage format: add, never rename.
+ */
+
+/** What subscriptions may be about: each is a `Topic`. */
+export type TopicName = 'transactions' | 'claims';
+
+/** Each list has at least one id; an absent one selects all. */
+export interface SubscriptionFilter {
+  readonly programIds?: readonly number[];
+  readonly siteIds?: readonly number[];
+  readonly eventIds?: readonly number[];
+  readonly eventTypeIds?: readonly number[];
+  /** The states to be told of: message types of transactions, statuses of claims. */
+  readonly stateIds: readonly number[];
+}
+
+export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
+
+/** Where messages are sent, and how they are built: `${name}` stands for an attribute. */
+export type Receiver = {
+  readonly receiverUrl: string;
+  readonly disabled?: true;
+} & (
+  | { readonly httpMethod: 'GET' }
+  | { readonly httpMethod: 'POST'; readonly receiverBody: string; readonly receiverFormat: ReceiverFormat }
+);
+
+/** `docs/decisions.md#n13`. */
+export interface CustomAttribute {
+  readonly tdAttributes: readonly string[];
+  readonly userAttribute: string;
+  readonly rules: readonly { readonly inputs: readonly string[]; readonly output: string }[];
+}
+
+/** What a PUT replaces. */
+export interface SubscriptionContent {
+  readonly subscriptionName?: string;
+  /** Messages are about this site only: the token was for one site. */
+  readonly siteId?: number;
+  readonly filter: SubscriptionFilter;
+  readonly receivers: readonly Receiver[];
+  readonly currencyConversion?: { readonly to: string };
+  readonly customAttribute?: CustomAttribute;
+  readonly disabled?: true;
+  /** `docs/decisions.md#n6`. */
+  readonly strictOrder?: true;
+}
+
+/** Why the system has disabled a receiver (`docs/decisions.md#n8`). */
+export type DisabledReason = 'gone' | 'failing';
+
+/** `at`: an ISO 8601 instant; `receiver`: its id (`receiverIdOf`). */
+export type SubscriptionEvent =
+  | {
+      readonly type: 'SubscriptionCreated';
+      readonly data: {
+        readonly at: string;
+        readonly topic: TopicName;
+        readonly organisationId: number;
+        readonly subscription: SubscriptionContent;
+      };
+    }
+  | {
+      readonly type: 'SubscriptionReplaced';
+      readonly data: { readonly at: string; readonly subscription: SubscriptionContent };
+    }
+  | { readonly type: 'SubscriptionDeleted'; readonly data: { readonly at: string } }
+  | {
+      readonly type: 'ReceiverDisabled';
+      readonly data: { readonly at: string; readonly receiver: string; readonly reason: DisabledReason };
+    }
+  | { readonly type: 'ReceiverEnabled'; readonly data: { readonly at: string; readonly receiver: string } }
+  /** From now on messages are signed with the secret of this number, for a day with the one before too. */
+  | { readonly type: 'SecretRotated'; readonly data: { readonly at: string; readonly secret: number } }
+  /** A message with example values, about a state. */
+  | {
+      readonly type: 'TestRequested';
+      readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
+    }
+  /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
+  | {
+      readonly type: 'RedeliveryRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly revision: number;
+      };
+    };
+
+export interface ActiveSubscription {
+  readonly is: 'active';
+  readonly topic: TopicName;
+  readonly organisationId: number;
+  readonly createdAt: string;
+  readonly content: SubscriptionContent;
+  /** Receivers that the system has disabled. */
+  readonly disabledReceivers: Readonly<
+    Record<string, { readonly at: string; readonly reason: DisabledReason }>
+  >;
+  /** The number of the secret, from 1, and when it replaced the one before. */
+  readonly secret: { readonly number: number; readonly since: string };
+}
+
+export type SubscriptionState =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'deleted'; readonly organisationId: number }
+  | ActiveSubscription;
+
+/** `at`: an ISO 8601 instant. All but `create` need an active subscription; of any other they do nothing. */
+export type SubscriptionCommand =
+  | {
+      readonly do: 'create';
+      readonly at: string;
+      readonly topic: TopicName;
+      readonly organisationId: number;
+      readonly subscription: SubscriptionContent;
+    }
+  | { readonly do: 'replace'; readonly at: string; readonly subscription: SubscriptionContent }
+  | { readonly do: 'delete'; readonly at: string }
+  | {
+      readonly do: 'disableReceiver';
+      readonly at: string;
+      readonly receiver: string;
+      readonly reason: DisabledReason;
+    }
+  | { readonly do: 'enableReceiver'; readonly at: string; readonly receiver: string }
+  | { readonly do: 'rotateSecret'; readonly at: string }
+  | { readonly do: 'test'; readonly at: string; readonly receiver: string; readonly stateId: number }
+  | {
+      readonly do: 'redeliver';
+      readonly at: string;
+      readonly receiver: string;
+      readonly message: string;
+      readonly revision: number;
+    };
+
+/** The category of a subscription's stream. */
+export const SUBSCRIPTION = 'subscription';
+
+export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState, SubscriptionEvent> = {
+  category: SUBSCRIPTION,
+  initial: { is: 'unknown' },
+  decide(command, state) {
+    if (command.do === 'create') {
+      const { at, topic, organisationId, subscription } = command;
+      if (state.is !== 'unknown') return [];
+      return [{ type: 'SubscriptionCreated', data: { at, topic, organisationId, subscription } }];
+    }
+    return state.is === 'active' ? change(command, state) : [];
+  },
+  evolve(state, event) {
+    if (event.type === 'SubscriptionCreated') {
+      const { at, topic, organisationId, subscription } = event.data;
+      const secret = { number: 1, since: at };
+      const origin = { topic, organisationId, createdAt: at };
+      return { is: 'active', ...origin, content: subscription, disabledReceivers: {}, secret };
+    }
+    return state.is === 'active' ? changed(state, event) : state;
+  },
+};
+
+function change(
+  command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
+  { content, disabledReceivers, secret }: ActiveSubscription,
+): readonly SubscriptionEvent[] {
+  const { at } = command;
+  switch (command.do) {
+    case 'replace': {
+      const { subscription } = command;
+      // A PUT enables what the system has disabled, so one without changes may do something.
+      if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
+      return [{ type: 'SubscriptionReplaced', data: { at, subscription } }];
+    }
+    case 'delete':
+      return [{ type: 'SubscriptionDeleted', data: { at } }];
+    case 'disableReceiver': {
+      const { receiver, reason } = command;
+      if (receiver in disabledReceivers) return [];
+      return [{ type: 'ReceiverDisabled', data: { at, receiver, reason } }];
+    }
+    case 'enableReceiver': {
+      const { receiver } = command;
+      return receiver in disabledReceivers ? [{ type: 'ReceiverEnabled', data: { at, receiver } }] : [];
+    }
+    case 'rotateSecret':
+      return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
+    case 'test': {
+      const { receiver, stateId } = command;
+      return [{ type: 'TestRequested', data: { at, receiver, stateId } }];
+    }
+    case 'redeliver': {
+      const { receiver, message, revision } = command;
+      return [{ type: 'RedeliveryRequested', data: { at, receiver, message, revision } }];
+    }
+  }
+}
+
+function changed(
+  state: ActiveSubscription,
+  event: Exclude<SubscriptionEvent, { readonly type: 'SubscriptionCreated' }>,
+): SubscriptionState {
+  switch (event.type) {
+    case 'SubscriptionReplaced':
+      return { ...state, content: event.data.subscription, disabledReceivers: {} };
+    case 'SubscriptionDeleted':
+      return { is: 'deleted', organisationId: state.organisationId };
+    case 'ReceiverDisabled': {
+      const { receiver, at, reason } = event.data;
+      return { ...state, disabledReceivers: { ...state.disabledReceivers, [receiver]: { at, reason } } };
+    }
+    case 'ReceiverEnabled': {
+      const others = Object.entries(state.disabledReceivers).filter(([id]) => id !== event.data.receiver);
+      return { ...state, disabledReceivers: Object.fromEntries(others) };
+    }
+    case 'SecretRotated':
+      return { ...state, secret: { number: event.data.secret, since: event.data.at } };
+    case 'TestRequested':
+    case 'RedeliveryRequested':
+      return state;
+  }
+}
+
+/** The receivers of a subscription by their ids; of equal ones there is one. */
+export function receiversOf(id: string, { receivers }: SubscriptionContent): ReadonlyMap<string, Receiver> {
+  return new Map(receivers.map((receiver) => [receiverIdOf(id, receiver), receiver]));
+}

@@ -1,0 +1,45 @@
+import { type ParsedEvent } from '../projector/projection';
+import { type TopicName } from './subscription';
+
+/**
+ * What subscriptions can be about. Notifications know no service: each that has something to tell describes it as a topic
+ * (docs/architecture.md, Notifications).
+ */
+export interface Topic {
+  readonly name: TopicName;
+  /** Prefixes of the streams to read. */
+  readonly streams: readonly string[];
+  /** Event types to parse. */
+  readonly handles: readonly string[];
+  /** Names of attributes that may be placeholders. */
+  readonly attributes: readonly string[];
+  /** What has happened, if subscribers may want to be told of the event. */
+  occurrence(event: ParsedEvent): Occurrence | undefined;
+  /** An example, for tests of receivers. */
+  example(stateId: number, now: Date): Occurrence;
+}
+
+/** A transaction or claim has entered a state. */
+export interface Occurrence {
+  /** The id of what it is about: its messages keep their order. */
+  readonly subject: string;
+  /** Grows with each message about a subject. */
+  readonly sequence: number;
+  readonly stateId: number;
+  /** When it happened, an ISO 8601 instant. */
+  readonly at: string;
+  /** The organisations that may be told. */
+  readonly parties: readonly number[];
+  readonly programId: number;
+  readonly siteId: number;
+  readonly eventId: number;
+  readonly eventTypeId?: number;
+  /** ISO 4217. */
+  readonly currencyId: string;
+  /** By name, in the units of messages: amounts as decimals, times as ISO 8601 texts. Absent ones have no value. */
+  readonly attributes: Attributes;
+  /** The attributes that are amounts in `currencyId`; the attribute `currencyId` names it. */
+  readonly amounts: readonly string[];
+}
+
+export type Attributes = Readonly<Record<string, string | number>>;
