@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { callsOver } from '../../../kernel/calls';
-import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
+import { callsOver, type Remote } from '../../../kernel/calls';
+import { type Appended, EngineUnavailable, type EventLog } from '../../../kernel/event-log';
+import { AppendSender } from './append-sender';
 import { GroupCommit } from './group-commit';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
 import { LogWriter } from './log-writer';
 import { HeadWatcher } from './head-watcher';
-import { type Send, SqliteEventLog } from './sqlite-event-log';
+import { type PackedAppend } from './packed';
+import { SqliteEventLog } from './sqlite-event-log';
 
 /** What another thread needs to open the same log. `port` must be transferred. */
 export interface LogTicket {
@@ -57,7 +59,7 @@ export async function openLog(file: string, threads: boolean): Promise<OpenedLog
     await thread.terminate();
   };
   return {
-    log: openOver(data, (append) => writer.append(append), close),
+    log: openOver(data, writer, close),
     ticket: () => ({ ...data, port: portTo(thread) }),
   };
 }
@@ -66,11 +68,7 @@ export async function openLog(file: string, threads: boolean): Promise<OpenedLog
 export function joinLog({ file, port, channel }: LogTicket): EventLog {
   if (port === undefined || channel === undefined) return openInThread(file);
   const writer = callsOver<LogThread>(port);
-  return openOver(
-    { file, channel },
-    (append) => writer.append(append),
-    async () => port.close(),
-  );
+  return openOver({ file, channel }, writer, async () => port.close());
 }
 
 /** Opens a log that reads and appends in this thread. */
@@ -94,13 +92,19 @@ function openInThread(file: string): EventLog {
   );
 }
 
-/** Opens a log that reads in this thread and appends through `send`. */
-function openOver({ file, channel }: LogThreadData, send: Send, close: () => Promise<void>): EventLog {
+/** Opens a log that reads in this thread and appends in the log thread. */
+function openOver(
+  { file, channel }: LogThreadData,
+  writer: Remote<LogThread>,
+  close: () => Promise<void>,
+): EventLog {
+  const sender = new AppendSender((appends) => writer.append(appends));
   const reader = new LogReader(file);
   const watcher = new HeadWatcher(() => reader.head());
   const heads = new BroadcastChannel(channel);
   heads.onmessage = ({ data }) => watcher.reached(Number(data));
   heads.unref();
+  const send = async (append: PackedAppend): Promise<Appended> => await sender.append(append);
   return new SqliteEventLog(reader, watcher, send, async () => {
     heads.close();
     await close();
