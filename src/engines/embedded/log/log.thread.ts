@@ -1,6 +1,7 @@
 import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../kernel/calls';
-import { type Appended } from '../../../kernel/event-log';
+import { RevisionConflict } from '../../../kernel/event-log';
+import { type Sent } from './append-sender';
 import { GroupCommit } from './group-commit';
 import { expireWith } from './expiring';
 import { LogWriter } from './log-writer';
@@ -35,8 +36,16 @@ export class LogThread {
     this.#writer.checkIndex();
   }
 
-  append(append: PackedAppend): Promise<Appended> {
-    return this.#commits.append(append);
+  /** All appends of a message are committed together, as far as `GroupCommit` does. */
+  async append(appends: readonly PackedAppend[]): Promise<readonly Sent[]> {
+    return await Promise.all(
+      appends.map((append) =>
+        this.#commits.append(append).catch((error: unknown) => {
+          if (error instanceof RevisionConflict) return { actual: error.actual };
+          throw error;
+        }),
+      ),
+    );
   }
 
   expire(before: number): Promise<void> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../../../kernel/calls';
 import { EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
+import { AppendSender } from './append-sender';
 import { expireWith, type Expire, SqliteExpiringLog } from './expiring';
 import { GroupCommit } from './group-commit';
 import { LogReader } from './log-reader';
@@ -121,6 +122,7 @@ function partsOver(
   writer: Remote<LogThread>,
   close: () => Promise<void>,
 ): Parts {
+  const sender = new AppendSender((appends) => writer.append(appends));
   const reader = new LogReader(file, kind);
   const watcher = new HeadWatcher(() => reader.head());
   const heads = new BroadcastChannel(channel);
@@ -131,7 +133,7 @@ function partsOver(
     await close();
   };
   return {
-    parts: [reader, watcher, (append) => writer.append(append), closeAll],
+    parts: [reader, watcher, (append) => sender.append(append), closeAll],
     expire: (before) => writer.expire(before),
   };
 }
