@@ -1,7 +1,9 @@
 /** Who may import whom (docs/architecture.md): folders, one reason per rule. A download reads its read models itself. */
 const plain = (service) =>
   `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(automations|commands)\\.ts$)(?!download/)`;
-const services = 'products|vouchers|transactions|notifications|claims';
+const services = 'products|vouchers|transactions|subscriptions|claims';
+/** What a service tells the delivery engine, and what it reads of it. */
+const told = '^src/notifications/(topic|template|subscription|receiver-id|secrets|delivery-events)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -77,13 +79,20 @@ module.exports = {
       to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector|automation)/' },
     },
     {
+      name: 'notifications-know-no-service',
+      severity: 'error',
+      comment: 'the delivery engine delivers whatever services tell it',
+      from: { path: '^src/notifications/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|notifications)/' },
+    },
+    {
       name: 'services-apart',
       severity: 'error',
       comment: 'a service queries its read model or reacts to events, and uses ports, not engines',
       from: { path: `^src/(${services})/` },
       to: {
         path: '^(src|projections)/',
-        pathNot: '^src/(kernel|wire|directory|categories|http|automation|conversions|$1)/|^projections/',
+        pathNot: `^src/(kernel|wire|directory|categories|http|automation|conversions|$1)/|^projections/|${told}`,
       },
     },
     {
@@ -93,7 +102,7 @@ module.exports = {
       from: { path: plain(`(${services})`) },
       to: {
         path: '^(src|projections)/',
-        pathNot: '^src/(kernel|wire|directory|categories|$1)/|^src/conversions/faults',
+        pathNot: `^src/(kernel|wire|directory|categories|$1)/|^src/conversions/faults|${told}`,
       },
     },
     {
@@ -119,7 +128,7 @@ module.exports = {
       from: { path: '^projections/' },
       to: {
         path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory|categories|projector)/|^projections/|${plain(`(${services})`)}`,
+        pathNot: `^src/(kernel|wire|directory|categories|projector)/|^projections/|${plain(`(${services})`)}|${told}`,
       },
     },
     {

@@ -1,10 +1,11 @@
+import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { FEED, type FeedEvent, type FeedImport } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
-import { type Projection, type ParsedEvent } from '../src/projector/projection';
+import { type Projection } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;
 

@@ -1,5 +1,6 @@
+import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { type ParsedEvent, type Projection } from '../src/projector/projection';
+import { type Projection } from '../src/projector/projection';
 import { dueOf, storedAfter, type StoredTransaction } from '../src/transactions/stored-transaction';
 import { stateIdOf } from '../src/transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/transactions/transaction';

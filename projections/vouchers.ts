@@ -1,8 +1,9 @@
+import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { audienceOf, type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
 import { wordsOf } from '../src/wire/words';
-import { type Projection, type ParsedEvent } from '../src/projector/projection';
+import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {
   id: 'keyword',

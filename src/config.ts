@@ -29,6 +29,14 @@ export interface Config {
   readonly downloadSpace: number;
   /** Minimum bytes per second that a client must read; slower ones are disconnected. */
   readonly downloadRate: number;
+  /** From which the secrets of subscriptions are derived; absent: from a file. */
+  readonly notifyKey?: string;
+  /** How long messages and their attempts are kept, in milliseconds. */
+  readonly notifyKeep: number;
+  /** File or URL with exchange rates. */
+  readonly notifyRates?: string;
+  /** Addresses that are not public and may be notified, as `AllowedAddresses` reads them. */
+  readonly notifyAllow?: string;
   /** Requests per minute for each token of a system; absent: no limit. */
   readonly rateLimits: Readonly<Partial<Record<System, number>>>;
 }
@@ -79,6 +87,14 @@ const time = text
   .regex(/^[1-9]\d{0,6} ?m?s$/i, expects('a time such as 500ms or 5s'))
   .transform((value) => Number.parseInt(value, 10) * (/ms$/i.test(value) ? 1 : 1000));
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const keep = text
+  .regex(/^\d{1,3} ?d$/i, expects('a number of days from 7d to 365d'))
+  .transform((value) => Number.parseInt(value, 10))
+  .pipe(z.number().min(7, expects('7d at least')).max(365, expects('365d at most')))
+  .transform((days) => days * DAY_MS);
+
 const limit = integer(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
@@ -101,6 +117,11 @@ const SHAPES = z.object({
   SEARCH_TIME: time,
   DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
+  // The message omits the value.
+  NOTIFY_KEY: text.min(32, ': expected at least 32 characters').optional(),
+  NOTIFY_KEEP: keep,
+  NOTIFY_RATES: text.optional(),
+  NOTIFY_ALLOW: text.optional(),
   RATE_LIMIT_PRODUCTS: limit,
   RATE_LIMIT_VOUCHERS: limit,
   RATE_LIMIT_CONVERSIONS: limit,
@@ -129,6 +150,10 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     searchTime: read.SEARCH_TIME,
     downloadSpace: read.DOWNLOAD_SPACE,
     downloadRate: read.DOWNLOAD_RATE,
+    ...(read.NOTIFY_KEY === undefined ? {} : { notifyKey: read.NOTIFY_KEY }),
+    notifyKeep: read.NOTIFY_KEEP,
+    ...(read.NOTIFY_RATES === undefined ? {} : { notifyRates: read.NOTIFY_RATES }),
+    ...(read.NOTIFY_ALLOW === undefined ? {} : { notifyAllow: read.NOTIFY_ALLOW }),
     rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),
   };
 }

@@ -84,6 +84,27 @@ export const SETTINGS = {
       'Minimum rate at which a client must read a download or a list, in bytes per second before compression. Slower clients are disconnected.',
     serving: true,
   },
+  NOTIFY_KEY: {
+    description:
+      'Key from which the secrets of subscriptions are derived, at least 32 characters; all servers of an installation need the same. Default: the file `notify.key` in the data folder, created when needed.',
+    serving: true,
+    secret: true,
+  },
+  NOTIFY_KEEP: {
+    default: '30d',
+    description: 'How long messages and their attempts are kept, from 7d to 365d.',
+    serving: true,
+  },
+  NOTIFY_RATES: {
+    description:
+      'File or URL with exchange rates of the European Central Bank, as XML or CSV. Default: none, so amounts are not converted.',
+    serving: true,
+  },
+  NOTIFY_ALLOW: {
+    description:
+      'Addresses that are not public and may be notified nevertheless, such as `10.1.0.0/16, 127.0.0.1:4000`. Default: none.',
+    serving: true,
+  },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
   RATE_LIMIT_VOUCHERS: limitOf('VOUCHERS'),
   RATE_LIMIT_CONVERSIONS: limitOf('CONVERSIONS'),

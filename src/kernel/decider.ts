@@ -8,6 +8,13 @@ export interface DomainEvent {
   readonly data: object;
 }
 
+/** A parsed event with its stream, its revision there, and its log position. */
+export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: Position;
+};
+
 /**
  * The rules of one aggregate, as pure functions: no clock, no randomness, no I/O. Time and ids come with the command.
  * `decide` refuses a command by raising a `Fault`; it returns no events if there is nothing to do.

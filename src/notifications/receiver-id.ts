@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Receiver } from './subscription';
+import { type Receiver, type SubscriptionContent } from './subscription';
 
 /**
  * The id of a receiver, 16 characters: receivers have none of their own, and a PUT replaces them all, so it is a hash of what the
@@ -10,6 +10,17 @@ export function receiverIdOf(subscriptionId: string, receiver: Receiver): string
   const body = receiver.httpMethod === 'POST' ? [receiver.receiverFormat, receiver.receiverBody] : [];
   const parts = JSON.stringify([subscriptionId, httpMethod, receiverUrl, ...body]);
   return base32(createHash('sha256').update(parts).digest().subarray(0, 10));
+}
+
+/** The receivers of a subscription by their ids; of equal ones there is one, enabled if one of them is. */
+export function receiversOf(id: string, { receivers }: SubscriptionContent): ReadonlyMap<string, Receiver> {
+  const found = new Map<string, Receiver>();
+  for (const receiver of receivers) {
+    const receiverId = receiverIdOf(id, receiver);
+    if (found.get(receiverId)?.disabled !== undefined || !found.has(receiverId))
+      found.set(receiverId, receiver);
+  }
+  return found;
 }
 
 /** `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`). */

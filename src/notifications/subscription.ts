@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
-import { receiverIdOf } from './receiver-id';
 
 /**
  * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
@@ -56,7 +55,7 @@ export interface SubscriptionContent {
 /** Why the system has disabled a receiver (`docs/decisions.md#n8`). */
 export type DisabledReason = 'gone' | 'failing';
 
-/** `at`: an ISO 8601 instant; `receiver`: its id (`receiverIdOf`). */
+/** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
 export type SubscriptionEvent =
   | {
       readonly type: 'SubscriptionCreated';
@@ -226,9 +225,4 @@ function changed(
     case 'RedeliveryRequested':
       return state;
   }
-}
-
-/** The receivers of a subscription by their ids; of equal ones there is one. */
-export function receiversOf(id: string, { receivers }: SubscriptionContent): ReadonlyMap<string, Receiver> {
-  return new Map(receivers.map((receiver) => [receiverIdOf(id, receiver), receiver]));
 }

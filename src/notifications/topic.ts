@@ -1,4 +1,4 @@
-import { type ParsedEvent } from '../projector/projection';
+import { type ParsedEvent } from '../kernel/decider';
 import { type TopicName } from './subscription';
 
 /**

@@ -1,16 +1,9 @@
 import { type CategoryChange } from '../directory/categories';
 import { type Directory } from '../directory/directory';
-import { type DomainEvent } from '../kernel/decider';
-import { type Position, type RecordedEvent } from '../kernel/event';
+import { type DomainEvent, type ParsedEvent } from '../kernel/decider';
+import { type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
 import { type CollectionSpec, type FieldValue } from '../kernel/read-store';
-
-/** A parsed event with its stream, its revision there, and its log position. */
-export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: Position;
-};
 
 /** What the store saves of a document: the fields that queries use, and the document itself. */
 export interface Described<Document> {

@@ -22,6 +22,7 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       searchTime: 5_000,
       downloadSpace: 10 * 1024 ** 3,
       downloadRate: 10 * 1024,
+      notifyKeep: 30 * 24 * 60 * 60 * 1000,
       rateLimits: {},
     });
   });
@@ -85,6 +86,10 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     [{ DOWNLOAD_RATE: '-1' }, 'DOWNLOAD_RATE=-1: expected a size such as 1048576, 500MB or 1GB'],
     [{ SEARCH_TIME: '5' }, 'SEARCH_TIME=5: expected a time such as 500ms or 5s'],
     [{ PRICE_HISTORY: 'never' }, 'PRICE_HISTORY=never: expected one of asked, always'],
+    [{ NOTIFY_KEY: 'short' }, 'NOTIFY_KEY: expected at least 32 characters'],
+    [{ NOTIFY_KEEP: '6d' }, 'NOTIFY_KEEP=6: expected 7d at least'],
+    [{ NOTIFY_KEEP: '400d' }, 'NOTIFY_KEEP=400: expected 365d at most'],
+    [{ NOTIFY_KEEP: '2w' }, 'NOTIFY_KEEP=2w: expected a number of days from 7d to 365d'],
     [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS=0: expected an integer from 1 to 1000000000'],
   ])('%j are refused with one line', (environment, message) => {
     expect(() => readConfig(environment)).toThrow(new InvalidSetting(message));

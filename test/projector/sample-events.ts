@@ -1,10 +1,10 @@
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
-import { type DomainEvent } from '../../src/kernel/decider';
+import { type DomainEvent, type ParsedEvent } from '../../src/kernel/decider';
 import { type Position } from '../../src/kernel/event';
 import { type FeedEvent, type Product } from '../../src/products/feed';
 import { type OfferEvent } from '../../projections/offer-events';
-import { type Described, type Projection, type ParsedEvent } from '../../src/projector/projection';
+import { type Described, type Projection } from '../../src/projector/projection';
 
 export const FEED_ID = 22;
 const AT = '2026-04-17T15:57:00.000Z';

@@ -1,13 +1,17 @@
 import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../kernel/calls';
-import { type Appended } from '../../../kernel/event-log';
+import { RevisionConflict } from '../../../kernel/event-log';
+import { type Sent } from './append-sender';
 import { GroupCommit } from './group-commit';
+import { expireWith } from './expiring';
 import { LogWriter } from './log-writer';
 import { type PackedAppend } from './packed';
+import { type LogKind, SUBJECTS } from './schema';
 
 /** The log's file, and the channel on which the thread broadcasts the head of the log. */
 export interface LogThreadData {
   readonly file: string;
+  readonly kind: LogKind;
   readonly channel: string;
 }
 
@@ -17,12 +21,13 @@ export class LogThread {
   readonly #commits: GroupCommit;
   readonly #channel: BroadcastChannel;
 
-  constructor({ file, channel }: LogThreadData) {
-    this.#writer = new LogWriter(file);
+  constructor({ file, kind, channel }: LogThreadData) {
+    this.#writer = new LogWriter(file, kind);
     this.#channel = new BroadcastChannel(channel);
     this.#commits = new GroupCommit(
       (appends) => this.#writer.commit(appends),
       (position) => this.#channel.postMessage(position),
+      SUBJECTS[kind],
     );
   }
 
@@ -31,8 +36,20 @@ export class LogThread {
     this.#writer.checkIndex();
   }
 
-  append(append: PackedAppend): Promise<Appended> {
-    return this.#commits.append(append);
+  /** All appends of a message are committed together, as far as `GroupCommit` does. */
+  async append(appends: readonly PackedAppend[]): Promise<readonly Sent[]> {
+    return await Promise.all(
+      appends.map((append) =>
+        this.#commits.append(append).catch((error: unknown) => {
+          if (error instanceof RevisionConflict) return { actual: error.actual };
+          throw error;
+        }),
+      ),
+    );
+  }
+
+  expire(before: number): Promise<void> {
+    return expireWith(this.#writer, before);
   }
 
   close(): void {

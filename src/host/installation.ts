@@ -1,0 +1,61 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config } from '../config';
+import { EngineUnavailable } from '../kernel/event-log';
+import { type Owner } from '../notifications/ownership';
+import { Secrets } from '../notifications/secrets';
+
+type Place = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
+
+/**
+ * The secrets of subscriptions, from `NOTIFY_KEY` or from the file `notify.key` in the data folder, which is created if needed. Raises
+ * `EngineUnavailable` if the file cannot be used.
+ */
+export async function secretsOf({ notifyKey, dataDir }: Place): Promise<Secrets> {
+  return new Secrets(Buffer.from(notifyKey ?? (await keyIn(join(dataDir, 'notify.key')))));
+}
+
+/** Identifies this installation to the log: a copy of the log has another place. */
+export async function ownerOf(place: Place, secrets: Secrets): Promise<Owner> {
+  return { installation: await placeOf(place), key: secrets.fingerprint };
+}
+
+/** The file of the log, or its servers. A file that is copied, or restored from a backup, is another file. */
+async function placeOf({ eventLog, dataDir }: Place): Promise<string> {
+  if (eventLog !== 'sqlite:') {
+    const servers = eventLog.replace(/^[^/]*\/\/([^/]*@)?/, '').replace(/[/?].*$/, '');
+    return `servers ${createHash('sha256').update(servers).digest('hex').slice(0, 16)}`;
+  }
+  const { ino } = await stat(join(dataDir, 'log.sqlite'), { bigint: true });
+  return `file ${ino}`;
+}
+
+const KEY = /^[\da-f]{64}$/;
+
+async function keyIn(file: string): Promise<string> {
+  try {
+    const key = (await readFile(file, 'utf8').catch(async () => await createdKey(file))).trim();
+    if (KEY.test(key)) return key;
+  } catch (cause) {
+    throw new EngineUnavailable('the key of notifications cannot be read', { cause });
+  }
+  throw new EngineUnavailable(
+    'the key of notifications is damaged: notify.key in the data folder must have 64 hexadecimal digits',
+  );
+}
+
+/** Two processes that start at once read the same key: the one that is complete first. */
+async function createdKey(file: string): Promise<string> {
+  const own = `${file}.${process.pid}`;
+  await writeFile(own, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
+  await link(own, file).catch((error: unknown) => {
+    if (!isTaken(error)) throw error;
+  });
+  await rm(own);
+  return await readFile(file, 'utf8');
+}
+
+function isTaken(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST';
+}
