@@ -2,7 +2,8 @@ import { NotParsable } from '../../wire/not-parsable';
 import { parseXml } from '../../wire/xml-read';
 import { type ReceiverFormat } from '../subscription';
 import { isTemplate, parseTemplate, type Template } from '../template';
-import { encoded, type MessageContent, type Place } from './encodings';
+import { type Attributes } from '../topic';
+import { encoded, type Place } from './encodings';
 import { xmlPlaces } from './xml-places';
 
 /** Text, and placeholders with their places. */
@@ -16,12 +17,12 @@ export class UnusableTemplate extends Error {
 /** The text of a template; undefined if it is longer than `longest`, in UTF-16 units. */
 export function filled(
   template: CompiledTemplate,
-  content: MessageContent,
+  attributes: Attributes,
   longest: number,
 ): string | undefined {
   let text = '';
   for (const piece of template) {
-    text += typeof piece === 'string' ? piece : encoded(piece.place, piece.name, content);
+    text += typeof piece === 'string' ? piece : encoded(piece.place, piece.name, attributes);
     if (text.length > longest) return undefined;
   }
   return text;
@@ -120,5 +121,5 @@ function withPlaces(template: Template, placeOf: (at: number) => Place | undefin
 export function sample(template: CompiledTemplate, value: string | number | undefined): string {
   const names = template.flatMap((piece) => (typeof piece === 'string' ? [] : [piece.name]));
   const attributes = Object.fromEntries(value === undefined ? [] : names.map((name) => [name, value]));
-  return filled(template, { attributes, amounts: [] }, Infinity) ?? '';
+  return filled(template, attributes, Infinity) ?? '';
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isAbort } from '../../kernel/abort';
 import { Backoff } from '../../kernel/backoff';
 import { NO_STREAM, type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
@@ -187,9 +188,4 @@ export class MatcherRunner {
     this.failure = reason;
     this.report(error);
   }
-}
-
-/** Checks the name: under Jest, Node.js throws an instance of another realm's class. */
-function isAbort(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }
