@@ -1,20 +1,8 @@
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { types } from 'node:util';
-import { type buildConnector, type Dispatcher, Pool } from 'undici';
-import { type AllowedAddresses } from './allowed-addresses';
-import { ConnectionFailed, ConnectTimeout, Refused } from './failures';
-import { defaultPort, refusalOfAddress, refusalOfTarget } from './receiver-url';
-
-export interface ConnectionOptions {
-  readonly allowed: AllowedAddresses;
-  /** At least one address of a host name. */
-  readonly resolve: (name: string) => Promise<readonly string[]>;
-  /** Time (ms) for the name, the connection and TLS. */
-  readonly connectMs: number;
-  /** Certificates to trust instead of those that Node.js trusts, in PEM. */
-  readonly ca?: string;
-}
+import { type Socket } from 'node:net';
+import { type Dispatcher, Pool } from 'undici';
+import { Connector, type ConnectorOptions } from './connector';
+import { Refused } from './failures';
+import { refusalOfTarget } from './receiver-url';
 
 /** Connections to one origin (`docs/decisions.md#n7`). */
 const CONNECTIONS = 16;
@@ -29,18 +17,12 @@ const LEAST_SHARE = 0.8;
 const IDLE_MS = 4_000;
 const MOST_IDLE_MS = 60_000;
 
-/** Of several addresses, how long (ms) each but the last is tried. */
-const ADDRESS_MS = 1_500;
-
 interface Origin {
   readonly pool: Pool;
   readonly until: number;
 }
 
-/**
- * Keep-alive connections to receivers. Each is made to an address that has just been checked (`docs/decisions.md#n9`); no proxy of the
- * environment is used.
- */
+/** Keep-alive connections to receivers. No proxy of the environment is used (`docs/decisions.md#n9`). */
 export class Connections {
   private readonly origins = new Map<string, Origin>();
   /** Pools that finish their requests. */
@@ -48,7 +30,7 @@ export class Connections {
   private readonly connecting = new Set<Socket>();
   private sweepAt = 0;
 
-  constructor(private readonly options: ConnectionOptions) {}
+  constructor(private readonly options: ConnectorOptions) {}
 
   /** Raises `Refused`. */
   to(url: URL): Dispatcher {
@@ -64,7 +46,7 @@ export class Connections {
     const pool = new Pool(url.origin, {
       connections: CONNECTIONS,
       pipelining: 1,
-      connect: this.connector(),
+      connect: new Connector(this.options, this.connecting).connect,
       keepAliveTimeout: IDLE_MS,
       keepAliveMaxTimeout: MOST_IDLE_MS,
       // Each attempt has a timer of its own.
@@ -99,76 +81,5 @@ export class Connections {
     this.retired.add(pool);
     const forget = (): boolean => this.retired.delete(pool);
     pool.close().then(forget, forget);
-  }
-
-  /** Connects to one origin. */
-  private connector(): buildConnector.connector {
-    let session: Buffer | undefined;
-    const { allowed, connectMs, ca } = this.options;
-    return ({ protocol, hostname, port }, callback) => {
-      const number = port === '' ? defaultPort(protocol) : Number(port);
-      // For an IP address in the URL no name is looked up.
-      const refusal = isIP(hostname) === 0 ? undefined : refusalOfAddress(hostname, number, allowed);
-      if (refusal !== undefined) {
-        queueMicrotask(() => callback(new Refused(refusal), null));
-        return;
-      }
-      const target = { host: hostname, port: number, lookup: this.lookup(number), noDelay: true };
-      const families = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_MS };
-      if (protocol === 'https:') {
-        // In TLS a name has no dot at its end, and an address is no name.
-        const servername = isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';
-        const trust = { rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) };
-        const tls = { servername, ALPNProtocols: ['http/1.1'], ...trust, ...(session && { session }) };
-        const socket = connectTls({ ...target, ...families, ...tls });
-        socket.on('session', (next) => (session = next));
-        this.await(socket, 'secureConnect', connectMs, callback);
-      } else this.await(connect({ ...target, ...families }), 'connect', connectMs, callback);
-    };
-  }
-
-  private await(
-    socket: Socket,
-    ready: 'connect' | 'secureConnect',
-    ms: number,
-    callback: buildConnector.Callback,
-  ): void {
-    this.connecting.add(socket);
-    const timer = setTimeout(() => socket.destroy(new ConnectTimeout(ms)), ms);
-    let isDone = false;
-    const finish = (error?: Error): void => {
-      if (isDone) return;
-      isDone = true;
-      clearTimeout(timer);
-      this.connecting.delete(socket);
-      if (error === undefined) callback(null, socket);
-      else callback(error instanceof Refused ? error : new ConnectionFailed(error), null);
-    };
-    socket.once(ready, () => finish());
-    socket.on('error', finish);
-    socket.once('close', () => finish(new Error('closed')));
-  }
-
-  /** Resolves and checks: the connection is made to one of the addresses that this has returned, or not at all. */
-  private lookup(port: number): LookupFunction {
-    return (hostname, _options, callback) => {
-      this.checked(hostname, port).then(
-        (addresses) => callback(null, addresses),
-        (error: unknown) => callback(types.isNativeError(error) ? error : new Error(String(error)), []),
-      );
-    };
-  }
-
-  /** One address that is refused refuses all. */
-  private async checked(
-    hostname: string,
-    port: number,
-  ): Promise<{ readonly address: string; readonly family: number }[]> {
-    const addresses = await this.options.resolve(hostname);
-    for (const address of addresses) {
-      const refusal = refusalOfAddress(address, port, this.options.allowed);
-      if (refusal !== undefined) throw new Refused(refusal);
-    }
-    return addresses.map((address) => ({ address, family: isIP(address) }));
   }
 }

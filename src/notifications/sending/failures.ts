@@ -15,6 +15,14 @@ export class ConnectTimeout extends Error {
   }
 }
 
+/** A receiver sends without end. */
+export class Flood extends Error {
+  override readonly name = 'Flood';
+  constructor() {
+    super('the answer is too long');
+  }
+}
+
 /** There is no connection: nothing has been sent. */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
@@ -90,7 +98,7 @@ const OURS_UNLESS_IPV6: ReadonlySet<string> = new Set(['ENETUNREACH', 'EADDRNOTA
 
 /** What has gone wrong before there was an answer. */
 export function failureOf(error: Error): Failure {
-  if (error instanceof Refused) return failure(error.message);
+  if (error instanceof Refused || error instanceof Flood) return failure(error.message);
   if (error instanceof ConnectTimeout) return { end: 'timeout', error: error.message };
   if (error instanceof UnresolvedName)
     return { end: error.isOurFault ? 'aborted' : 'failure', error: error.message };
@@ -103,7 +111,7 @@ export function failureOf(error: Error): Failure {
   const code = 'code' in error ? String(error.code) : '';
   if (OURS_UNLESS_IPV6.has(code))
     return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : OURS;
-  if (code.startsWith('HPE_')) return NOT_HTTP;
+  if (error.name === 'HTTPParserError') return NOT_HTTP;
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return failure('TLS failed');
   return FAILURES[code] ?? failure('the request failed');
 }

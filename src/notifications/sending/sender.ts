@@ -1,6 +1,7 @@
 import { AllowedAddresses } from './allowed-addresses';
 import { type Attempt, type AttemptResult } from './attempt';
-import { Connections, type ConnectionOptions } from './connections';
+import { Connections } from './connections';
+import { type ConnectorOptions } from './connector';
 import { Exchange, type ExchangeLimits, type ExchangeResult } from './exchange';
 import { STOPPED } from './failures';
 import { headersOf } from './headers';
@@ -8,7 +9,7 @@ import { Names } from './names';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000 } as const;
 
-export interface SenderOptions extends Partial<ExchangeLimits & ConnectionOptions> {
+export interface SenderOptions extends Partial<ExchangeLimits & ConnectorOptions> {
   /** What operators permit (`NOTIFY_ALLOW`). */
   readonly allowed?: AllowedAddresses;
 }

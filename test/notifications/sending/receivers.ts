@@ -50,7 +50,7 @@ export class RawReceiver {
 
   /** Resolves when no connection is open. */
   async idle(): Promise<void> {
-    for (const socket of this.sockets) if (!socket.destroyed) await once(socket, 'close');
+    while (this.sockets.size > 0) await new Promise(setImmediate);
   }
 
   async close(): Promise<void> {
