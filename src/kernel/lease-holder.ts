@@ -12,6 +12,9 @@ export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 /** The process that holds it runs the automations. */
 export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
 
+/** The process that holds it matches events with subscriptions. */
+export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
+
 /** Acquires, renews and releases a lease for one owner. */
 export class LeaseHolder {
   private lease: Lease | undefined;
@@ -24,6 +27,11 @@ export class LeaseHolder {
     private readonly ttlMs: number,
     private readonly now: () => number,
   ) {}
+
+  /** When the lease ends unless it is renewed (epoch ms); 0 without one. */
+  get expires(): number {
+    return this.lease?.expires ?? 0;
+  }
 
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {

@@ -12,9 +12,15 @@ export function receiverIdOf(subscriptionId: string, receiver: Receiver): string
   return base32(createHash('sha256').update(parts).digest().subarray(0, 10));
 }
 
-/** The receivers of a subscription by their ids; of equal ones there is one. */
+/** The receivers of a subscription by their ids; of equal ones there is one, enabled if one of them is. */
 export function receiversOf(id: string, { receivers }: SubscriptionContent): ReadonlyMap<string, Receiver> {
-  return new Map(receivers.map((receiver) => [receiverIdOf(id, receiver), receiver]));
+  const found = new Map<string, Receiver>();
+  for (const receiver of receivers) {
+    const receiverId = receiverIdOf(id, receiver);
+    if (found.get(receiverId)?.disabled !== undefined || !found.has(receiverId))
+      found.set(receiverId, receiver);
+  }
+  return found;
 }
 
 /** `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`). */

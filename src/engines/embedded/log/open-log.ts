@@ -122,6 +122,7 @@ function partsOver(
   writer: Remote<LogThread>,
   close: () => Promise<void>,
 ): Parts {
+  const sender = new AppendSender((appends) => writer.append(appends));
   const reader = new LogReader(file, kind);
   const watcher = new HeadWatcher(() => reader.head());
   const heads = new BroadcastChannel(channel);
@@ -131,7 +132,6 @@ function partsOver(
     heads.close();
     await close();
   };
-  const sender = new AppendSender((appends) => writer.append(appends));
   return {
     parts: [reader, watcher, (append) => sender.append(append), closeAll],
     expire: (before) => writer.expire(before),

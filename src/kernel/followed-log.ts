@@ -1,0 +1,80 @@
+import { Backoff } from './backoff';
+import { type Position, type RecordedEvent } from './event';
+import { DamagedLog, EngineUnavailable, type EventLog } from './event-log';
+import { newPromise, WaitablePosition } from './waitable-position';
+
+/** Back-off after failures (ms). */
+const BACKOFF = { first: 50, longest: 5_000 } as const;
+
+/** How long a request waits for what is followed (ms). */
+const REQUEST_TIMEOUT = 5_000;
+
+/** What follows the log. */
+export interface Follower {
+  /** Prefixes of the streams to read. */
+  readonly prefixes: readonly string[];
+  readonly apply: (event: RecordedEvent) => void;
+  /** Names it in errors: "the directory". */
+  readonly subject: string;
+}
+
+/** A state in memory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
+export class FollowedLog {
+  /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged. */
+  readonly ready: Promise<void>;
+  /** Resolves after the signal; rejects on any failure other than an unavailable engine. */
+  readonly ended: Promise<void>;
+  private readonly applied = new WaitablePosition();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly follower: Follower,
+    private readonly signal: AbortSignal,
+    private readonly timeoutMs = REQUEST_TIMEOUT,
+  ) {
+    const { promise, resolve, reject } = newPromise();
+    this.ready = promise;
+    // Nobody may be waiting: this avoids an unhandled rejection.
+    this.ready.catch(() => undefined);
+    this.ended = this.follow(resolve, reject);
+  }
+
+  /** All events up to this position have been applied. */
+  get position(): Position {
+    return this.applied.position;
+  }
+
+  /** Waits until all events up to `position` have been applied: true, or false if `signal` aborts first. */
+  async reached(position: Position, signal?: AbortSignal): Promise<boolean> {
+    return await this.applied.reached(position, signal);
+  }
+
+  /** As `reached`, for a request: raises `EngineUnavailable` after the timeout. */
+  async reachedInTime(position: Position): Promise<void> {
+    // Most requests need not wait: a timeout for each would stay until it expires.
+    if (this.position >= position) return;
+    if (await this.reached(position, AbortSignal.timeout(this.timeoutMs))) return;
+    throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
+  }
+
+  private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {
+    const backoff = new Backoff(BACKOFF);
+    while (!this.signal.aborted) {
+      try {
+        const options = { after: this.position, prefixes: this.follower.prefixes, signal: this.signal };
+        for await (const batch of this.log.subscribe(options)) {
+          for (const event of batch.events) this.follower.apply(event);
+          this.applied.advance(batch.position);
+          if (batch.caughtUp) caughtUp();
+          backoff.reset();
+        }
+        // The signal has aborted, or the log was closed: the loop condition distinguishes them.
+        throw new EngineUnavailable('the log has ended the subscription');
+      } catch (error) {
+        if (!(error instanceof EngineUnavailable)) throw error;
+        if (error instanceof DamagedLog) damaged(error);
+        await backoff.wait(this.signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { appendIdempotently, toNewEvent } from '../../kernel/decider';
+import { type NewEvent, type Position } from '../../kernel/event';
+import { APPEND_LIMITS, type EventLog } from '../../kernel/event-log';
+import { namedUuid } from '../../kernel/named-uuid';
+import { type Cursor, MATCHED } from '../delivery-events';
+import { type Continuation } from './cursor';
+import { type Due } from './matcher';
+
+/** The namespace of ids of events in `matched`: what is matched again has the same id. */
+const NAMESPACE = Buffer.from('0b5f6d0c7a3e4c53a1d79be2c4f80d16', 'hex');
+
+/** Room for the cursor. */
+const MAX_EVENTS = APPEND_LIMITS.events - 1;
+const MAX_BYTES = APPEND_LIMITS.bytes - 512;
+
+/** Appends what is due, and after it the cursor: one append, or several if it is too much for one. */
+export class MatchedWriter {
+  private pending: NewEvent[] = [];
+  private bytes = 0;
+  private revision: number;
+  private last: Cursor;
+  /** Everything up to here has been added, and of the event after it so many messages have been appended. */
+  private added: Position;
+  private appended: number;
+
+  constructor(
+    private readonly deliveries: EventLog,
+    { cursor, revision }: Continuation,
+  ) {
+    [this.last, this.revision] = [cursor, revision];
+    [this.added, this.appended] = [cursor.upTo, cursor.messages];
+  }
+
+  /** The cursor of the last append. */
+  get cursor(): Cursor {
+    return this.last;
+  }
+
+  /**
+   * Adds what is due because of the event at `position`, without what has been appended before. Raises `RevisionConflict` if
+   * another process has appended.
+   */
+  async add(position: Position, event: string, due: readonly Due[]): Promise<void> {
+    for (const [at, one] of due.entries()) {
+      if (at < this.appended) continue;
+      const packed = toNewEvent(one, idOf(one, event));
+      const size = sizeOf(packed);
+      if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES))
+        await this.append({ upTo: this.added, messages: (this.appended = at) });
+      this.pending.push(packed);
+      this.bytes += size;
+    }
+    [this.added, this.appended] = [position, 0];
+  }
+
+  /** Appends what has been added, if anything, and the cursor; with `always` at least the cursor. */
+  async flush(upTo: Position, always: boolean): Promise<void> {
+    this.added = upTo;
+    const isNew = upTo > this.last.upTo;
+    if (this.pending.length > 0 || (always && isNew)) await this.append({ upTo, messages: this.appended });
+  }
+
+  private async append(cursor: Cursor): Promise<void> {
+    const last = toNewEvent({ type: 'Matched', data: cursor }, uuid(`${cursor.upTo} ${cursor.messages}`));
+    const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, [
+      ...this.pending,
+      last,
+    ]);
+    [this.revision, this.last, this.pending, this.bytes] = [appended.revision, cursor, [], 0];
+  }
+}
+
+function idOf(due: Due, event: string): string {
+  return uuid(due.type === 'MessageDue' ? due.data.id : `${event} redelivery`);
+}
+
+function uuid(name: string): string {
+  return namedUuid(NAMESPACE, name);
+}
+
+function sizeOf({ type, data, meta }: NewEvent): number {
+  return type.length + Buffer.byteLength(data) + meta.length;
+}

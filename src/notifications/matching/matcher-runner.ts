@@ -1,0 +1,191 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { isAbort } from '../../kernel/abort';
+import { Backoff } from '../../kernel/backoff';
+import { NO_STREAM, type Position, START } from '../../kernel/event';
+import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
+import { type ReadStore } from '../../kernel/read-store';
+import { reasonOf } from '../../kernel/unavailable';
+import { WaitablePosition } from '../../kernel/waitable-position';
+import { MATCHED } from '../delivery-events';
+import { type Topic } from '../topic';
+import { type Continuation, continuationOf, keepCursor } from './cursor';
+import { MatchedWriter } from './matched-writer';
+import { Matcher, STATE_STREAMS } from './matcher';
+
+export interface MatcherParts {
+  /** The domain log. */
+  readonly log: EventLog;
+  readonly deliveries: EventLog;
+  /** Has the lease. */
+  readonly store: ReadStore;
+  readonly topics: readonly Topic[];
+}
+
+export interface MatcherOptions {
+  /** A name that no other process uses. */
+  readonly owner: string;
+  /** Receives failures after which the matcher continues. */
+  readonly report?: (failure: unknown) => void;
+  /** Epoch ms. */
+  readonly now?: () => number;
+}
+
+/** Interval for checking the lease (ms). */
+const WATCH_MS = 1_000;
+const BACKOFF_MS = { first: 50, longest: 5_000 } as const;
+/** When nothing is due, the cursor is appended after so many events, or so much time (ms): the next start reads no more. */
+const IDLE = { events: 10_000, ms: 60 * 60 * 1000 } as const;
+/** How often the cursor is kept beyond the messages (ms). */
+const KEEP_MS = 24 * 60 * 60 * 1000;
+
+/** The delivery log knows positions that the log does not have: one of them is from a backup. */
+class MatchedBeyondLog extends Error {
+  override readonly name = 'MatchedBeyondLog';
+  constructor() {
+    super(
+      'the delivery log is ahead of the event log: nothing is matched; restore both from the same backup, or remove the delivery log',
+    );
+  }
+}
+
+/**
+ * Matches the events of the log with subscriptions, in the process that holds the lease; the others stand by. What is due and the
+ * cursor are one append, so nothing is lost or matched twice, however it is interrupted. Two processes that believe to have the
+ * lease are harmless: the append of one of them conflicts.
+ */
+export class MatcherRunner {
+  private readonly stopping = new AbortController();
+  private readonly lease: LeaseHolder;
+  private readonly matched = new WaitablePosition();
+  private readonly report: (failure: unknown) => void;
+  private readonly now: () => number;
+  private running: Promise<void> | undefined;
+  private failure: string | undefined;
+  /** The revision of `matched` while all of its events have been deleted. */
+  private emptyRevision = NO_STREAM;
+  private keptAt = -Infinity;
+
+  constructor(
+    private readonly parts: MatcherParts,
+    { owner, report = () => undefined, now = Date.now }: MatcherOptions,
+  ) {
+    [this.report, this.now] = [report, now];
+    const { name, ms } = MATCHER_LEASE;
+    this.lease = new LeaseHolder(parts.store, name, owner, ms, now);
+  }
+
+  start(): void {
+    this.running ??= this.run();
+  }
+
+  /** Stops after the append under way. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+    await this.lease.release().catch(this.report);
+  }
+
+  /** Why there is no progress; undefined while there is. */
+  trouble(): string | undefined {
+    return this.failure;
+  }
+
+  /** Waits until this process has matched all events up to `position`: true, or false if `signal` aborts first. */
+  async reached(position: Position, signal?: AbortSignal): Promise<boolean> {
+    return await this.matched.reached(position, signal);
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    const backoff = new Backoff(BACKOFF_MS);
+    while (!signal.aborted) {
+      try {
+        if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(() => backoff.reset()));
+        else await this.standBy();
+      } catch (error) {
+        if (isAbort(error)) continue;
+        if (error instanceof RevisionConflict && error.stream === MATCHED) this.emptyRevision = error.actual;
+        else this.fail(error);
+        await backoff.wait(signal);
+      }
+    }
+  }
+
+  /** Matches until it is stopped or the lease is lost. `onProgress` is called when something has been matched. */
+  private async lead(onProgress: () => void): Promise<void> {
+    const { deliveries } = this.parts;
+    const found = await continuationOf(deliveries);
+    const revision = found.revision === NO_STREAM ? this.emptyRevision : found.revision;
+    const writer = new MatchedWriter(deliveries, { ...found, revision });
+    const matcher = new Matcher(this.parts.topics);
+    await this.catchUp(matcher, found);
+    await this.keep(writer);
+    const ending = new AbortController();
+    const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
+    const tasks = [this.follow(matcher, writer, signal, onProgress), this.watch(writer, signal)];
+    const results = await Promise.allSettled(tasks.map((task) => task.finally(() => ending.abort())));
+    for (const result of results)
+      if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
+    if (this.stopping.signal.aborted) await keepCursor(deliveries, writer.cursor);
+  }
+
+  /** Reads the state as of the cursor. */
+  private async catchUp(matcher: Matcher, { cursor: { upTo } }: Continuation): Promise<void> {
+    const { log } = this.parts;
+    if ((await log.head()) < upTo) throw new MatchedBeyondLog();
+    const { signal } = this.stopping;
+    for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
+      for (const event of events) if (event.position <= upTo) matcher.apply(event);
+      signal.throwIfAborted();
+      if (position >= upTo) return;
+    }
+  }
+
+  private async follow(
+    matcher: Matcher,
+    writer: MatchedWriter,
+    signal: AbortSignal,
+    onProgress: () => void,
+  ): Promise<void> {
+    let [read, appendedAt] = [0, this.now()];
+    const options = { after: writer.cursor.upTo, prefixes: matcher.streams, signal };
+    for await (const { events, position } of this.parts.log.subscribe(options)) {
+      for (const event of events) await writer.add(event.position, event.id, matcher.match(event));
+      read += events.length;
+      const before = writer.cursor;
+      await writer.flush(position, read >= IDLE.events || this.now() - appendedAt >= IDLE.ms);
+      if (writer.cursor !== before) [read, appendedAt] = [0, this.now()];
+      this.matched.advance(position);
+      this.failure = undefined;
+      onProgress();
+    }
+    if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+  }
+
+  /** Returns when the lease is lost. */
+  private async watch(writer: MatchedWriter, signal: AbortSignal): Promise<void> {
+    while (await this.lease.acquire()) {
+      if (Math.abs(this.now() - this.keptAt) >= KEEP_MS) await this.keep(writer);
+      await pause(WATCH_MS, undefined, { signal });
+    }
+  }
+
+  private async keep(writer: MatchedWriter): Promise<void> {
+    await keepCursor(this.parts.deliveries, writer.cursor);
+    this.keptAt = this.now();
+  }
+
+  private async standBy(): Promise<void> {
+    this.failure = undefined;
+    await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
+  }
+
+  /** Reports a failure that is new. */
+  private fail(error: unknown): void {
+    const reason = error instanceof MatchedBeyondLog ? error.message : reasonOf(error);
+    if (this.failure === reason) return;
+    this.failure = reason;
+    this.report(error);
+  }
+}

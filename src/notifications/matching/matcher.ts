@@ -1,0 +1,162 @@
+import { toDomainEvent } from '../../kernel/decider';
+import { type RecordedEvent } from '../../kernel/event';
+import { type MatchedEvent, type Message } from '../delivery-events';
+import { messageIdOf } from '../receiver-id';
+import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
+import { type Attributes, type Occurrence, type Topic } from '../topic';
+import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
+import {
+  type Conversion,
+  conversionOf,
+  type PublishedRates,
+  RATES_STREAM,
+  ratesDecider,
+  type RatesEvent,
+} from './rates';
+import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
+
+/** What is due because of an event. */
+export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
+
+/** Prefixes of the streams that determine who is sent what. */
+export const STATE_STREAMS = [SUBSCRIPTION_STREAMS, RATES_STREAM] as const;
+
+const NOTHING: readonly Due[] = [];
+
+/**
+ * Decides who is sent what: a function of the events of the log so far, without clock or randomness. So whoever matches the same
+ * events, and however often, makes the same messages, byte for byte.
+ */
+export class Matcher {
+  private readonly book = new SubscriptionBook();
+  private rates: PublishedRates | undefined;
+  /** Topics by event type and stream. */
+  private readonly topicsOf = new Map<string, readonly Topic[]>();
+
+  constructor(private readonly topics: readonly Topic[]) {
+    for (const topic of topics)
+      for (const type of topic.handles) this.topicsOf.set(type, [...(this.topicsOf.get(type) ?? []), topic]);
+  }
+
+  /** Prefixes of all streams to match. */
+  get streams(): readonly string[] {
+    return [...new Set([...STATE_STREAMS, ...this.topics.flatMap(({ streams }) => streams)])];
+  }
+
+  /** Applies an event that is matched already. */
+  apply(event: RecordedEvent): void {
+    this.book.apply(event);
+    if (event.stream === RATES_STREAM)
+      this.rates = ratesDecider.evolve(this.rates, toDomainEvent(event) as RatesEvent);
+  }
+
+  /** Applies the next event and returns what is due because of it, always in the same order. */
+  match(event: RecordedEvent): readonly Due[] {
+    this.apply(event);
+    if (this.book.size === 0) return NOTHING;
+    if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) return this.requested(event);
+    const due: Due[] = [];
+    for (const topic of this.topicsOf.get(event.type) ?? []) {
+      if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
+      const { stream, revision, position } = event;
+      const occurrence = topic.occurrence({ ...toDomainEvent(event), stream, revision, position });
+      if (occurrence !== undefined) due.push(...this.told(event, topic, occurrence));
+    }
+    return due;
+  }
+
+  /** The messages to all parties. */
+  private *told(event: RecordedEvent, topic: Topic, occurrence: Occurrence): Generator<Due> {
+    for (const party of new Set(occurrence.parties)) {
+      for (const [id, subscription] of this.book.ofOrganisation(party)) {
+        if (subscription.topic !== topic.name) continue;
+        const prepared = preparedOf(id, subscription);
+        if (!prepared.matches(occurrence)) continue;
+        yield* this.messages({ event, id, subscription, prepared, occurrence });
+      }
+    }
+  }
+
+  /** The messages of one subscription, to all of its receivers or to one. */
+  private *messages(
+    { event, id, subscription, prepared, occurrence }: Matched,
+    only?: string,
+  ): Generator<Extract<Due, { readonly type: 'MessageDue' }>> {
+    const { content, organisationId } = subscription;
+    const to = content.currencyConversion?.to;
+    const conversion = to === undefined ? undefined : conversionOf(this.rates, occurrence.currencyId, to);
+    const values = prepared.customised(
+      conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
+    );
+    const { subject, sequence, stateId, at } = occurrence;
+    for (const [receiver, render] of prepared.renderers) {
+      if (only !== undefined && receiver !== only) continue;
+      const data: Message = {
+        id: messageIdOf(event.id, receiver),
+        ...{ subscriptionId: id, organisationId, receiver, subject, sequence, stateId, at },
+        cause: event.position,
+        ...render(values),
+        ...(conversion === undefined ? {} : { conversion: stored(conversion) }),
+        ...(content.strictOrder === true ? { strictOrder: true } : {}),
+      };
+      yield { type: 'MessageDue', data };
+    }
+  }
+
+  /** What an organisation has asked for. */
+  private requested(event: RecordedEvent): readonly Due[] {
+    if (event.type !== 'TestRequested' && event.type !== 'RedeliveryRequested') return NOTHING;
+    const id = subscriptionOf(event);
+    const subscription = this.book.get(id);
+    if (subscription === undefined) return NOTHING;
+    const { type, data } = toDomainEvent(event) as SubscriptionEvent;
+    if (type === 'RedeliveryRequested') {
+      const { receiver, message, revision, at } = data;
+      const { organisationId } = subscription;
+      const redelivery = { id: message, subscriptionId: id, organisationId, receiver, revision, at };
+      return [{ type: 'RedeliveryDue', data: redelivery }];
+    }
+    if (type === 'TestRequested') return this.test(event, id, subscription, data);
+    return NOTHING;
+  }
+
+  private test(
+    event: RecordedEvent,
+    id: string,
+    subscription: ActiveSubscription,
+    { receiver, stateId, at }: Extract<SubscriptionEvent, { readonly type: 'TestRequested' }>['data'],
+  ): readonly Due[] {
+    const topic = this.topics.find(({ name }) => name === subscription.topic);
+    if (topic === undefined) return NOTHING;
+    // A subject of its own: no test waits for another one.
+    const occurrence = { ...topic.example(stateId, new Date(at)), subject: `test-${event.id}` };
+    const prepared = preparedOf(id, subscription);
+    const messages = [...this.messages({ event, id, subscription, prepared, occurrence }, receiver)];
+    return messages.map(({ type, data }) => ({ type, data: { ...data, isTest: true } }));
+  }
+}
+
+interface Matched {
+  readonly event: RecordedEvent;
+  readonly id: string;
+  readonly subscription: ActiveSubscription;
+  readonly prepared: PreparedSubscription;
+  readonly occurrence: Occurrence;
+}
+
+function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubscription {
+  return preparedSubscription(subscription.content, receiversIn(id, subscription));
+}
+
+/** The attributes with amounts in another currency. */
+function converted({ attributes, amounts }: Occurrence, { to, convert }: Conversion): Attributes {
+  const values = amounts.flatMap((name) => {
+    const amount = attributes[name];
+    return typeof amount === 'number' ? [[name, convert(amount)] as const] : [];
+  });
+  return { ...attributes, ...Object.fromEntries(values), currencyId: to };
+}
+
+function stored({ from, to, rate, day }: Conversion): Message['conversion'] & object {
+  return { from, to, rate, day };
+}

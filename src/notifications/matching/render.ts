@@ -1,0 +1,95 @@
+import { APPEND_LIMITS } from '../../kernel/event-log';
+import { type MessageRequest } from '../delivery-events';
+import { type Receiver, type ReceiverFormat } from '../subscription';
+import { type Attributes } from '../topic';
+import {
+  type CompiledTemplate,
+  compiledBody,
+  compiledUrl,
+  filled,
+  sample,
+  UnusableTemplate,
+} from './compiled-template';
+
+/** A message as it is sent, or why it cannot be. */
+export type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
+
+/** Renders the messages to a receiver. */
+export type Renderer = (attributes: Attributes) => Rendered;
+
+/** Limits of a message in bytes (`docs/decisions.md#n10`). */
+const MAX_URL = 8 * 1024;
+const MAX_BODY = 256 * 1024;
+/** A body in the delivery log, as JSON: an append has to hold it. */
+const MAX_STORED_BODY = APPEND_LIMITS.bytes - 64 * 1024;
+
+const CONTENT_TYPES: Readonly<Record<ReceiverFormat, string>> = {
+  JSON: 'application/json; charset=utf-8',
+  XML: 'application/xml; charset=utf-8',
+  custom: 'text/plain; charset=utf-8',
+};
+
+/** Compiles the templates of a receiver, once for many messages. */
+export function rendererOf(receiver: Receiver): Renderer {
+  try {
+    const url = urlRenderer(compiledNamed('receiverUrl', () => compiledUrl(receiver.receiverUrl)));
+    if (receiver.httpMethod === 'GET')
+      return (attributes) => {
+        const rendered = url(attributes);
+        return 'unsendable' in rendered ? rendered : { request: { method: 'GET', url: rendered.text } };
+      };
+    const { receiverBody, receiverFormat } = receiver;
+    const body = compiledNamed('receiverBody', () => compiledBody(receiverBody, receiverFormat));
+    return (attributes) => post(url(attributes), bodyOf(body, attributes), CONTENT_TYPES[receiverFormat]);
+  } catch (error) {
+    if (!(error instanceof UnusableTemplate)) throw error;
+    const { message } = error;
+    return () => ({ unsendable: message });
+  }
+}
+
+type Part = { readonly text: string } | { readonly unsendable: string };
+
+function post(url: Part, body: Part, contentType: string): Rendered {
+  if ('unsendable' in url) return url;
+  if ('unsendable' in body) return body;
+  return { request: { method: 'POST', url: url.text, contentType, body: body.text } };
+}
+
+function urlRenderer(template: CompiledTemplate): (attributes: Attributes) => Part {
+  const expected = dotSegmentsIn(sample(template, 'x'));
+  return (attributes) => {
+    const text = filled(template, attributes, MAX_URL);
+    if (text === undefined || Buffer.byteLength(text) > MAX_URL)
+      return { unsendable: `its URL is longer than ${MAX_URL} bytes` };
+    if (dotSegmentsIn(text) !== expected)
+      return { unsendable: 'a value in the path of its URL is "." or "..", which would change the path' };
+    return { text };
+  };
+}
+
+const DOT_SEGMENT = /[/\\](?:\.|%2e){1,2}(?=[/\\]|$)/gi;
+
+/** The number of segments `.` and `..` of the path, which URL parsers resolve; encoding does not prevent that. */
+function dotSegmentsIn(url: string): number {
+  const end = url.search(/[?#]/);
+  return (end < 0 ? url : url.slice(0, end)).match(DOT_SEGMENT)?.length ?? 0;
+}
+
+function bodyOf(template: CompiledTemplate, attributes: Attributes): Part {
+  const text = filled(template, attributes, MAX_BODY);
+  if (text === undefined || Buffer.byteLength(text) > MAX_BODY)
+    return { unsendable: `its body is longer than ${MAX_BODY} bytes` };
+  // JSON writes a control character as six.
+  if (6 * text.length > MAX_STORED_BODY && Buffer.byteLength(JSON.stringify(text)) > MAX_STORED_BODY)
+    return { unsendable: 'its body has too many control characters' };
+  return { text };
+}
+
+function compiledNamed(field: string, compile: () => CompiledTemplate): CompiledTemplate {
+  try {
+    return compile();
+  } catch (error) {
+    throw error instanceof UnusableTemplate ? new UnusableTemplate(`${field}: ${error.message}`) : error;
+  }
+}

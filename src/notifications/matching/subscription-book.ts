@@ -1,0 +1,116 @@
+import { toDomainEvent } from '../../kernel/decider';
+import { type RecordedEvent } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { FollowedLog } from '../../kernel/followed-log';
+import { receiversOf } from '../receiver-id';
+import {
+  type ActiveSubscription,
+  type Receiver,
+  SUBSCRIPTION,
+  subscriptionDecider,
+  type SubscriptionEvent,
+} from '../subscription';
+
+/** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
+export type Standing = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
+
+/** The streams of subscriptions. */
+export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;
+
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
+  'TestRequested',
+  'RedeliveryRequested',
+]);
+
+const NONE: ReadonlyMap<string, ActiveSubscription> = new Map();
+
+/** All active subscriptions, as of the events applied so far. */
+export class SubscriptionBook {
+  private readonly all = new Map<string, ActiveSubscription>();
+  /** Those of an organisation, in the order in which they were created. */
+  private readonly byOrganisation = new Map<number, Map<string, ActiveSubscription>>();
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Applies the next event of the log; ignores those of other streams. */
+  apply(event: RecordedEvent): void {
+    if (!event.stream.startsWith(SUBSCRIPTION_STREAMS) || WITHOUT_EFFECT.has(event.type)) return;
+    const id = subscriptionOf(event);
+    const before = this.all.get(id);
+    const happened = toDomainEvent(event) as SubscriptionEvent;
+    const state = subscriptionDecider.evolve(before ?? subscriptionDecider.initial, happened);
+    if (state.is === 'active') this.put(id, state);
+    else if (before !== undefined) this.remove(id, before);
+  }
+
+  get(id: string): ActiveSubscription | undefined {
+    return this.all.get(id);
+  }
+
+  /** By their ids, in the order in which they were created. */
+  ofOrganisation(id: number): ReadonlyMap<string, ActiveSubscription> {
+    return this.byOrganisation.get(id) ?? NONE;
+  }
+
+  /** All by their ids. */
+  entries(): IterableIterator<[string, ActiveSubscription]> {
+    return this.all.entries();
+  }
+
+  /** `receiver`: its id. */
+  standingOf(subscriptionId: string, receiver: string): Standing {
+    const subscription = this.all.get(subscriptionId);
+    const found = subscription && receiversIn(subscriptionId, subscription).get(receiver);
+    if (found === undefined || subscription === undefined) return 'gone';
+    if (subscription.content.disabled === true || found.disabled === true) return 'disabled by its owner';
+    return receiver in subscription.disabledReceivers ? 'disabled by the system' : 'active';
+  }
+
+  private put(id: string, state: ActiveSubscription): void {
+    this.all.set(id, state);
+    const others = this.byOrganisation.get(state.organisationId);
+    if (others === undefined) this.byOrganisation.set(state.organisationId, new Map([[id, state]]));
+    else others.set(id, state);
+  }
+
+  private remove(id: string, { organisationId }: ActiveSubscription): void {
+    this.all.delete(id);
+    const others = this.byOrganisation.get(organisationId);
+    others?.delete(id);
+    if (others?.size === 0) this.byOrganisation.delete(organisationId);
+  }
+}
+
+/** Follows the subscriptions in the log. */
+export class FollowedSubscriptions extends FollowedLog {
+  readonly book: SubscriptionBook;
+
+  constructor(log: EventLog, signal: AbortSignal, timeoutMs?: number) {
+    const book = new SubscriptionBook();
+    const apply = book.apply.bind(book);
+    super(
+      log,
+      { prefixes: [SUBSCRIPTION_STREAMS], apply, subject: 'the list of subscriptions' },
+      signal,
+      timeoutMs,
+    );
+    this.book = book;
+  }
+}
+
+/** The subscription that an event belongs to. */
+export function subscriptionOf({ stream }: Pick<RecordedEvent, 'stream'>): string {
+  return stream.slice(SUBSCRIPTION_STREAMS.length);
+}
+
+/** By content, since ids of receivers are hashes of it, and subscriptions are read far more often than they change. */
+const receivers = new WeakMap<object, ReadonlyMap<string, Receiver>>();
+
+/** The receivers of a subscription by their ids. `subscription` belongs to this id. */
+export function receiversIn(id: string, { content }: ActiveSubscription): ReadonlyMap<string, Receiver> {
+  const known = receivers.get(content) ?? receiversOf(id, content);
+  receivers.set(content, known);
+  return known;
+}
