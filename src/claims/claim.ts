@@ -1,0 +1,238 @@
+import { type Decider } from '../kernel/decider';
+import { claimFaults as fault } from './faults';
+import {
+  APPROVED,
+  AWAITING_APPROVAL,
+  CANNOT_VALIDATE,
+  isOpen,
+  type RulingStatusId,
+  type ScreenedStatusId,
+  type StatusId,
+} from './statuses';
+
+/**
+ * A claim, in the stream `claim-<id>`.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. Amounts are hundredths of the program's currency,
+ * `at` is an ISO 8601 instant.
+ */
+
+/** What a publisher posts (Document 3, Claim posted by a publisher). */
+export interface ClaimContent {
+  readonly siteId: number;
+  readonly programId: number;
+  /** `YYYY-MM-DD`. */
+  readonly transactionDate: string;
+  readonly eventId: number;
+  readonly orderNumber: string;
+  readonly orderValue: number;
+  readonly epi?: string;
+  readonly epi2?: string;
+  readonly trackingUrl?: string;
+  readonly productName?: string;
+  readonly proofOfClaims?: string;
+  readonly expectedCommission?: number;
+  readonly advertiserInformation?: string;
+}
+
+/** Whose claim it is, and the names that it shows even if what they name is removed. */
+export interface ClaimOrigin {
+  readonly publisherId: number;
+  /** The owner of the program; absent if there is no such program. */
+  readonly advertiserId?: number;
+}
+
+/** What screening has found; `autoApproveAt`, an ISO 8601 instant, only when it awaits approval. */
+export interface Screening {
+  readonly statusId: ScreenedStatusId;
+  readonly message?: string;
+  readonly autoApproveAt?: string;
+}
+
+/** `expectedCommission` and `orderValue` correct an approval. */
+export interface Ruling {
+  readonly statusId: RulingStatusId;
+  readonly message?: string;
+  readonly orderValue?: number;
+  readonly expectedCommission?: number;
+}
+
+type RuledData = Ruling & {
+  readonly at: string;
+  readonly version: number;
+  readonly by: 'advertiser' | 'system';
+};
+
+export type ClaimEvent =
+  | {
+      readonly type: 'ClaimFiled';
+      readonly data: ClaimOrigin & { readonly at: string; readonly claim: ClaimContent };
+    }
+  /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated. */
+  | { readonly type: 'ClaimScreened'; readonly data: Screening & { readonly at: string } }
+  /** `version`: its new `versionNo`. */
+  | {
+      readonly type: 'ClaimRevised';
+      readonly data: {
+        readonly at: string;
+        readonly version: number;
+        readonly claim: ClaimContent;
+        readonly advertiserId?: number;
+      };
+    }
+  | { readonly type: 'ClaimRuled'; readonly data: RuledData }
+  /** An approved claim has become a transaction, or the order had been tracked before (`docs/decisions.md#c10`). */
+  | { readonly type: 'ClaimTracked'; readonly data: { readonly at: string; readonly transactionId: string } }
+  /** As the only event of a stream: the claim was never filed, and its id is not used. */
+  | { readonly type: 'ClaimWithdrawn'; readonly data: { readonly at: string } };
+
+export type ClaimState =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'withdrawn' }
+  | {
+      readonly is: 'filed';
+      readonly version: number;
+      readonly statusId: StatusId;
+      readonly claim: ClaimContent;
+      readonly autoApproveAt: string | undefined;
+      /** By the advertiser or the system. */
+      readonly ruling: RuledData | undefined;
+      readonly transactionId: string | undefined;
+      readonly publisherId: number;
+      readonly advertiserId: number | undefined;
+    };
+
+export type FiledClaim = Extract<ClaimState, { readonly is: 'filed' }>;
+
+export type ClaimCommand =
+  | {
+      readonly do: 'file';
+      readonly at: string;
+      readonly origin: ClaimOrigin;
+      readonly claim: ClaimContent;
+      readonly screening: Screening;
+    }
+  | {
+      readonly do: 'revise';
+      readonly at: string;
+      readonly version: number;
+      readonly claim: ClaimContent;
+      readonly advertiserId?: number;
+      readonly screening: Screening;
+    }
+  /** Does nothing unless it could not be validated before. */
+  | { readonly do: 'screen'; readonly at: string; readonly screening: Screening }
+  | { readonly do: 'rule'; readonly at: string; readonly version: number; readonly ruling: Ruling }
+  /** Approves it if it is due. */
+  | { readonly do: 'autoApprove'; readonly at: string }
+  | { readonly do: 'track'; readonly at: string; readonly transactionId: string }
+  | { readonly do: 'withdraw'; readonly at: string; readonly version: number }
+  /** Prevents that a claim which nobody has filed is ever filed under this id. */
+  | { readonly do: 'void'; readonly at: string };
+
+/** The category of a claim's stream. */
+export const CLAIM = 'claim';
+
+/** Refuses what the version or the status does not allow (UTS_402, UTS_405). Who may do what is the caller's. */
+export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
+  category: CLAIM,
+  initial: { is: 'unknown' },
+  decide(command, state) {
+    const { at } = command;
+    if (command.do === 'void')
+      return state.is === 'unknown' ? [{ type: 'ClaimWithdrawn', data: { at } }] : [];
+    if (command.do === 'file') return state.is === 'unknown' ? filed(command) : [];
+    if (state.is !== 'filed') {
+      if (command.do === 'revise' || command.do === 'rule' || command.do === 'withdraw')
+        throw fault.notFound();
+      return [];
+    }
+    switch (command.do) {
+      case 'revise': {
+        const { version, claim, advertiserId, screening } = command;
+        requireVersion(state, version);
+        if (!isOpen(state.statusId)) throw wrongStatus(state, 'updated');
+        const party = advertiserId === undefined ? {} : { advertiserId };
+        return [
+          { type: 'ClaimRevised', data: { at, version: version + 1, claim, ...party } },
+          { type: 'ClaimScreened', data: { at, ...screening } },
+        ];
+      }
+      case 'screen': {
+        const { screening } = command;
+        if (state.statusId !== CANNOT_VALIDATE || screening.statusId === CANNOT_VALIDATE) return [];
+        return [{ type: 'ClaimScreened', data: { at, ...screening } }];
+      }
+      case 'rule': {
+        const { version, ruling } = command;
+        requireVersion(state, version);
+        if (state.statusId !== AWAITING_APPROVAL) throw wrongStatus(state, 'updated by its advertiser');
+        return [{ type: 'ClaimRuled', data: { at, version: version + 1, by: 'advertiser', ...ruling } }];
+      }
+      case 'autoApprove': {
+        const { statusId, autoApproveAt, version } = state;
+        const isDue = autoApproveAt !== undefined && Date.parse(autoApproveAt) <= Date.parse(at);
+        if (statusId !== AWAITING_APPROVAL || !isDue) return [];
+        return [{ type: 'ClaimRuled', data: { at, version, by: 'system', statusId: APPROVED } }];
+      }
+      case 'track': {
+        const { transactionId } = command;
+        if (state.statusId !== APPROVED || state.transactionId !== undefined) return [];
+        return [{ type: 'ClaimTracked', data: { at, transactionId } }];
+      }
+      case 'withdraw': {
+        requireVersion(state, command.version);
+        if (state.ruling !== undefined) throw wrongStatus(state, 'deleted');
+        return [{ type: 'ClaimWithdrawn', data: { at } }];
+      }
+    }
+  },
+  evolve(state, event) {
+    if (event.type === 'ClaimFiled') {
+      const { claim, publisherId, advertiserId } = event.data;
+      const nothing = { autoApproveAt: undefined, ruling: undefined, transactionId: undefined };
+      return { is: 'filed', version: 0, statusId: 1, claim, publisherId, advertiserId, ...nothing };
+    }
+    if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };
+    return state.is === 'filed' ? changed(state, event) : state;
+  },
+};
+
+function filed({
+  at,
+  origin,
+  claim,
+  screening,
+}: Extract<ClaimCommand, { readonly do: 'file' }>): readonly ClaimEvent[] {
+  return [
+    { type: 'ClaimFiled', data: { at, ...origin, claim } },
+    { type: 'ClaimScreened', data: { at, ...screening } },
+  ];
+}
+
+function changed(
+  state: FiledClaim,
+  event: Exclude<ClaimEvent, { readonly type: 'ClaimFiled' | 'ClaimWithdrawn' }>,
+): ClaimState {
+  switch (event.type) {
+    case 'ClaimScreened':
+      return { ...state, statusId: event.data.statusId, autoApproveAt: event.data.autoApproveAt };
+    case 'ClaimRevised': {
+      const { version, claim, advertiserId } = event.data;
+      return { ...state, version, claim, advertiserId, statusId: 1 };
+    }
+    case 'ClaimRuled':
+      return { ...state, version: event.data.version, statusId: event.data.statusId, ruling: event.data };
+    case 'ClaimTracked':
+      return { ...state, transactionId: event.data.transactionId };
+  }
+}
+
+function requireVersion({ version }: FiledClaim, expected: number): void {
+  if (version === expected) return;
+  throw fault.wrongStatus(`versionNo is ${expected}, but the latest version of the claim is ${version}`);
+}
+
+function wrongStatus({ statusId }: FiledClaim, action: string): Error {
+  return fault.wrongStatus(`the claim has status ${statusId}: it cannot be ${action} in this status`);
+}
