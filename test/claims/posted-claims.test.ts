@@ -100,7 +100,7 @@ describe('posted claims', () => {
   it.each([20_260_104, '2026-1-4', '04.01.2026', '2026-02-30', '2026-01-04T00:00:00Z', ' 2026-01-04', {}])(
     'are UTS_265 for the date %j (Document 3, Errors: UTS_265; decisions C2)',
     (value) => {
-      const shown = typeof value === 'object' ? '{}' : String(value);
+      const shown = typeof value === 'string' ? value : JSON.stringify(value);
       expect(refused(claim({ timeStampEvent: value })).faults).toEqual([
         `UTS_265 claims[0].timeStampEvent: expected a date such as 2026-03-31, got '${shown}'`,
       ]);
