@@ -1,4 +1,5 @@
 import { type Projection } from '../src/projector/projection';
+import { claims } from './claims';
 import { delistings } from './delistings';
 import { feeds } from './feeds';
 import { imports } from './imports';
@@ -18,4 +19,5 @@ export const PROJECTIONS: readonly Projection[] = [
   vouchers,
   transactions,
   subscriptions,
+  claims,
 ];
