@@ -60,6 +60,8 @@ export function storedAfter(before: StoredClaim | undefined, event: ClaimEvent):
     }
     case 'ClaimTracked':
       return { ...before, transactionId: event.data.transactionId };
+    case 'ClaimKeyReclaimed':
+      return before;
     case 'ClaimWithdrawn':
       return undefined;
   }
