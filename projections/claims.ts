@@ -12,7 +12,7 @@ const FIELDS = {
   programId: 'column',
   siteId: 'column',
   statusId: 'keyword',
-  orderNumber: 'column',
+  orderNumber: 'text',
   /** Creation; this and the next three in epoch ms. */
   timeStamp: 'number',
   /** The day of the transaction. */

@@ -25,17 +25,21 @@ export interface FaultDetails {
   readonly allow?: readonly string[];
 }
 
-/** Several faults in one answer, with their common status, or 400. */
+/** Several faults in one answer. */
 export class Faults extends Error {
   override readonly name = 'Faults';
-  constructor(readonly faults: readonly Fault[]) {
+  constructor(
+    readonly faults: readonly Fault[],
+    /** The HTTP status of the answer: by default the one that they have in common, or 400. */
+    readonly status: number = commonStatus(faults),
+  ) {
     super(faults.map((fault) => fault.message).join('; '));
   }
+}
 
-  get status(): number {
-    const [first, ...others] = this.faults.map((fault) => fault.status);
-    return first !== undefined && others.every((status) => status === first) ? first : 400;
-  }
+function commonStatus(faults: readonly Fault[]): number {
+  const [first, ...others] = faults.map((fault) => fault.status);
+  return first !== undefined && others.every((status) => status === first) ? first : 400;
 }
 
 /** A service's error table: name -> code, HTTP status, text in the documents. */

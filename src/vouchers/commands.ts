@@ -5,7 +5,7 @@ import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
-import { spelling } from '../wire/json-scan';
+import { spellingsIn } from '../wire/json-scan';
 import { checkVoucher, type CheckOptions } from './voucher-check';
 import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
 
@@ -78,7 +78,7 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
   async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
-    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text, '') });
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text)('') });
     const written = dryRun
       ? await this.vouchers.tryPost(post)
       : await this.vouchers.post(post, now.toISOString());
@@ -101,8 +101,9 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
   async execute({ posted, organisationId, dryRun, text }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
+    const spelt = spellings(text);
     const checked = posted.map((one, at) =>
-      checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(text, `[${at}].`) })),
+      checkedOrFaults(() => checkVoucher(one, { ...options, ...spelt(`[${at}].`) })),
     );
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
@@ -137,8 +138,10 @@ export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> 
 }
 
 /** How numbers are spelt in a JSON body, below a path. */
-function spellings(text: string | undefined, path: string): Pick<CheckOptions, 'spelling'> {
-  return text === undefined ? {} : { spelling: (field) => spelling(text, `${path}${field}`) };
+function spellings(text: string | undefined): (path: string) => Pick<CheckOptions, 'spelling'> {
+  if (text === undefined) return () => ({});
+  const spelling = spellingsIn(text);
+  return (path) => ({ spelling: (field) => spelling(`${path}${field}`) });
 }
 
 function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {

@@ -136,13 +136,20 @@ export function jsonProblem(bytes: Buffer, firstByte = 0): JsonProblem | undefin
   }
 }
 
-/** The number at a path of a JSON text, as it is spelt there: parsing may have changed it. */
-export function spelling(text: string, path: string): string | undefined {
-  let found: string | undefined;
-  new JsonScan(text, (at, spelt) => {
-    if (at === path) found = spelt;
-  }).document();
-  return found;
+/**
+ * The numbers of a JSON text as they are spelt, by their paths: parsing may have changed them. The text is scanned once, when
+ * the first is asked for.
+ */
+export function spellingsIn(text: string): (path: string) => string | undefined {
+  let found: Map<string, string> | undefined;
+  return (path) => {
+    if (found === undefined) {
+      const spelt = new Map<string, string>();
+      new JsonScan(text, (at, number) => spelt.set(at, number)).document();
+      found = spelt;
+    }
+    return found.get(path);
+  };
 }
 
 function shown(text: string, at: number): string {

@@ -7,7 +7,7 @@ export type Posted = Readonly<Record<string, unknown>>;
 export type Place = string | (() => string);
 
 /** Why a posted value is unusable. */
-export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
+export type Problem = 'missing' | 'notNumeric' | 'notDate' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
 export type MakeFault = (message: string, details?: FaultDetails) => Fault;
 

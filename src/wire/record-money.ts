@@ -18,6 +18,7 @@ export function money(): Scalar<number, number> {
       read: reading(
         hundredthsIn,
         `an amount from 0 with at most two decimals and a dot as decimal mark, such as 12.50${limit}`,
+        (value) => (isNumber(value) ? 'unusable' : 'notNumeric'),
       ),
     },
     answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: (amount) => amount },
@@ -33,6 +34,10 @@ function hundredthsIn(value: unknown): number | undefined {
   // Adding 0 makes -0 a 0.
   const hundredths = Math.round(found * 100) + 0;
   return hundredths <= MAX_HUNDREDTHS && hundredths / 100 === found ? hundredths : undefined;
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value));
 }
 
 /** ISO 4217, in whatever case. */

@@ -137,14 +137,17 @@ export function only<Posted, Answered>(
 export function reading<T>(
   valueIn: (value: unknown) => T | undefined,
   expected: string | ((value: unknown) => string),
-  problem: Problem = 'unusable',
+  problem: Problem | ((value: unknown) => Problem) = 'unusable',
 ): ReadScalar<T> {
   return (value, place, refusals) => {
     const found = valueIn(value);
-    if (found === undefined)
-      refusals.wrong(place, value, typeof expected === 'string' ? expected : expected(value), problem);
+    if (found === undefined) refusals.wrong(place, value, ofValue(expected, value), ofValue(problem, value));
     return found;
   };
+}
+
+function ofValue<T extends string>(given: T | ((value: unknown) => T), value: unknown): T {
+  return typeof given === 'function' ? given(value) : given;
 }
 
 export function listOf<K extends Kind>(of: K | (() => K), options: ListOptions): List<K> {

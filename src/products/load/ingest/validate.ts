@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { jsonProblem, spelling } from '../../../wire/json-scan';
+import { jsonProblem, spellingsIn } from '../../../wire/json-scan';
 import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
@@ -128,7 +128,7 @@ export function validateParsed(
 ): ValidText | Refusal {
   const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
-    ...(text === undefined ? {} : { spelling: (path: string) => spelling(text, path) }),
+    ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
   });
   if ('faults' in checked) return { ...checked, faults: checked.faults.map(toLoadFault) };
   const { sourceProductId, price } = checked;

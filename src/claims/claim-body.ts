@@ -1,0 +1,80 @@
+import { parseJson } from '../wire/json-read';
+import { NotParsable } from '../wire/not-parsable';
+import { isPosted } from '../wire/posted';
+import { postedFromCsv } from '../wire/record-csv';
+import { postedFromXml } from '../wire/record-xml';
+import { parseXml } from '../wire/xml-read';
+import { claimFaults as fault } from './faults';
+import { MOST, postedClaims, postedUpdates } from './posted-fields';
+
+/** What claims may be posted in (`docs/decisions.md#c13`); updates may not be in CSV. */
+export const CLAIM_FORMATS = ['json', 'xml', 'csv'] as const;
+export const UPDATE_FORMATS = ['json', 'xml'] as const;
+export type PostedFormat = (typeof CLAIM_FORMATS)[number];
+
+/** A posted list as it was read from its body, in the shape of JSON, each item still unchecked. */
+export interface PostedList {
+  /** What it is called in JSON and XML. */
+  readonly name: keyof typeof LISTS;
+  readonly items: readonly unknown[];
+  readonly format: PostedFormat;
+  /** The body, if it is JSON: for messages. */
+  readonly text?: string;
+}
+
+const LISTS = { claims: postedClaims, claimUpdates: postedUpdates } as const;
+
+/** The version of XML bodies (Document 3, Versioning). */
+const VERSION = '1.0';
+
+/**
+ * Reads a posted list. Raises UTS_210, UTS_291 and UTS_212 for what is not JSON, XML or CSV, UTS_211 if it contains something
+ * else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
+ */
+export function readPosted(name: PostedList['name'], bytes: Buffer, format: PostedFormat): PostedList {
+  const items = itemsIn(name, bytes, format);
+  if (items === undefined || items.length === 0) {
+    const missing = format === 'json' ? fault.missingValue : fault.missingParameter;
+    throw missing(`${name} must be set: at least one ${LISTS[name].each}`);
+  }
+  if (items.length > MOST)
+    throw fault.illegalValue(
+      `${name} has ${items.length} items: expected at most ${MOST}; post the others separately`,
+    );
+  return { name, items, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
+}
+
+const NOT_PARSABLE = { json: fault.notJson, xml: fault.notXml, csv: fault.notCsv } as const;
+
+function itemsIn(
+  name: PostedList['name'],
+  bytes: Buffer,
+  format: PostedFormat,
+): readonly unknown[] | undefined {
+  try {
+    if (format === 'csv') return postedFromCsv(LISTS[name].of(), bytes);
+    return format === 'json' ? inJson(name, parseJson(bytes)) : inXml(name, bytes);
+  } catch (error) {
+    throw error instanceof NotParsable ? NOT_PARSABLE[format](error.message) : error;
+  }
+}
+
+function inJson(name: PostedList['name'], found: unknown): readonly unknown[] | undefined {
+  const { each } = LISTS[name];
+  if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
+  const items = found[name];
+  if (items === undefined || items === null || Array.isArray(items)) return items ?? undefined;
+  throw fault.notReadable(`${name}: expected a list of ${each} objects`);
+}
+
+function inXml(name: PostedList['name'], bytes: Buffer): readonly unknown[] {
+  const { each, of } = LISTS[name];
+  const root = parseXml(bytes);
+  const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;
+  if (strange !== undefined)
+    throw fault.notReadable(`expected a root element ${name} with ${each} elements, found ${strange}`);
+  const { version = VERSION } = root.attributes;
+  if (version !== VERSION)
+    throw fault.illegalValue(`${name}: version is ${version.slice(0, 100)}, expected ${VERSION}`);
+  return root.children.map((child) => postedFromXml(of(), child));
+}

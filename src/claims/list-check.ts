@@ -1,0 +1,67 @@
+import { Faults } from '../kernel/fault';
+import { spellingsIn } from '../wire/json-scan';
+import { isPosted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
+import { type PostedOf, type RecordKind } from '../wire/record';
+import { complete, type FoundIn, recordReader } from '../wire/record-read';
+import { type PostedFormat, type PostedList } from './claim-body';
+import { claimFaults as fault } from './faults';
+
+/** Faults that an answer lists (`docs/decisions.md#c7`). */
+const MOST_FAULTS = 1000;
+
+/** A rule between the fields of an item; `place`: `claims[2]`. */
+export type CheckItem<K extends RecordKind> = (
+  found: FoundIn<K>,
+  place: string,
+  refusals: Refusals,
+  at: number,
+) => void;
+
+/** Reads each item of a list by a table and checks it. Raises all faults; their status is that of the first. */
+export function checkEach<K extends RecordKind>(
+  { name, items, format, text }: PostedList,
+  kind: K,
+  check: CheckItem<K>,
+): readonly PostedOf<K>[] {
+  const origin = text === undefined ? {} : { spelling: spellingsIn(text) };
+  const refusals = new Refusals(problemsIn(format), {}, MOST_FAULTS, origin);
+  const read = recordReader(kind);
+  const found: FoundIn<K>[] = [];
+  for (const [at, item] of items.entries()) {
+    const place = `${name}[${at}]`;
+    if (isPosted(item)) {
+      const fields = read(item, refusals, undefined, place);
+      check(fields, place, refusals, at);
+      found.push(fields);
+    } else refusals.add(fault.notReadable, wrong(place, item, 'an object'));
+  }
+  raise(refusals);
+  return found.map((fields) => complete<PostedOf<K>>(fields, refusals));
+}
+
+/** Names of posted fields that a table does not have: they are ignored. */
+export function unknownFields({ items }: PostedList, kind: RecordKind): ReadonlySet<string> {
+  const unknown = new Set<string>();
+  const refusals = new Refusals(problemsIn('json'), {}, 0, { onUnknown: (path) => unknown.add(path) });
+  const read = recordReader(kind);
+  for (const item of items) if (isPosted(item)) read(item, refusals);
+  return unknown;
+}
+
+/** `docs/decisions.md#c7`. */
+function problemsIn(format: PostedFormat): ProblemFaults {
+  return {
+    missing: format === 'json' ? fault.missingValue : fault.missingParameter,
+    notNumeric: fault.notNumeric,
+    notDate: fault.notDate,
+    unusable: fault.illegalValue,
+  };
+}
+
+function raise(refusals: Refusals): void {
+  if (refusals.areNone) return;
+  const { faults, moreFaults } = refusals;
+  const more = `${moreFaults} more errors: the answer lists the first ${MOST_FAULTS}; correct these and post again`;
+  const all = moreFaults === 0 ? faults : [...faults, fault.manyErrors(more)];
+  throw new Faults(all, faults[0]?.status);
+}
