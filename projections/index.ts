@@ -1,4 +1,6 @@
 import { type Projection } from '../src/projector/projection';
+import { claimBatches } from './claim-batches';
+import { claims } from './claims';
 import { delistings } from './delistings';
 import { feeds } from './feeds';
 import { imports } from './imports';
@@ -18,4 +20,6 @@ export const PROJECTIONS: readonly Projection[] = [
   vouchers,
   transactions,
   subscriptions,
+  claims,
+  claimBatches,
 ];

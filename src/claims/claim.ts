@@ -83,6 +83,8 @@ export type ClaimEvent =
   | { readonly type: 'ClaimRuled'; readonly data: RuledData }
   /** An approved claim has become a transaction, or the order had been tracked before (`docs/decisions.md#c10`). */
   | { readonly type: 'ClaimTracked'; readonly data: { readonly at: string; readonly transactionId: string } }
+  /** An update that was interrupted can no longer be stored: the key that it had reserved is given to another claim. */
+  | { readonly type: 'ClaimKeyReclaimed'; readonly data: { readonly at: string } }
   /** As the only event of a stream: the claim was never filed, and its id is not used. */
   | { readonly type: 'ClaimWithdrawn'; readonly data: { readonly at: string } };
 
@@ -120,15 +122,17 @@ export type ClaimCommand =
       readonly advertiserId?: number;
       readonly screening: Screening;
     }
-  /** Does nothing unless it could not be validated before. */
-  | { readonly do: 'screen'; readonly at: string; readonly screening: Screening }
+  /** Does nothing unless this version could not be validated before. */
+  | { readonly do: 'screen'; readonly at: string; readonly version: number; readonly screening: Screening }
   | { readonly do: 'rule'; readonly at: string; readonly version: number; readonly ruling: Ruling }
   /** Approves it if it is due. */
   | { readonly do: 'autoApprove'; readonly at: string }
   | { readonly do: 'track'; readonly at: string; readonly transactionId: string }
   | { readonly do: 'withdraw'; readonly at: string; readonly version: number }
   /** Prevents that a claim which nobody has filed is ever filed under this id. */
-  | { readonly do: 'void'; readonly at: string };
+  | { readonly do: 'void'; readonly at: string }
+  /** Prevents that an update which was decided before is stored. */
+  | { readonly do: 'reclaimKey'; readonly at: string };
 
 /** The category of a claim's stream. */
 export const CLAIM = 'claim';
@@ -159,8 +163,9 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
         ];
       }
       case 'screen': {
-        const { screening } = command;
-        if (state.statusId !== CANNOT_VALIDATE || screening.statusId === CANNOT_VALIDATE) return [];
+        const { version, screening } = command;
+        if (state.version !== version || state.statusId !== CANNOT_VALIDATE) return [];
+        if (screening.statusId === CANNOT_VALIDATE) return [];
         return [{ type: 'ClaimScreened', data: { at, ...screening } }];
       }
       case 'rule': {
@@ -185,6 +190,8 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
         if (state.ruling !== undefined) throw wrongStatus(state, 'deleted');
         return [{ type: 'ClaimWithdrawn', data: { at } }];
       }
+      case 'reclaimKey':
+        return [{ type: 'ClaimKeyReclaimed', data: { at } }];
     }
   },
   evolve(state, event) {
@@ -225,6 +232,8 @@ function changed(
       return { ...state, version: event.data.version, statusId: event.data.statusId, ruling: event.data };
     case 'ClaimTracked':
       return { ...state, transactionId: event.data.transactionId };
+    case 'ClaimKeyReclaimed':
+      return state;
   }
 }
 

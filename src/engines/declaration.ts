@@ -4,6 +4,7 @@ import {
   type FieldType,
   type FieldValue,
   MAX_ID_BYTES,
+  MAX_TEXT,
   UndeclaredField,
 } from '../kernel/read-store';
 
@@ -62,6 +63,7 @@ export function checkId(id: string): void {
 export function isOf(type: FieldType, value: FieldValue): boolean {
   if (type === 'number') return Number.isSafeInteger(value);
   if (type === 'column') return typeof value === 'string';
+  if (type === 'text') return typeof value === 'string' && value.length <= MAX_TEXT;
   if (typeof value === 'object') return value.every((one) => typeof one === 'string');
   return type === 'keyword' && typeof value === 'string';
 }

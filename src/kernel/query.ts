@@ -22,7 +22,7 @@ export const EVERYTHING: Filter = { all: [] };
 
 /**
  * One sort key:
- * - the value of a `number` field; documents without it come last in either direction;
+ * - the value of a `number` or `text` field; documents without it come last in either direction;
  * - how many of the distinct words `matches` are in a `words` field;
  * - the rank of a `number` field's value in the random order of a seed (`shuffler`).
  *
@@ -35,7 +35,7 @@ export type Order =
 
 /** A point in an ordered result: the sort keys of a document (null for a missing value) and its id. */
 export interface Cursor {
-  readonly keys: readonly (number | null)[];
+  readonly keys: readonly (number | string | null)[];
   readonly id: string;
 }
 

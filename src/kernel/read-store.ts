@@ -17,9 +17,12 @@ import {
  * - `number`: a safe integer, for filters by value or range, and for sorting.
  * - `keyword`: one or several strings, matched whole and exactly.
  * - `column`: one string, matched like a keyword; results can be grouped and counted by it.
+ * - `text`: one string of at most `MAX_TEXT` UTF-16 units, only for sorting: by its bytes in UTF-8.
  * - `words`: words that the caller has tokenized and normalized (letters, digits, `_`), matched one by one.
  */
-export type FieldType = 'number' | 'keyword' | 'column' | 'words';
+export type FieldType = 'number' | 'keyword' | 'column' | 'text' | 'words';
+
+export const MAX_TEXT = 1_000;
 
 export type FieldValue = number | string | readonly string[];
 

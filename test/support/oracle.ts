@@ -76,9 +76,11 @@ function valuesOf(value: Document['fields'][string] | undefined): readonly (stri
   return typeof value === 'object' ? value : [value];
 }
 
+type SortValue = number | string | undefined;
+
 /** A document's value of a sort key; undefined if it has none. */
-function keyOf(document: Document, order: Order): number | undefined {
-  if ('field' in order) return document.fields[order.field] as number | undefined;
+function keyOf(document: Document, order: Order): SortValue {
+  if ('field' in order) return document.fields[order.field] as SortValue;
   if ('shuffled' in order) {
     const value = document.fields[order.shuffled];
     return typeof value === 'number' ? shuffler(order.seed)(value) : undefined;
@@ -101,7 +103,7 @@ function groupsInOrder(
     (group, key) => {
       const keys = group.map((member) => keyOf(member, key)).filter((value) => value !== undefined);
       if (keys.length === 0) return undefined;
-      return key.by === 'least' ? Math.min(...keys) : Math.max(...keys);
+      return keys.sort((a, b) => compareKeys(a, b, key.by === 'greatest'))[0];
     },
     (group) => group[0]!.id,
   );
@@ -111,7 +113,7 @@ function groupsInOrder(
 function sorted<Item, Key extends Order | GroupOrder>(
   items: readonly Item[],
   order: readonly Key[],
-  valueOf: (item: Item, key: Key) => number | undefined,
+  valueOf: (item: Item, key: Key) => SortValue,
   idOf: (item: Item) => string,
 ): Item[] {
   return items
@@ -126,9 +128,11 @@ function sorted<Item, Key extends Order | GroupOrder>(
     .map(({ item }) => item);
 }
 
-function compareKeys(a: number | undefined, b: number | undefined, descending: boolean): number {
+function compareKeys(a: SortValue, b: SortValue, descending: boolean): number {
   if (a === b) return 0;
   if (a === undefined) return 1;
   if (b === undefined) return -1;
-  return descending ? b - a : a - b;
+  const compared =
+    typeof a === 'string' ? Buffer.compare(Buffer.from(a), Buffer.from(String(b))) : a - Number(b);
+  return descending ? -compared : compared;
 }

@@ -2,14 +2,22 @@ import { type GroupOrder, type GroupResults, type GroupSearch } from '../../kern
 import { type IndexContext } from './connection';
 import { foundOf, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, PageCollector, type Rank, type Ranked, Ranks } from './ranks';
+import {
+  compareRanks,
+  compareValues,
+  PageCollector,
+  type Rank,
+  type Ranked,
+  Ranks,
+  type SortValue,
+} from './ranks';
 import { isLarge } from './search';
 import { Snapshot } from './snapshot';
 
 /** A group, with what it is ordered by. */
 interface Group {
   readonly name: string;
-  readonly best: (number | undefined)[];
+  readonly best: SortValue[];
   first: Rank;
   size: number;
 }
@@ -70,7 +78,7 @@ export async function searchGroups(
 }
 
 /** The least or the greatest of two values; an absent value never wins. */
-function better({ by }: GroupOrder, a: number | undefined, b: number | undefined): number | undefined {
+function better({ by }: GroupOrder, a: SortValue, b: SortValue): SortValue {
   if (a === undefined || b === undefined) return a ?? b;
-  return by === 'least' ? Math.min(a, b) : Math.max(a, b);
+  return compareValues(a, b) <= 0 === (by === 'least') ? a : b;
 }

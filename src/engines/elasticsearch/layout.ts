@@ -15,6 +15,7 @@ const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
   number: { type: 'long' },
   keyword: { type: 'keyword', doc_values: false },
   column: { type: 'keyword' },
+  text: { type: 'keyword', index: false },
   words: { type: 'text', analyzer: 'whitespace', index_options: 'docs', norms: false },
 };
 
@@ -65,7 +66,8 @@ export class Layout extends Declaration {
 
 function valueOf(type: FieldType, value: FieldValue): string {
   if (typeof value === 'number') return String(value);
-  if (typeof value === 'string') return JSON.stringify(encode(value));
+  if (typeof value === 'string')
+    return JSON.stringify(type === 'text' ? value.toWellFormed() : encode(value));
   return type === 'words' ? JSON.stringify(encodeWords(value)) : JSON.stringify(value.map(encode));
 }
 

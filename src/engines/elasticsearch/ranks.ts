@@ -6,9 +6,12 @@ import { type Query, type queryOf } from './query';
 import { Score } from './score';
 import { type Snapshot, type SnapshotPage } from './snapshot';
 
+/** The value of a sort key; undefined if it is missing. */
+export type SortValue = number | string | undefined;
+
 /** What documents are compared by: their sort keys, and their ids as bytes. */
 export interface Rank {
-  readonly keys: readonly (number | undefined)[];
+  readonly keys: readonly SortValue[];
   readonly id: Buffer;
 }
 
@@ -43,7 +46,8 @@ export class Ranks {
     this.transforms = order.map((key) => ('shuffled' in key ? shuffler(key.seed) : (value: number) => value));
     const sorted = order.flatMap((key) => {
       const name = fieldOf(key);
-      return name === undefined ? [] : layout.field(name, 'number').name;
+      const types = 'shuffled' in key ? (['number'] as const) : (['number', 'text'] as const);
+      return name === undefined ? [] : layout.field(name, ...types).name;
     });
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
@@ -79,7 +83,7 @@ export class Ranks {
       keys: this.order.map((key, at) => {
         const name = fieldOf(key);
         const of = name === undefined ? counts.shift() : value(property(name));
-        return typeof of === 'number' ? this.transforms[at]?.(of) : undefined;
+        return typeof of === 'number' ? this.transforms[at]?.(of) : typeof of === 'string' ? of : undefined;
       }),
       id: Buffer.from(String(value(ID))),
       group: this.group === undefined ? '' : String(value(property(this.group))),
@@ -142,17 +146,20 @@ export function compareRanks(order: readonly Order[]): (a: Rank, b: Rank) => num
   return (a, b) => compareKeys(order, a.keys, b.keys) || a.id.compare(b.id);
 }
 
-function compareKeys(
-  order: readonly Order[],
-  a: readonly (number | undefined)[],
-  b: readonly (number | undefined)[],
-): number {
+function compareKeys(order: readonly Order[], a: readonly SortValue[], b: readonly SortValue[]): number {
   for (const [at, { descending = false }] of order.entries()) {
     const [left, right] = [a[at], b[at]];
     if (left === right) continue;
     if (left === undefined) return 1;
     if (right === undefined) return -1;
-    return descending ? right - left : left - right;
+    const compared = compareValues(left, right);
+    return descending ? -compared : compared;
   }
   return 0;
+}
+
+/** Compares two values of one field: numbers, or texts by their bytes. */
+export function compareValues(a: number | string, b: number | string): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return Buffer.from(String(a)).compare(Buffer.from(String(b)));
 }

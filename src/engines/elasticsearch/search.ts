@@ -28,7 +28,9 @@ export async function search(context: IndexContext, wanted: Search, bodyLimit?: 
     from: offset,
     size,
     ...(isLarge(wanted, bodyLimit) ? { _source: ['id'] } : {}),
-    ...(after === undefined || after === null ? {} : { search_after: sortValues(after, order, score) }),
+    ...(after === undefined || after === null
+      ? {}
+      : { search_after: sortValues(after, order, { layout, score }) }),
     track_total_hits: true,
     allow_partial_search_results: false,
     filter_path: ['hits.total', 'hits.hits._source', ...(after === undefined ? [] : ['hits.hits.sort'])],
@@ -58,15 +60,22 @@ function sizeOf({ size, after }: Page): number {
   return after === undefined ? size : size + 1;
 }
 
-/** Sort values of documents without the field: beyond all safe integers. */
+/** Sort values of documents without the number: beyond all safe integers. */
 const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
 
 /** A cursor as sort values of the server, where adjacent counts of words are one score. */
-function sortValues({ keys, id }: Cursor, order: readonly Order[], score: Score): (string | number)[] {
-  const values = order.flatMap((key, at): (string | number)[] => {
-    if (!isMatches(key)) return [keys[at] ?? (key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
+function sortValues(
+  { keys, id }: Cursor,
+  order: readonly Sortable[],
+  { layout, score }: { readonly layout: Layout; readonly score: Score },
+): (string | number | null)[] {
+  const values = order.flatMap((key, at): (string | number | null)[] => {
+    if (!isMatches(key)) {
+      const isText = layout.field(key.field, 'number', 'text').type === 'text';
+      return [keys[at] ?? (isText ? null : key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
+    }
     if (isMatches(order[at - 1])) return [];
-    return [score.scoreOf(order.flatMap((one, n) => (isMatches(one) ? [keys[n] ?? 0] : [])))];
+    return [score.scoreOf(order.flatMap((one, n) => (isMatches(one) ? [Number(keys[n])] : [])))];
   });
   return [...values, id];
 }
@@ -81,9 +90,13 @@ function cursorOf(sort: readonly unknown[], order: readonly Order[], score: Scor
       return counts.shift() ?? 0;
     }
     const value = values.shift();
-    return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+    return typeof value === 'string' || isSafe(value) ? value : null;
   });
   return { keys, id: String(values.shift()) };
+}
+
+function isSafe(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function totalOf({ total }: estypes.SearchHitsMetadata): number {
@@ -112,7 +125,7 @@ function isMatches(key: Order | undefined): key is Matches {
 function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
   const keys = order.flatMap((key, at): estypes.SortCombinations[] => {
     if ('field' in key) {
-      const name = property(layout.field(key.field, 'number').name);
+      const name = property(layout.field(key.field, 'number', 'text').name);
       return [{ [name]: { order: key.descending === true ? 'desc' : 'asc', missing: '_last' } }];
     }
     return isMatches(order[at - 1]) ? [] : [{ _score: { order: 'desc' } }];

@@ -1,6 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { type CollectionSpec, type Document, type FieldValue } from '../../../src/kernel/read-store';
+import {
+  type CollectionSpec,
+  type Document,
+  type FieldValue,
+  MAX_TEXT,
+} from '../../../src/kernel/read-store';
 import { offerId } from '../../../src/products/offer';
 import { wordsOf } from '../../../src/wire/words';
 import { REAL_PRODUCTS } from '../../support/real-products';
@@ -17,6 +22,7 @@ export const OFFERS: CollectionSpec = {
     groupId: 'column',
     brand: 'keyword',
     tags: 'keyword',
+    label: 'text',
     title: 'words',
     description: 'words',
   },
@@ -61,6 +67,14 @@ const VALUES = [
 ];
 
 const value = fc.constantFrom(...VALUES);
+/** Values that some engine would cut or hash, and some whose order differs in UTF-16. */
+const LABELS = [
+  ...VALUES.filter(({ length }) => length <= MAX_TEXT),
+  'x'.repeat(MAX_TEXT),
+  `${'x'.repeat(MAX_TEXT - 1)}y`,
+  '\u0001a',
+  '\uffee',
+];
 const words = fc.array(fc.constantFrom(...WORDS), { maxLength: 6 });
 
 const fields = fc.record(
@@ -72,6 +86,7 @@ const fields = fc.record(
     groupId: fc.constantFrom('g1', 'G1', 'g2', 'g 3', 'g4'),
     brand: value,
     tags: fc.array(value, { maxLength: 3 }),
+    label: fc.constantFrom(...LABELS),
     title: words,
     description: words,
   },
@@ -108,6 +123,7 @@ export function realDocuments(): Document[] | undefined {
       groupId: `${product.brand} ${product.categories.at(-1) ?? ''}`,
       brand: product.brand,
       tags: product.categories,
+      label: product.name,
       title: wordsOf(product.name),
       description: wordsOf(product.description),
     },

@@ -1,5 +1,5 @@
 import { EVERYTHING, type Filter, type Order } from '../../../src/kernel/query';
-import { type Document, MAX_ID_BYTES } from '../../../src/kernel/read-store';
+import { type Document, MAX_ID_BYTES, MAX_TEXT } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
@@ -170,6 +170,29 @@ export function extremes(subject: Subject): void {
     } as const;
     const { total, found } = await subject.store().search(target, search);
     expect({ total, ids: found.map(({ id }) => id) }).toEqual(oracleOf(documents).search(search));
+  });
+
+  it('texts in the order of their UTF-8 bytes up to the maximum length, and refuses longer ones', async () => {
+    await live(subject.store(), OFFERS);
+    const texts = ['', ' ', '\u0000', '\u0001a', 'B', 'a', 'x'.repeat(MAX_TEXT), 'ä', '東', '\uffee', '😀'];
+    const documents = texts.map((label, n) => documentOf(`d${String(n).padStart(2, '0')}`, { label }));
+    await put(subject.store(), target, [documentOf('none'), ...documents.toReversed()]);
+    const ids = [...texts].sort((a, b) => Buffer.from(a).compare(Buffer.from(b)));
+    const expected = ids.map((label) => `d${String(texts.indexOf(label)).padStart(2, '0')}`);
+    expect(await searched(EVERYTHING, [{ field: 'label' }])).toEqual([...expected, 'none']);
+    const descending = [{ field: 'label', descending: true }];
+    expect(await searched(EVERYTHING, descending)).toEqual([...expected.toReversed(), 'none']);
+    const long = documentOf('long', { label: 'x'.repeat(MAX_TEXT + 1) });
+    const write = subject.store().write(target, [{ put: long, version: at(2) }], at(2));
+    await expect(write).rejects.toMatchObject({ name: 'UndeclaredField' });
+  });
+
+  it.each<[string, Filter]>([
+    ['values', { field: 'label', in: ['a'] }],
+    ['bounds', { field: 'label', min: 1 }],
+  ])('refuses to filter texts by %s', async (_, filter) => {
+    await live(subject.store(), OFFERS);
+    await expect(searched(filter)).rejects.toMatchObject({ name: 'UndeclaredField' });
   });
 
   it('a body of a megabyte', async () => {

@@ -18,6 +18,8 @@ const ORDERS = (
     [{ field: 'price' }],
     [{ field: 'price', descending: true }],
     [{ field: 'stock', descending: true }, { field: 'modified' }],
+    [{ field: 'label' }],
+    [{ field: 'price' }, { field: 'label', descending: true }],
     [
       { matches: ['red', 'shoe', 'run'], within: 'title', descending: true },
       { field: 'modified', descending: true },

@@ -63,7 +63,7 @@ export function queriesFor(documents: readonly Document[]): Queries {
     feeds,
   );
   const order: fc.Arbitrary<Order> = fc.oneof(
-    fc.record({ field: numbers, descending: fc.boolean() }),
+    fc.record({ field: fc.oneof(numbers, fc.constant('label')), descending: fc.boolean() }),
     fc.record({
       matches: fc.array(word, { maxLength: 3 }),
       within: fc.constantFrom('title', 'description'),

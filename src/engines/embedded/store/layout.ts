@@ -59,7 +59,7 @@ export class Layout {
   constructor(spec: CollectionSpec) {
     this.declaration = new Declaration(spec);
     this.fields = [...this.declaration.fields.values()].map((field) => this.coded(field));
-    this.columns = this.fields.filter(({ type }) => type === 'number' || type === 'column');
+    this.columns = this.fields.filter(({ type }) => hasColumn(type));
     this.partition = spec.partition;
     this.sorts = spec.sorts ?? [];
   }
@@ -76,9 +76,7 @@ export class Layout {
 
   /** Statements that create the tables. */
   tables(): string {
-    const columns = this.columns.map(
-      ({ name, type }) => `, ${column(name)} ${type === 'number' ? 'INTEGER' : 'TEXT'}`,
-    );
+    const columns = this.columns.map(({ name, type }) => `, ${column(name)} ${SQL_TYPES[type] ?? 'TEXT'}`);
     return `${TABLES}
       CREATE TABLE keys (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
         digest TEXT NOT NULL${columns.join('')}) STRICT;`;
@@ -103,11 +101,11 @@ export class Layout {
     let declared = 0;
     for (const { name, type, code } of this.fields) {
       const value = fields[name];
-      if (type === 'number' || type === 'column') values.push(isScalar(value) ? value : null);
+      if (hasColumn(type)) values.push(sqlValueOf(type, value));
       if (value === undefined) continue;
       if (!isOf(type, value)) throw undeclared(name, id, type);
       declared += 1;
-      if (type === 'number' && name !== this.partition) continue;
+      if (type === 'text' || (type === 'number' && name !== this.partition)) continue;
       tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
     }
     const names = Object.keys(fields);
@@ -133,8 +131,19 @@ export function sortIndex(field: string): string {
   return `"by_${field.replaceAll('"', '""')}"`;
 }
 
-function isScalar(value: FieldValue | undefined): value is string | number {
-  return typeof value === 'number' || typeof value === 'string';
+/** Whether fields of a type are columns of `keys`. */
+function hasColumn(type: FieldType): boolean {
+  return type === 'number' || type === 'column' || type === 'text';
+}
+
+/** Texts as bytes: the driver would cut one at a U+0000. */
+const SQL_TYPES: Readonly<Partial<Record<FieldType, string>>> = { number: 'INTEGER', text: 'BLOB' };
+
+const UTF8 = new TextEncoder();
+
+function sqlValueOf(type: FieldType, value: FieldValue | undefined): SqlValue {
+  if (type === 'text' && typeof value === 'string') return UTF8.encode(value);
+  return typeof value === 'number' || typeof value === 'string' ? value : null;
 }
 
 function undeclared(name: string, id: string, type?: FieldType): UndeclaredField {

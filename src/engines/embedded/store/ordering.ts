@@ -46,8 +46,8 @@ export function joinsOf(keys: readonly SortKey[]): Sql {
 }
 
 function expressionOf(key: Exclude<Order, { readonly matches: readonly string[] }>, layout: Layout): Sql {
-  const value = `k.${column(layout.field('field' in key ? key.field : key.shuffled, 'number').name)}`;
-  return raw('field' in key ? value : shuffledAs(value, key.seed));
+  if ('field' in key) return raw(`k.${column(layout.field(key.field, 'number', 'text').name)}`);
+  return raw(shuffledAs(`k.${column(layout.field(key.shuffled, 'number').name)}`, key.seed));
 }
 
 /** The formula of `shuffler` in SQL. */
@@ -100,7 +100,8 @@ export function comparedTo(
   const equal: Sql[] = [];
   const beyond: Sql[] = [];
   for (const [at, { expression, direction }] of keys.entries()) {
-    const value = values[at] ?? null;
+    const key = values[at] ?? null;
+    const value = typeof key === 'string' ? Buffer.from(key) : key;
     if (value !== null) {
       const comparison = raw(direction.startsWith('ASC') ? '>' : '<');
       const further = sql`(${expression} ${comparison} ${value} OR ${expression} IS NULL)`;

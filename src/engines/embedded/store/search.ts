@@ -10,7 +10,12 @@ import { type SqlRow, type SqlValue } from './store-file';
 
 /** The cursor of a result. */
 export function cursorOf(id: SqlValue | undefined, keys: readonly SqlValue[]): Cursor {
-  return { keys: keys.map((key) => (key === null ? null : Number(key))), id: String(id) };
+  return { keys: keys.map(keyOf), id: String(id) };
+}
+
+function keyOf(value: SqlValue): Cursor['keys'][number] {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  return value === null ? null : Number(value);
 }
 
 /** One page in order, and the number of all matching documents, from one snapshot. */

@@ -1,0 +1,58 @@
+import { type TrackedOrder } from '../src/claims/screening';
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type Cursor, type QueryOptions } from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
+import { type StateId } from '../src/transactions/states';
+import { type StoredTransaction } from '../src/transactions/stored-transaction';
+import { transactions, type TransactionField } from './transactions';
+
+/** Orders of one advertiser. */
+export interface OrdersOf {
+  readonly advertiserId: number;
+  readonly orderNumbers: readonly string[];
+}
+
+/** `docs/decisions.md#c5`. */
+const STANDINGS = {
+  1: 'pending',
+  2: 'refused',
+  3: 'pending',
+  4: 'pending',
+  5: 'accepted',
+  6: 'accepted',
+  7: 'refused',
+  8: 'refused',
+  9: 'accepted',
+} as const satisfies Readonly<Record<StateId, TrackedOrder['standing']>>;
+
+const TARGET = { collection: transactions.collection.name };
+const PAGE = 1000;
+const { among } = filtersOn<TransactionField>();
+
+/** The transactions of an advertiser with these order numbers, of any event, by order number. */
+export async function trackedOrders(
+  store: ReadStore,
+  { advertiserId, orderNumbers }: OrdersOf,
+  query: QueryOptions = {},
+): Promise<ReadonlyMap<string, readonly TrackedOrder[]>> {
+  const filter = allOf(among('orderNumber', orderNumbers), among('advertiserId', [String(advertiserId)]));
+  const orders = new Map<string, TrackedOrder[]>();
+  let after: Cursor | null | undefined = null;
+  while (after !== undefined) {
+    const page = { filter, order: [], offset: 0, size: PAGE, after };
+    const { found, next } = await store.search(TARGET, page, query);
+    for (const { id, body } of found) {
+      const { transaction, messageTypeId } = JSON.parse(body) as StoredTransaction;
+      const { siteId, publisherId, orderNumber } = transaction;
+      const order = {
+        transactionId: id,
+        siteId,
+        ...(publisherId === undefined ? {} : { publisherId }),
+        standing: STANDINGS[messageTypeId],
+      };
+      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), order]);
+    }
+    after = next;
+  }
+  return orders;
+}

@@ -1,0 +1,291 @@
+import { Injectable } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { type Directory } from '../directory/directory';
+import { FollowedDirectory } from '../directory/follower';
+import { Clock } from '../http/clock';
+import { VisibleWrites } from '../http/visible-writes';
+import { type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import { Fault, Faults } from '../kernel/fault';
+import { inParallel } from '../kernel/in-parallel';
+import { ReadStore } from '../kernel/read-store';
+import { type ClaimContent, type Screening } from './claim';
+import { type ClaimsCaller, faultsOf, originOf, requirePublisher } from './claim-check';
+import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
+import { claimFaults as fault } from './faults';
+import { checkedRuling } from './ruling-check';
+import { type Claimed } from './screening';
+import { screenAll } from './screening.queries';
+import {
+  type LoadedClaim,
+  ownClaim,
+  type Revision,
+  revisionFaults,
+  rulingFaults,
+  type RulingUpdate,
+} from './update-check';
+
+/** The position from which lists include what was written. */
+export interface Visible {
+  readonly position: Position;
+}
+
+/** The ids of filed claims, in their order. */
+export interface FiledClaims extends Visible {
+  readonly ids: readonly number[];
+}
+
+/** Files claims of a publisher, all of them or none; raises all faults (`docs/decisions.md#c3`). */
+export class CreateClaims extends Command<FiledClaims> {
+  constructor(
+    readonly claims: readonly ClaimContent[],
+    readonly caller: ClaimsCaller,
+  ) {
+    super();
+  }
+}
+
+/** What screening would say of each claim, in their order; raises all faults. Nothing is stored (`docs/decisions.md#c13`). */
+export class CheckClaims extends Command<readonly Screening[]> {
+  constructor(
+    readonly claims: readonly ClaimContent[],
+    readonly caller: ClaimsCaller,
+  ) {
+    super();
+  }
+}
+
+/**
+ * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
+ * executed on its own (`docs/decisions.md#c9`).
+ */
+export class ReviseClaims extends Command<Visible> {
+  constructor(
+    readonly updates: readonly Revision[],
+    readonly caller: ClaimsCaller,
+  ) {
+    super();
+  }
+}
+
+/** Rules on claims of an advertiser, in the same way. `isLegacy`: posted to a legacy path, where `version` is always 0. */
+export class RuleOnClaims extends Command<Visible> {
+  constructor(
+    readonly updates: readonly RulingUpdate[],
+    readonly caller: ClaimsCaller,
+    readonly isLegacy = false,
+  ) {
+    super();
+  }
+}
+
+/** Deletes a claim of a publisher (Document 3, Moves that are shown). */
+export class DeleteClaim extends Command<Visible> {
+  constructor(
+    readonly claimId: number,
+    readonly version: number,
+    readonly caller: ClaimsCaller,
+  ) {
+    super();
+  }
+}
+
+/** Streams loaded or written at a time. */
+const AT_ONCE = 256;
+
+/** What the commands have in common. */
+@Injectable()
+export class Claims {
+  readonly writer: ClaimWriter;
+
+  constructor(
+    log: EventLog,
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+    readonly visible: VisibleWrites,
+  ) {
+    this.writer = new ClaimWriter(log);
+  }
+
+  get directory(): Directory {
+    return this.follower.directory;
+  }
+
+  now(): Date {
+    return this.clock.now();
+  }
+
+  /** New claims as they would be filed; raises all faults. */
+  async checked(
+    claims: readonly ClaimContent[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    requirePublisher(caller);
+    const { directory } = this;
+    const { organisationId: publisherId } = caller;
+    const posted = claims.map((claim) => ({
+      publisherId,
+      claim,
+      origin: originOf(claim, publisherId, directory),
+    }));
+    const found = await this.writer.withKeys(posted, now.toISOString());
+    raiseAll('claims', found, ({ claim, isTaken }) => [
+      ...faultsOf(claim, caller, directory),
+      ...(isTaken ? [notUnique(claim)] : []),
+    ]);
+    return await this.screened(found, now);
+  }
+
+  async screened<Claim extends Claimed>(claims: readonly Claim[], now: Date) {
+    const { store, directory } = this;
+    return await screenAll(claims, { store, directory, now });
+  }
+
+  /** The updates, each with the present state of its claim. */
+  async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
+    const loaded: (Update & LoadedClaim)[] = [];
+    const ids = new Set<number>();
+    const wanted = updates.map((update) => {
+      const isRepeated = ids.has(update.claimId);
+      ids.add(update.claimId);
+      return { update, isRepeated };
+    });
+    await inParallel(wanted.entries(), AT_ONCE, async ([index, { update, isRepeated }]) => {
+      loaded[index] = { ...update, isRepeated, known: await this.writer.load(update.claimId) };
+    });
+    return loaded;
+  }
+
+  /** Executes checked updates; if another request was faster, raises its faults afterwards. */
+  async each<Update>(
+    updates: readonly Update[],
+    run: (update: Update) => Promise<Written>,
+  ): Promise<Visible> {
+    const written: Written[] = [];
+    const faults: Fault[] = [];
+    await inParallel(updates, AT_ONCE, async (update) => {
+      try {
+        written.push(await run(update));
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        faults.push(error);
+      }
+    });
+    const position = await this.visible.after(written);
+    if (faults.length > 0) throw new Faults(faults);
+    return { position };
+  }
+}
+
+/** Raises the faults of all items; with several items, the messages say of which one. */
+function raiseAll<Item>(
+  name: string,
+  items: readonly Item[],
+  faultsIn: (item: Item) => readonly Fault[],
+): void {
+  const faults = items.flatMap((item, at) =>
+    faultsIn(item).map((fault) => (items.length === 1 ? fault : placed(fault, `${name}[${at}]`))),
+  );
+  if (faults.length > 0) throw new Faults(faults);
+}
+
+function placed({ code, status, message, details }: Fault, place: string): Fault {
+  return new Fault(code, status, `${place}: ${message}`, details);
+}
+
+@CommandHandler(CreateClaims)
+export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ claims, caller }: CreateClaims): Promise<FiledClaims> {
+    const now = this.claims.now();
+    const checked = await this.claims.checked(claims, caller, now);
+    const { ids, written } = await this.claims.writer.create(checked, now.toISOString());
+    return { ids, position: await this.claims.visible.after(written) };
+  }
+}
+
+@CommandHandler(CheckClaims)
+export class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ claims, caller }: CheckClaims): Promise<readonly Screening[]> {
+    const checked = await this.claims.checked(claims, caller, this.claims.now());
+    return checked.map(({ screening }) => screening);
+  }
+}
+
+@CommandHandler(ReviseClaims)
+export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ updates, caller }: ReviseClaims): Promise<Visible> {
+    requirePublisher(caller);
+    const { writer, directory } = this.claims;
+    const now = this.claims.now();
+    const at = now.toISOString();
+    const { organisationId: publisherId } = caller;
+    const revisions = updates.map((update) => ({ ...update, owner: update.claimId, publisherId }));
+    const checked = await writer.withKeys(await this.claims.loaded(revisions), at);
+    raiseAll('claimUpdates', checked, ({ isTaken, ...revision }) => [
+      ...revisionFaults(revision, { caller, directory, at }),
+      ...(isTaken ? [notUnique(revision.claim)] : []),
+    ]);
+    const screened = await this.claims.screened(checked, now);
+    return await this.claims.each(screened, async ({ claimId, version, claim, screening, known }) => {
+      const { advertiserId } = originOf(claim, publisherId, directory);
+      const change = {
+        at,
+        version,
+        claim,
+        screening,
+        ...(advertiserId === undefined ? {} : { advertiserId }),
+      };
+      return await writer.revise(claimId, change, known);
+    });
+  }
+}
+
+@CommandHandler(RuleOnClaims)
+export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ updates, caller, isLegacy }: RuleOnClaims): Promise<Visible> {
+    if (caller.kind !== 'advertiser') throw fault.tokenType();
+    const at = this.claims.now().toISOString();
+    const loaded = await this.claims.loaded(updates);
+    raiseAll('claimUpdates', loaded, (update) => rulingFaults(update, { caller, isLegacy, at }));
+    return await this.claims.each(loaded, async ({ claimId, version, ruling, known }) => {
+      const command = { do: 'rule', at, version, ruling: checkedRuling(ruling, isLegacy) } as const;
+      return await this.claims.writer.execute(claimId, command, known);
+    });
+  }
+}
+
+@CommandHandler(DeleteClaim)
+export class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ claimId, version, caller }: DeleteClaim): Promise<Visible> {
+    requirePublisher(caller);
+    const { writer } = this.claims;
+    const known = await writer.load(claimId);
+    ownClaim(claimId, known.state, caller);
+    const at = this.claims.now().toISOString();
+    return {
+      position: await this.claims.visible.after([await writer.withdraw(claimId, { at, version }, known)]),
+    };
+  }
+}
+
+/** What a module provides for these commands, beside `VisibleWrites`. */
+export const claimHandlers = [
+  Claims,
+  CreateClaimsHandler,
+  CheckClaimsHandler,
+  ReviseClaimsHandler,
+  RuleOnClaimsHandler,
+  DeleteClaimHandler,
+];
