@@ -1,4 +1,5 @@
 import { type Projection } from '../src/projector/projection';
+import { claimBatches } from './claim-batches';
 import { claims } from './claims';
 import { delistings } from './delistings';
 import { feeds } from './feeds';
@@ -20,4 +21,5 @@ export const PROJECTIONS: readonly Projection[] = [
   transactions,
   subscriptions,
   claims,
+  claimBatches,
 ];

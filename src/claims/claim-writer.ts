@@ -116,7 +116,7 @@ export class ClaimWriter {
     const { state } = await execute(this.log, claimBatchDecider, batch, accept, NEW_BATCH);
     if (state.is !== 'accepted') throw tookTooLong();
     try {
-      return await this.fileAll(batch, filings, at);
+      return (await this.finish(batch, state)).claims;
     } catch (error) {
       // They are accepted: the automation files them.
       if (error instanceof EngineUnavailable) return [];
@@ -143,13 +143,16 @@ export class ClaimWriter {
   }
 
   /** Files the claims of a batch that is accepted; those that are filed stay as they are. */
-  async fileAll(batch: number, filings: readonly Filing[], at: string): Promise<readonly Written[]> {
+  async finish(
+    batch: number,
+    { claims, at }: Extract<ClaimBatchState, { readonly is: 'accepted' }>,
+  ): Promise<Written & { readonly claims: readonly Written[] }> {
     const written: Written[] = [];
-    await inParallel(filings, AT_ONCE, async (filing) => {
+    await inParallel(claims, AT_ONCE, async (filing) => {
       written.push(await this.file(filing, at));
     });
-    await execute(this.log, claimBatchDecider, batch, { do: 'finish', at });
-    return written;
+    const finished = await execute(this.log, claimBatchDecider, batch, { do: 'finish', at });
+    return { ...finished, claims: written };
   }
 
   private async file(

@@ -6,8 +6,13 @@ import { utf8Text } from './utf8';
 /** How deep objects and lists may be nested. */
 const MAX_DEPTH = 32;
 
-/** Reads a small JSON text in UTF-8 as a whole; raises `NotParsable`. */
-export function parseJson(bytes: Buffer): unknown {
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`. */
+export function parseJson(sent: Buffer): unknown {
+  const mark = BYTE_ORDER_MARK.length;
+  const isMarked = sent.subarray(0, mark).equals(BYTE_ORDER_MARK);
+  const bytes = isMarked ? sent.subarray(mark) : sent;
   const text = utf8Text(bytes);
   const opening = text.search(/\S/);
   if (text[opening] === '{' || text[opening] === '[')
@@ -15,6 +20,8 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotParsable(`the body is not JSON: ${jsonProblem(bytes)?.message ?? String(error)}`);
+    throw new NotParsable(
+      `the body is not JSON: ${jsonProblem(bytes, isMarked ? mark : 0)?.message ?? String(error)}`,
+    );
   }
 }

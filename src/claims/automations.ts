@@ -1,0 +1,126 @@
+import { claimBatches } from '../../projections/claim-batches';
+import { claims } from '../../projections/claims';
+import { approvalsDueBy, batchesUnfinishedBy, unscreened, untracked } from '../../projections/claims-due';
+import { type Automation } from '../automation/automation';
+import { type Directory } from '../directory/directory';
+import { execute, load } from '../kernel/decider';
+import { type Position } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { type ReadStore } from '../kernel/read-store';
+import { claimDecider, type FiledClaim } from './claim';
+import { claimBatchDecider } from './claim-batch';
+import { ClaimWriter } from './claim-writer';
+import { type TrackedOrder, trackedOrder } from './screening';
+import { screenAll } from './screening.queries';
+import { APPROVED, CANNOT_VALIDATE } from './statuses';
+import { type StoredClaim } from './stored-claim';
+
+/** An approved claim as an order; amounts are hundredths. */
+export interface ApprovedOrder {
+  readonly programId: number;
+  readonly siteId: number;
+  readonly publisherId: number;
+  readonly eventId: number;
+  readonly orderNumber: string;
+  readonly orderValue: number;
+  /** By default that of the event (`docs/decisions.md#c6`). */
+  readonly publisherCommission?: number;
+  /** ISO 8601. */
+  readonly timeOfEvent: string;
+  readonly epi?: string;
+  readonly epi2?: string;
+}
+
+/** What the automations need of transactions. */
+export interface ClaimAutomationParts {
+  readonly store: ReadStore;
+  /** The transactions of an advertiser with an order number, as of the end of the log. Raises `EngineUnavailable`. */
+  readonly ordersNow: (advertiserId: number, orderNumber: string) => Promise<readonly TrackedOrder[]>;
+  /** Makes an approved order a transaction, unless it exists. */
+  readonly track: (
+    log: EventLog,
+    directory: Directory,
+    order: ApprovedOrder,
+    at: string,
+  ) => Promise<{ readonly transactionId: string }>;
+}
+
+/** What the system does with claims by itself. */
+export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
+  const { store } = parts;
+  return [
+    {
+      name: 'claims that could not be validated',
+      projection: claims,
+      orderBy: 'unscreened',
+      due: () => [unscreened()],
+      act: async ({ id, body }, { log, directory, at }) => {
+        const { version, claim, origin } = JSON.parse(body) as StoredClaim;
+        const claimed = { publisherId: origin.publisherId, claim };
+        const screened = await screenAll([claimed], { store, directory, now: new Date(at) });
+        const screening = screened[0]?.screening ?? { statusId: CANNOT_VALIDATE };
+        return await execute(log, claimDecider, id, { do: 'screen', at, version, screening });
+      },
+    },
+    {
+      name: 'automatic approvals of claims',
+      projection: claims,
+      orderBy: 'autoApproveAt',
+      due: (now) => [approvalsDueBy(now)],
+      act: ({ id }, { log, at }) => execute(log, claimDecider, id, { do: 'autoApprove', at }),
+    },
+    {
+      name: 'approved claims that become transactions',
+      projection: claims,
+      orderBy: 'untracked',
+      due: () => [untracked()],
+      act: async ({ id }, { log, directory, at }) => {
+        const { state } = await load(log, claimDecider, id);
+        if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
+          return {};
+        const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
+        const { publisherId, claim } = state;
+        // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
+        const { transactionId } =
+          trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
+          (await parts.track(log, directory, orderOf(state), at));
+        return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
+      },
+    },
+    {
+      name: 'posts of claims that were interrupted',
+      projection: claimBatches,
+      orderBy: 'accepted',
+      due: (now) => [batchesUnfinishedBy(now)],
+      act: async ({ id }, { log }) => await finished(log, Number(id)),
+    },
+  ];
+}
+
+async function finished(log: EventLog, batch: number): Promise<{ readonly position?: Position }> {
+  const { state } = await load(log, claimBatchDecider, batch);
+  return state.is === 'accepted' ? await new ClaimWriter(log).finish(batch, state) : {};
+}
+
+function advertiserOf({ advertiserId }: FiledClaim): number {
+  if (advertiserId === undefined) throw new Error('an approved claim has a program');
+  return advertiserId;
+}
+
+/** The claim as it was approved (`docs/decisions.md#c6`, `#c10`). */
+function orderOf({ publisherId, claim, ruling }: FiledClaim): ApprovedOrder {
+  const { programId, siteId, eventId, orderNumber, epi, epi2, transactionDate } = claim;
+  const publisherCommission = ruling?.expectedCommission ?? claim.expectedCommission;
+  return {
+    programId,
+    siteId,
+    publisherId,
+    eventId,
+    orderNumber,
+    orderValue: ruling?.orderValue ?? claim.orderValue,
+    ...(publisherCommission === undefined ? {} : { publisherCommission }),
+    timeOfEvent: `${transactionDate}T00:00:00.000Z`,
+    ...(epi === undefined ? {} : { epi }),
+    ...(epi2 === undefined ? {} : { epi2 }),
+  };
+}

@@ -1,0 +1,308 @@
+import { type Field } from '../../src/wire/record';
+import { type PostedFormat, type PostedList, readPosted } from '../../src/claims/claim-body';
+import { unknownFields } from '../../src/claims/list-check';
+import { checkClaims, checkRevisions } from '../../src/claims/posted-claims';
+import { postedClaim, postedRevision } from '../../src/claims/posted-fields';
+import { POSTED_CLAIM, POSTED_REVISION } from '../api/claim-tables';
+import { small } from '../directory/small-directory';
+import { claim, refusalOf } from './posted';
+
+const directory = small();
+const caller = { organisationId: 5 };
+const posted = (...items: readonly unknown[]): PostedList =>
+  readPosted('claims', Buffer.from(JSON.stringify({ claims: items })), 'json');
+const check = (...items: readonly unknown[]) => checkClaims(posted(...items), { directory, caller });
+const refused = (...items: readonly unknown[]) => refusalOf(() => check(...items));
+
+const FULL = {
+  epi: 'spring',
+  epi2: 'two',
+  trackingUrl: 'https://clk.example/click?a=52',
+  productName: 'Lamp',
+  proofOfClaims: 'https://proof.example/1.png',
+  advertiserInformation: 'Ordered by phone',
+};
+
+describe('posted claims', () => {
+  it('have the fields of the document (Document 3, Claim posted by a publisher)', () => {
+    const fields = Object.entries<Field>(postedClaim.fields);
+    const names = (isRequired: boolean) =>
+      fields.filter(([, { required }]) => (required === true) === isRequired).map(([name]) => name);
+    expect(names(true).sort()).toEqual(POSTED_CLAIM.required.toSorted());
+    expect(names(false).sort()).toEqual(POSTED_CLAIM.optional.toSorted());
+  });
+
+  it('are read to contents, amounts to hundredths', () => {
+    const { affiliateSiteId, timeStampEvent, ...others } = claim(FULL);
+    expect([affiliateSiteId, timeStampEvent]).toEqual([52, '2026-01-04']);
+    expect(check(claim(FULL))).toEqual([
+      { ...others, siteId: 52, transactionDate: '2026-01-04', orderValue: 10_000, expectedCommission: 750 },
+    ]);
+  });
+
+  it('have values as strings or numbers (decisions C2)', () => {
+    const strings = Object.fromEntries(
+      Object.entries(claim({ orderNumber: 7 })).map(([name, value]) => [name, String(value)]),
+    );
+    expect(check(strings)).toEqual(check(claim({ orderNumber: 7 })));
+  });
+
+  it.each(POSTED_CLAIM.required)('need %s: UTS_240 in JSON (Document 3, Errors: UTS_240)', (name) => {
+    for (const value of [undefined, null, ''])
+      expect(refused(claim(), claim({ orderNumber: 'A-2', [name]: value }))).toEqual({
+        status: 400,
+        faults: [`UTS_240 claims[1].${name} must be set`],
+      });
+  });
+
+  it.each<[PostedFormat, string]>([
+    ['xml', '<claims><claim/></claims>'],
+    ['csv', 'programId,epi\n,x\n'],
+  ])('in %s miss them by UTS_200 (Document 3, Errors: UTS_200)', (format, body) => {
+    const list = readPosted('claims', Buffer.from(body), format);
+    const { faults } = refusalOf(() => checkClaims(list, { directory, caller }));
+    expect(faults.toSorted()).toEqual(
+      POSTED_CLAIM.required.map((name) => `UTS_200 claims[0].${name} must be set`).toSorted(),
+    );
+  });
+
+  it.each<[field: string, value: unknown, fault: string]>([
+    ['affiliateSiteId', 'x', "UTS_260 claims[0].affiliateSiteId: expected an integer, got 'x'"],
+    ['programId', 3.5, "UTS_260 claims[0].programId: expected an integer, got '3.5'"],
+    ['eventId', {}, "UTS_260 claims[0].eventId: expected an integer, got '{}'"],
+    [
+      'eventId',
+      '9'.repeat(30),
+      expect.stringMatching(/^UTS_260 claims\[0\].eventId: expected an integer from/),
+    ],
+    [
+      'orderValue',
+      'ten',
+      expect.stringMatching(/^UTS_260 claims\[0\].orderValue: expected an amount.* got 'ten'$/),
+    ],
+    [
+      'orderValue',
+      '12,50',
+      expect.stringMatching(/^UTS_260 .*a dot as decimal mark, such as 12.50.* got '12,50'$/),
+    ],
+    ['orderValue', true, expect.stringMatching(/^UTS_260 claims\[0\].orderValue: .* got 'true'$/)],
+    ['orderValue', -1, expect.stringMatching(/^UTS_430 claims\[0\].orderValue: expected an amount from 0/)],
+    ['orderValue', '1.005', expect.stringMatching(/^UTS_430 .*at most two decimals.* got '1.005'$/)],
+    ['orderValue', 1e12, expect.stringMatching(/^UTS_430 .*at most 100000000000/)],
+    ['expectedCommission', 'x', expect.stringMatching(/^UTS_260 claims\[0\].expectedCommission: /)],
+  ])(
+    'are UTS_260 for %s %j, or UTS_430 for a number out of range (Document 3, Errors: UTS_260; decisions C2)',
+    (field, value, fault) => {
+      expect(refused(claim({ [field]: value })).faults).toEqual([fault]);
+    },
+  );
+
+  it.each([20_260_104, '2026-1-4', '04.01.2026', '2026-02-30', '2026-01-04T00:00:00Z', ' 2026-01-04', {}])(
+    'are UTS_265 for the date %j (Document 3, Errors: UTS_265; decisions C2)',
+    (value) => {
+      const shown = typeof value === 'string' ? value : JSON.stringify(value);
+      expect(refused(claim({ timeStampEvent: value })).faults).toEqual([
+        `UTS_265 claims[0].timeStampEvent: expected a date such as 2026-03-31, got '${shown}'`,
+      ]);
+    },
+  );
+
+  it.each([
+    ['orderNumber', 240],
+    ['epi', 255],
+    ['epi2', 255],
+    ['productName', 255],
+    ['trackingUrl', 2048],
+    ['proofOfClaims', 2048],
+    ['advertiserInformation', 4000],
+  ] as const)(
+    'have at most as many characters in %s: %i (Document 3, Limits: Order number length; decisions C2)',
+    (field, most) => {
+      const ofLength = (length: number) => 'https://a.example/'.padEnd(length, 'ü').slice(0, length);
+      expect(check(claim({ [field]: ofLength(most) }))).toHaveLength(1);
+      const { faults } = refused(claim({ [field]: ofLength(most + 1) }));
+      expect(faults).toEqual([
+        expect.stringMatching(`^UTS_430 claims\\[0\\].${field}: expected at most ${most} characters, got '`),
+      ]);
+    },
+  );
+
+  it.each(['ftp://a.example/', 'a.example', 'https://a b'])(
+    'are UTS_430 for a proof that is no http or https URL: %s (decisions C2)',
+    (proofOfClaims) => {
+      expect(refused(claim({ proofOfClaims })).faults).toEqual([
+        `UTS_430 claims[0].proofOfClaims: expected an absolute http or https URL, got '${proofOfClaims}'`,
+      ]);
+    },
+  );
+
+  it('that are no objects are UTS_211 (Document 3, Errors: UTS_211)', () => {
+    expect(refused(claim(), 5, null, []).faults).toEqual([
+      "UTS_211 claims[1]: expected an object, got '5'",
+      "UTS_211 claims[2]: expected an object, got 'null'",
+      "UTS_211 claims[3]: expected an object, got '[]'",
+    ]);
+  });
+
+  it('are refused with all faults, and the status of the first (decisions C3, C7)', () => {
+    const foreign = claim({ affiliateSiteId: 61 });
+    const { status, faults } = refused(foreign, claim({ orderNumber: '', timeStampEvent: 'x' }));
+    expect([status, faults.map((fault) => fault.slice(0, 31))]).toEqual([
+      403,
+      [
+        'UTS_396 claims[0].affiliateSite',
+        'UTS_265 claims[1].timeStampEven',
+        'UTS_240 claims[1].orderNumber m',
+      ],
+    ]);
+    expect(refused(claim({ orderNumber: '' }), foreign).status).toBe(400);
+  });
+
+  it('list 1,000 faults, then UTS_213 with the number of the others (Document 3, Errors: UTS_213; decisions C7)', () => {
+    const { faults } = refused(...Array.from({ length: 200 }, () => ({})));
+    expect(faults).toHaveLength(1001);
+    expect(faults.at(-1)).toBe(
+      'UTS_213 200 more errors: the answer lists the first 1000; correct these and post again',
+    );
+  });
+
+  it('name a number as it was spelt', () => {
+    const body = JSON.stringify({ claims: [claim(), claim({ eventId: 0 })] }).replace(
+      '"eventId":0',
+      '"eventId":1e400',
+    );
+    const list = readPosted('claims', Buffer.from(body), 'json');
+    const { faults } = refusalOf(() => checkClaims(list, { directory, caller }));
+    expect(faults).toEqual([expect.stringMatching(/^UTS_260 claims\[1\].eventId: .*got '1e400'$/)]);
+  });
+});
+
+describe('access of posted claims', () => {
+  it.each([
+    [{ organisationId: 5 }, 61, 'a site of yours, such as 51, 52'],
+    [{ organisationId: 5 }, 999, 'a site of yours, such as 51, 52'],
+    [{ organisationId: 5, siteId: 52 }, 51, '52, the site of the token'],
+  ])(
+    'is UTS_396 with %j for site %i (Document 3, Errors: UTS_396; decisions C1, C3)',
+    (as, affiliateSiteId, expected) => {
+      const list = posted(claim({ affiliateSiteId }));
+      expect(refusalOf(() => checkClaims(list, { directory, caller: as }))).toEqual({
+        status: 403,
+        faults: [`UTS_396 claims[0].affiliateSiteId: expected ${expected}, got '${affiliateSiteId}'`],
+      });
+    },
+  );
+
+  it('is UTS_403 if no site of the publisher is connected to the program (Document 3, Errors: UTS_403; decisions C3)', () => {
+    expect(refused(claim({ programId: 41, eventId: 1, expectedCommission: undefined }))).toEqual({
+      status: 403,
+      faults: [
+        "UTS_403 claims[0].programId: expected a program that one of your sites is connected to, got '41'",
+      ],
+    });
+  });
+
+  it('suffices if another site of the publisher is connected: screening rejects the claim (decisions C5)', () => {
+    expect(check(claim({ affiliateSiteId: 51 }))).toHaveLength(1);
+  });
+
+  it('is not refused for a program that does not exist: screening rejects the claim (decisions C5)', () => {
+    expect(check(claim({ programId: 999 }))).toHaveLength(1);
+  });
+
+  it('remains for a site that was removed: screening rejects the claim (decisions C5)', () => {
+    const without = small();
+    without.evolve({ type: 'SiteRemoved', data: { id: 52, at: '2026-01-05T09:00:00.000Z' } });
+    const list = posted(claim());
+    expect(
+      refusalOf(() => checkClaims(list, { directory: without, caller: { organisationId: 6 } })).faults,
+    ).toEqual([expect.stringMatching(/^UTS_396 /), expect.stringMatching(/^UTS_403 /)]);
+    without.evolve({
+      type: 'SiteConnected',
+      data: { siteId: 51, programId: 31, at: '2026-01-05T09:00:00.000Z' },
+    });
+    expect(checkClaims(list, { directory: without, caller })).toHaveLength(1);
+  });
+});
+
+describe('expectedCommission (decisions C6)', () => {
+  it('must not be sent for another event than the inquiry event: UTS_430 (Document 3, Errors: UTS_430)', () => {
+    expect(refused(claim({ eventId: 311 })).faults).toEqual([
+      "UTS_430 claims[0].expectedCommission: expected none, because event 311 is not the inquiry event of program 31, got '7.5'",
+    ]);
+    expect(check(claim({ eventId: 311, expectedCommission: undefined }))).toHaveLength(1);
+  });
+
+  it('may be missing for the inquiry event, and is not refused for an unknown event: screening rejects both', () => {
+    expect(check(claim({ expectedCommission: undefined }))).toHaveLength(1);
+    expect(check(claim({ eventId: 999 }))).toHaveLength(1);
+  });
+});
+
+describe('the unique key within a post (decisions C4)', () => {
+  it('is UTS_397 for each claim that repeats it (Document 3, Errors: UTS_397)', () => {
+    const others = [
+      claim({ orderNumber: 'a-1' }),
+      claim({ timeStampEvent: '2026-01-03' }),
+      claim({ eventId: 999 }),
+    ];
+    const again = claim({ epi: 'other', orderValue: 5 });
+    const message =
+      'has the timeStampEvent, programId, eventId and orderNumber of claims[0]: expected each combination once';
+    expect(refused(claim(), ...others, again, again)).toEqual({
+      status: 409,
+      faults: [`UTS_397 claims[4] ${message}`, `UTS_397 claims[5] ${message}`],
+    });
+    expect(check(claim(), ...others)).toHaveLength(4);
+  });
+});
+
+describe('unknown fields of posted claims (decisions A15)', () => {
+  it('are named, whatever else is wrong', () => {
+    expect([...unknownFields(posted({ colour: 1 }, 5, claim({ statusId: 2 })), postedClaim)]).toEqual([
+      'colour',
+      'statusId',
+    ]);
+    const xml = '<claims><claim id="1"><colour/><epi>e</epi></claim></claims>';
+    const list = readPosted('claims', Buffer.from(xml), 'xml');
+    expect([...unknownFields(list, postedClaim)]).toEqual(['@id', 'colour']);
+  });
+});
+
+describe('updates posted by a publisher', () => {
+  const update = (changes: object = {}) => ({ ...claim(), claimId: 7, versionNo: 2, ...changes });
+  const list = (...items: readonly unknown[]) =>
+    readPosted('claimUpdates', Buffer.from(JSON.stringify({ claimUpdates: items })), 'json');
+  const revise = (...items: readonly unknown[]) => checkRevisions(list(...items), { directory, caller });
+
+  it('have the fields of the document (Document 3, Claim update posted by a publisher)', () => {
+    const fields = Object.entries<Field>(postedRevision.fields);
+    const required = fields.filter(([, field]) => field.required === true).map(([name]) => name);
+    expect(required.sort()).toEqual(POSTED_REVISION.required.toSorted());
+    expect(fields.map(([name]) => name).sort()).toEqual(
+      [...POSTED_REVISION.required, ...POSTED_REVISION.optional].sort(),
+    );
+  });
+
+  it('name the claim and its version, and replace its content', () => {
+    const { siteId, orderValue } = check(claim())[0]!;
+    expect(revise(update({ expectedCommission: '7.50' }))).toMatchObject([
+      { claimId: 7, version: 2, claim: { siteId, orderValue, expectedCommission: 750 } },
+    ]);
+    expect(Object.keys(revise(update())[0]!.claim)).not.toContain('versionNo');
+  });
+
+  it.each(POSTED_REVISION.required)('need %s (Document 3, Errors: UTS_240)', (name) => {
+    expect(refusalOf(() => revise(update({ [name]: undefined }))).faults).toEqual([
+      `UTS_240 claimUpdates[0].${name} must be set`,
+    ]);
+  });
+
+  it('are checked like claims (Document 3, Errors: UTS_396, UTS_430)', () => {
+    const { faults } = refusalOf(() => revise(update({ affiliateSiteId: 61, eventId: 311 })));
+    expect(faults.map((fault) => fault.slice(0, 39))).toEqual([
+      'UTS_396 claimUpdates[0].affiliateSiteId',
+      'UTS_430 claimUpdates[0].expectedCommiss',
+    ]);
+  });
+});
