@@ -28,6 +28,7 @@ describe('claims as they have been stored for ever (test/golden)', () => {
         lastChanged: at('05T08:00:00'),
       },
       fields: {
+        id: '17',
         claimId: 17,
         publisherId: '2',
         advertiserId: '1',
