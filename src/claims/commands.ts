@@ -10,20 +10,15 @@ import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
 import { type ClaimContent, type Screening } from './claim';
-import { type ClaimsCaller, faultsOf, originOf, requirePublisher } from './claim-check';
+import { type ClaimsCaller, originOf, requirePublisher } from './claim-check';
 import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
 import { claimFaults as fault } from './faults';
-import { checkedRuling } from './ruling-check';
+import { type CheckedRevision } from './posted-claims';
+import { type CheckedRuling } from './posted-rulings';
 import { type Claimed } from './screening';
 import { screenAll } from './screening.queries';
-import {
-  type LoadedClaim,
-  ownClaim,
-  type Revision,
-  revisionFaults,
-  rulingFaults,
-  type RulingUpdate,
-} from './update-check';
+import { CANNOT_VALIDATE } from './statuses';
+import { type LoadedClaim, ownClaim, updateFaults } from './update-check';
 
 /** The position from which lists include what was written. */
 export interface Visible {
@@ -35,7 +30,10 @@ export interface FiledClaims extends Visible {
   readonly ids: readonly number[];
 }
 
-/** Files claims of a publisher, all of them or none; raises all faults (`docs/decisions.md#c3`). */
+/**
+ * Files claims of a publisher, all of them or none. `claims` are what `checkClaims` has found in order; raises all faults that remain
+ * (`docs/decisions.md#c3`).
+ */
 export class CreateClaims extends Command<FiledClaims> {
   constructor(
     readonly claims: readonly ClaimContent[],
@@ -56,24 +54,23 @@ export class CheckClaims extends Command<readonly Screening[]> {
 }
 
 /**
- * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
+ * Updates claims of a publisher. `updates` are what `checkRevisions` has found in order. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
  * executed on its own (`docs/decisions.md#c9`).
  */
 export class ReviseClaims extends Command<Visible> {
   constructor(
-    readonly updates: readonly Revision[],
+    readonly updates: readonly CheckedRevision[],
     readonly caller: ClaimsCaller,
   ) {
     super();
   }
 }
 
-/** Rules on claims of an advertiser, in the same way. `isLegacy`: posted to a legacy path, where `version` is always 0. */
+/** Rules on claims of an advertiser, in the same way. `updates` are what `checkRulings` has found in order. */
 export class RuleOnClaims extends Command<Visible> {
   constructor(
-    readonly updates: readonly RulingUpdate[],
+    readonly updates: readonly CheckedRuling[],
     readonly caller: ClaimsCaller,
-    readonly isLegacy = false,
   ) {
     super();
   }
@@ -131,10 +128,7 @@ export class Claims {
       origin: originOf(claim, publisherId, directory),
     }));
     const found = await this.writer.withKeys(posted, now.toISOString());
-    raiseAll('claims', found, ({ claim, isTaken }) => [
-      ...faultsOf(claim, caller, directory),
-      ...(isTaken ? [notUnique(claim)] : []),
-    ]);
+    raiseAll('claims', found, ({ claim, isTaken }) => (isTaken ? [notUnique(claim)] : []));
     return await this.screened(found, now);
   }
 
@@ -179,14 +173,14 @@ export class Claims {
   }
 }
 
-/** Raises the faults of all items; with several items, the messages say of which one. */
+/** Raises the faults of all items; their messages say of which one. */
 function raiseAll<Item>(
   name: string,
   items: readonly Item[],
   faultsIn: (item: Item) => readonly Fault[],
 ): void {
   const faults = items.flatMap((item, at) =>
-    faultsIn(item).map((fault) => (items.length === 1 ? fault : placed(fault, `${name}[${at}]`))),
+    faultsIn(item).map((refused) => placed(refused, `${name}[${at}]`)),
   );
   if (faults.length > 0) throw new Faults(faults);
 }
@@ -217,6 +211,9 @@ export class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
   }
 }
 
+/** Until it is known that an update is allowed. */
+const UNSCREENED: Screening = { statusId: CANNOT_VALIDATE };
+
 @CommandHandler(ReviseClaims)
 export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
   constructor(private readonly claims: Claims) {}
@@ -229,9 +226,9 @@ export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
     const { organisationId: publisherId } = caller;
     const revisions = updates.map((update) => ({ ...update, owner: update.claimId, publisherId }));
     const checked = await writer.withKeys(await this.claims.loaded(revisions), at);
-    raiseAll('claimUpdates', checked, ({ isTaken, ...revision }) => [
-      ...revisionFaults(revision, { caller, directory, at }),
-      ...(isTaken ? [notUnique(revision.claim)] : []),
+    raiseAll('claimUpdates', checked, ({ isTaken, version, claim, ...loaded }) => [
+      ...updateFaults(loaded, { do: 'revise', at, version, claim, screening: UNSCREENED }, caller),
+      ...(isTaken ? [notUnique(claim)] : []),
     ]);
     const screened = await this.claims.screened(checked, now);
     return await this.claims.each(screened, async ({ claimId, version, claim, screening, known }) => {
@@ -252,15 +249,18 @@ export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute({ updates, caller, isLegacy }: RuleOnClaims): Promise<Visible> {
+  async execute({ updates, caller }: RuleOnClaims): Promise<Visible> {
     if (caller.kind !== 'advertiser') throw fault.tokenType();
     const at = this.claims.now().toISOString();
-    const loaded = await this.claims.loaded(updates);
-    raiseAll('claimUpdates', loaded, (update) => rulingFaults(update, { caller, isLegacy, at }));
-    return await this.claims.each(loaded, async ({ claimId, version, ruling, known }) => {
-      const command = { do: 'rule', at, version, ruling: checkedRuling(ruling, isLegacy) } as const;
-      return await this.claims.writer.execute(claimId, command, known);
-    });
+    const rulings = updates.map(({ claimId, version, ruling }) => ({
+      claimId,
+      command: { do: 'rule', at, version, ruling } as const,
+    }));
+    const loaded = await this.claims.loaded(rulings);
+    raiseAll('claimUpdates', loaded, ({ command, ...claim }) => updateFaults(claim, command, caller));
+    return await this.claims.each(loaded, ({ claimId, command, known }) =>
+      this.claims.writer.execute(claimId, command, known),
+    );
   }
 }
 

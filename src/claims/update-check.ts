@@ -1,28 +1,12 @@
-import { type Directory } from '../directory/directory';
 import { type StateAt } from '../kernel/decider';
 import { Fault } from '../kernel/fault';
-import { type ClaimContent, claimDecider, type ClaimState, type FiledClaim, type Screening } from './claim';
-import { type ClaimsCaller, faultsOf } from './claim-check';
+import { claimDecider, type ClaimCommand, type ClaimState, type FiledClaim } from './claim';
+import { type ClaimsCaller } from './claim-check';
 import { claimFaults as fault } from './faults';
-import { checkedRuling, type PostedRuling } from './ruling-check';
-import { CANNOT_VALIDATE } from './statuses';
-
-/** An update by a publisher: of which version, and the new content. */
-export interface Revision {
-  readonly claimId: number;
-  readonly version: number;
-  readonly claim: ClaimContent;
-}
-
-/** An update by an advertiser. */
-export interface RulingUpdate {
-  readonly claimId: number;
-  readonly version: number;
-  readonly ruling: PostedRuling;
-}
 
 /** The claim of an update. `isRepeated`: an earlier update of the same post has the same claim. */
 export interface LoadedClaim {
+  readonly claimId: number;
   readonly known: StateAt<ClaimState>;
   readonly isRepeated: boolean;
 }
@@ -40,46 +24,17 @@ export function ownClaim(
   throw fault.foreignClaim(`claimId is ${id}: expected the id of a claim of yours`);
 }
 
-interface UpdateOptions {
-  readonly caller: ClaimsCaller;
-  /** ISO 8601. */
-  readonly at: string;
-}
-
-/** What is wrong with a publisher's update, apart from a key that another claim has. */
-export function revisionFaults(
-  { claimId, version, claim, ...loaded }: Revision & LoadedClaim,
-  { caller, at, directory }: UpdateOptions & { readonly directory: Pick<Directory, 'programs'> },
-): readonly Fault[] {
-  return faultsIn(claimId, loaded, () => {
-    const own = ownClaim(claimId, loaded.known.state, caller);
-    const screening: Screening = { statusId: CANNOT_VALIDATE };
-    claimDecider.decide({ do: 'revise', at, version, claim, screening }, own);
-    return faultsOf(claim, caller, directory);
-  });
-}
-
-/** What is wrong with an advertiser's update. */
-export function rulingFaults(
-  { claimId, version, ruling, ...loaded }: RulingUpdate & LoadedClaim,
-  { caller, at, isLegacy }: UpdateOptions & { readonly isLegacy: boolean },
-): readonly Fault[] {
-  return faultsIn(claimId, loaded, () => {
-    const own = ownClaim(claimId, loaded.known.state, caller);
-    claimDecider.decide({ do: 'rule', at, version, ruling: checkedRuling(ruling, isLegacy) }, own);
-    return [];
-  });
-}
-
-function faultsIn(
-  claimId: number,
-  { isRepeated }: LoadedClaim,
-  check: () => readonly Fault[],
+/** Why a command is refused for a loaded claim: it is not the caller's, or its version or status does not allow it. */
+export function updateFaults(
+  { claimId, known, isRepeated }: LoadedClaim,
+  command: ClaimCommand,
+  caller: ClaimsCaller,
 ): readonly Fault[] {
   if (isRepeated)
     return [fault.illegalValue(`claimId is ${claimId} more than once: expected one update of a claim`)];
   try {
-    return check();
+    claimDecider.decide(command, ownClaim(claimId, known.state, caller));
+    return [];
   } catch (error) {
     if (error instanceof Fault) return [error];
     throw error;
