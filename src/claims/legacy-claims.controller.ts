@@ -14,7 +14,7 @@ import { postedList, UPDATE_FORMATS } from './claim-body';
 import { cappedLimit, ClaimQueries } from './claim.queries';
 import { RuleOnClaims } from './commands';
 import { ignoredIn } from './list-check';
-import { legacyListKeys } from './list-keys';
+import { fromLegacy, legacyListKeys } from './list-keys';
 import { claimOperations as operations, LEGACY_CLAIMS } from './operations';
 import { toLegacyOutput } from './output';
 import { postedLegacyRuling } from './posted-fields';
@@ -38,7 +38,7 @@ export class LegacyClaimsController {
     @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
   ): ListAnswer {
     return new ListAnswer(async ({ view, query }) => {
-      const { claims, total } = await this.queries.list(keys, caller, query);
+      const { claims, total } = await this.queries.list(fromLegacy(keys), caller, query);
       const headers = { 'X-Total-Count': String(total), ...cappedLimit(keys) };
       return { pieces: listPieces(claimsText(view), legacy(claims)), headers };
     });
