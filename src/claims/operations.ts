@@ -37,15 +37,24 @@ export const VERSIONS = {
 } as const satisfies Shape;
 
 /** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
-export const CLAIM_FILES = { input: 'ClaimsInput_v1_0.xsd', common: 'ClaimsCommon_v1_0.xsd' } as const;
+export const CLAIM_FILES = {
+  input: 'ClaimsInput_v1_0.xsd',
+  legacyInput: 'LegacyClaimsInput_v1_0.xsd',
+  common: 'ClaimsCommon_v1_0.xsd',
+} as const;
 
 /** A posted list: an object with it in JSON, its root element in XML (Document 3, Claim posted by a publisher). */
-function posted(name: string, root: string, kind: Kind, examples: PostedShape['examples'] = {}): PostedShape {
+function posted(
+  name: string,
+  root: string,
+  kind: Kind,
+  { file = CLAIM_FILES.input, ...examples }: PostedShape['examples'] & { readonly file?: string },
+): PostedShape {
   return {
     name,
     kind: record({ [root]: { kind, required: true, description: 'At least one, at most 1000' } }),
     xml: {
-      file: CLAIM_FILES.input,
+      file,
       root,
       attributes: {
         version: '1.0',
@@ -166,6 +175,7 @@ export const claimOperations = {
     description: 'Claims that their publisher has not changed since: version 0.',
     example: {},
     body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
+      file: CLAIM_FILES.legacyInput,
       json: { claimUpdates: [{ claimId: '3', statusIdClaim: '3' }] },
     }),
     answer: { name: 'ErrorList', kind: errorList },
