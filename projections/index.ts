@@ -4,6 +4,7 @@ import { feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
+import { subscriptions } from './subscriptions';
 import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
@@ -16,4 +17,5 @@ export const PROJECTIONS: readonly Projection[] = [
   imports,
   vouchers,
   transactions,
+  subscriptions,
 ];

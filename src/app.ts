@@ -6,6 +6,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
 import { baseUrlAt, type Config } from './config';
+import { conversionService } from './conversions/conversion-service';
 import { FollowedDirectory } from './directory/follower';
 import { isExpired } from './directory/organisations';
 import { type TokenUses } from './directory/token-uses';
@@ -27,7 +28,12 @@ import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
-import { transactionService, TransactionsModule } from './transactions/transactions.module';
+import { transactionSubscriptions } from './subscription-kinds';
+import { subscriptionOperations } from './subscriptions/operations';
+import { type SubscriptionParts } from './subscriptions/subscription-parts';
+import { SubscriptionsModule } from './subscriptions/subscriptions.module';
+import { transactionOperations } from './transactions/operations';
+import { TransactionsModule } from './transactions/transactions.module';
 import { voucherService, VouchersModule } from './vouchers/vouchers.module';
 
 /** What the application is made of: opened and closed by others. */
@@ -40,10 +46,17 @@ export interface AppParts {
   readonly feeds: RenderedFeeds;
   readonly readiness: Readiness;
   readonly tokenUses: TokenUses;
+  readonly subscriptions: SubscriptionParts;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly now?: Clock['now'];
 }
+
+/** The conversion service: transactions, and subscriptions to messages about them. */
+const conversions = conversionService({
+  ...transactionOperations,
+  ...subscriptionOperations(transactionSubscriptions),
+});
 
 const OPEN_ROUTES = [
   '/',
@@ -74,6 +87,7 @@ class AppModule {
         ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
         TransactionsModule,
+        SubscriptionsModule.with([transactionSubscriptions], parts.subscriptions),
         OpsModule.with(readiness),
         DescribeModule,
       ],
@@ -94,7 +108,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, log, tokenUses, now = () => new Date() } = parts;
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, transactionService, opsService],
+    services: [productService, voucherService, conversions, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

@@ -4,7 +4,7 @@ import { schemaFiles } from '../wire/record-document';
 import { conversionFaults as fault, conversionFaultTable } from './faults';
 
 /**
- * The conversion notification service (Document 2), with the transactions it reports about. JSON bodies may omit the charset
+ * The conversion notification service (Document 2), with the transactions that it tells subscribers of. JSON bodies may omit the charset
  * (`docs/decisions.md#a10`).
  */
 export function conversionService(operations: Readonly<Record<string, OperationText>>): Service {
@@ -13,7 +13,8 @@ export function conversionService(operations: Readonly<Record<string, OperationT
     modules: ['conversions'],
     description: {
       title: 'Conversions',
-      description: 'Transactions: reporting, approving, denying, listing, totals.',
+      description:
+        'Transactions: reporting, approving, denying, listing, totals. Subscriptions to messages about them.',
       faults: conversionFaultTable,
       schemas: () => schemaFiles(operations),
       errorSchema: 'ConversionErrors_v1_0.xsd',
@@ -22,6 +23,7 @@ export function conversionService(operations: Readonly<Record<string, OperationT
       unusable: fault.content,
       notAdmitted: fault.userType,
       unexpected: fault.unexpected,
+      methodNotAllowed: fault.methodNotSupported,
       body: {
         type: fault.contentType,
         charset: fault.contentType,

@@ -1,8 +1,8 @@
 import { faultsOf } from '../kernel/fault';
 
 /**
- * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last three are beyond
- * the document (`docs/decisions.md#t2`).
+ * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last four are beyond
+ * the document (`docs/decisions.md#t2`, `#n16`).
  */
 export const conversionFaultTable = {
   notRelated: ['CON_200', 403, 'Subscription not related to the subscriber'],
@@ -33,6 +33,7 @@ export const conversionFaultTable = {
   unknownTransaction: ['CON_500', 404, 'Transaction does not exist'],
   alreadyReported: ['CON_510', 409, 'Transaction was reported with other content'],
   noSuchMove: ['CON_520', 409, 'Transaction cannot make this transition in its state'],
+  unknownReceiver: ['CON_530', 404, 'Subscription has no such receiver'],
 } as const;
 
 export const conversionFaults = faultsOf(conversionFaultTable);

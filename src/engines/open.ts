@@ -1,9 +1,10 @@
 import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
-import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
-import { joinLog, type LogTicket, openLog } from './embedded/log/open-log';
+import { Deliveries, type OpenedDeliveries } from './deliveries';
+import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
 import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
@@ -31,6 +32,11 @@ export interface EngineSettings {
 export interface Engines {
   readonly log: EventLog;
   readonly store: ReadStore;
+  /**
+   * The log of deliveries, opened when it is first needed. Tickets that are issued later share its thread. Raises
+   * `EngineUnavailable`; a later call tries again.
+   */
+  readonly deliveries: () => Promise<ExpiringLog>;
   /** Issues a ticket, to be sent to a worker thread with `ports` in the transfer list, for `joinEngines`. */
   readonly ticket: () => EngineTicket;
   close(): Promise<void>;
@@ -41,6 +47,8 @@ export interface EngineTicket {
   readonly settings: EngineSettings;
   /** The ticket of the embedded log. */
   readonly log: LogTicket | undefined;
+  /** The ticket of the embedded log of deliveries; without one, the thread opens it on its own. */
+  readonly deliveries: LogTicket | undefined;
   readonly ports: readonly MessagePort[];
 }
 
@@ -50,6 +58,13 @@ export class UnknownEngine extends Error {
 }
 
 const DEFAULT_READERS = 2;
+
+/** The logs of a process or thread. */
+interface Logs {
+  readonly log: EventLog;
+  readonly ticket: () => LogTicket | undefined;
+  readonly deliveries: Deliveries;
+}
 
 /** The kinds of the engines, for the log: URLs may contain passwords. */
 export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLog' | 'readStore'>): {
@@ -70,24 +85,34 @@ export async function openEngines(settings: EngineSettings, onRetry?: OnRetry): 
   const { eventLog, readStore, dataDir, threads } = settings;
   await makeFolder(dataDir);
   if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
+  const deliveries = new Deliveries(() => openDeliveries(settings, onRetry));
   if (eventLog === 'sqlite:') {
     const file = join(dataDir, 'log.sqlite');
     const { log, ticket } = await namingPath(file, () => openLog(file, threads));
-    return await withStore(settings, log, ticket, onRetry);
+    return await withStore(settings, { log, ticket, deliveries }, onRetry);
   }
   const log = await openServerLog(eventLog, 'EVENT_LOG', onRetry);
-  return await withStore(settings, log, () => undefined, onRetry);
+  return await withStore(settings, { log, ticket: () => undefined, deliveries }, onRetry);
 }
 
 /** Opens the engines of a ticket in a worker thread. With `writes`, a further thread writes large batches. */
 export async function joinEngines(
-  { settings, log }: EngineTicket,
+  { settings, log, deliveries }: EngineTicket,
   { writes = false }: { readonly writes?: boolean } = {},
 ): Promise<Engines> {
   const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
-  const ticket = log === undefined ? undefined : { file: log.file };
+  const ticket = log === undefined ? undefined : { file: log.file, kind: log.kind };
+  const logs = {
+    log: joined,
+    ticket: () => ticket,
+    deliveries: new Deliveries(async () =>
+      deliveries === undefined
+        ? await openDeliveries({ ...settings, threads: false })
+        : { log: joinDeliveryLog(deliveries) },
+    ),
+  };
   const threads = settings.threads && writes;
-  return await withStore({ ...settings, threads, readers: 0, startEarly: true }, joined, () => ticket);
+  return await withStore({ ...settings, threads, readers: 0, startEarly: true }, logs);
 }
 
 /** Opens just a log, in this thread. `setting` is named in errors. Otherwise as `openEngines`. */
@@ -112,8 +137,7 @@ export async function serveLog(log: EventLog, options: EsdbOptions): Promise<Esd
 
 async function withStore(
   settings: EngineSettings,
-  log: EventLog,
-  logTicket: () => LogTicket | undefined,
+  { log, ticket, deliveries }: Logs,
   onRetry?: OnRetry,
 ): Promise<Engines> {
   try {
@@ -121,12 +145,15 @@ async function withStore(
     return {
       log,
       store,
+      deliveries: () => deliveries.open(),
       ticket() {
-        const ticket = logTicket();
-        return { settings, log: ticket, ports: ticket?.port === undefined ? [] : [ticket.port] };
+        const tickets = [ticket(), deliveries.ticket()] as const;
+        const ports = tickets.flatMap((one) => one?.port ?? []);
+        return { settings, log: tickets[0], deliveries: tickets[1], ports };
       },
       async close() {
         await store.close();
+        await deliveries.close();
         await log.close();
       },
     };
@@ -134,6 +161,22 @@ async function withStore(
     await log.close();
     throw error;
   }
+}
+
+async function openDeliveries(
+  { eventLog, dataDir, threads }: EngineSettings,
+  onRetry?: OnRetry,
+): Promise<OpenedDeliveries> {
+  if (eventLog !== 'sqlite:') return { log: await openServerDeliveries(eventLog, onRetry) };
+  const file = join(dataDir, 'deliveries.sqlite');
+  return await namingPath(file, () => openDeliveryLog(file, threads));
+}
+
+async function openServerDeliveries(url: string, onRetry?: OnRetry): Promise<ExpiringLog> {
+  const { openEventStoreDeliveries } = await import('./eventstoredb/open-event-store-db.js');
+  return await openEventStoreDeliveries(url, undefined, onRetry).catch((error: unknown) =>
+    refuse('EVENT_LOG', error),
+  );
 }
 
 /** Client libraries are imported lazily, since they take longer to load than everything else. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
@@ -5,6 +6,8 @@ import { type AppParts } from '../app';
 import { type Config } from '../config';
 import { TokenUses } from '../directory/token-uses';
 import { Exporter } from '../products/download/exporter';
+import { Secrets } from '../notifications/secrets';
+import { portProblem } from '../notifications/sending/ports';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { diskTrouble } from './disk';
@@ -71,6 +74,12 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       feeds,
       readiness,
       tokenUses,
+      subscriptions: {
+        // Replaced by the key of the installation once settings have it.
+        secrets: new Secrets(randomBytes(32)),
+        addressProblem: portProblem,
+        convertible: () => undefined,
+      },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
     };

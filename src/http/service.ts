@@ -29,6 +29,8 @@ export interface Service {
     /** The token is valid, but not for this operation (`docs/decisions.md#a4`). */
     readonly notAdmitted: MakeFault;
     readonly tokenTwice: MakeFault;
+    /** A path of the service does not support the method. */
+    readonly methodNotAllowed: MakeFault;
   };
 }
 
@@ -53,6 +55,7 @@ export interface ServiceDefinition extends Partial<
 export function defineService({ faults, ...given }: ServiceDefinition): Service {
   const { unusable, notAdmitted, keys, body } = faults;
   const { unexpected = httpFaults.serviceDown, tokenTwice = openApiFaults.invalidToken } = faults;
+  const { methodNotAllowed = httpFaults.methodNotAllowed } = faults;
   return {
     legacyPrefixes: [],
     namespace: `/${API_VERSION}/${given.modules[0]}`,
@@ -73,7 +76,7 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
       missingCharset: unusable,
       ...body,
     },
-    faults: { unexpected, notAdmitted, tokenTwice },
+    faults: { unexpected, notAdmitted, tokenTwice, methodNotAllowed },
   };
 }
 

@@ -130,3 +130,18 @@ export abstract class EventLog {
    */
   abstract close(): Promise<void>;
 }
+
+/**
+ * An event log that forgets: what is older than some time is deleted for good.
+ *
+ * Of each stream the last event is kept, so that revisions continue. A stream whose beginning is deleted is read from its first
+ * remaining event. Reads of all streams skip what is deleted; EventStoreDB deletes it there when it is scavenged. An append is no longer recognized as a repeated one when its events
+ * are deleted, but raises `RevisionConflict`. Every engine passes `test/contracts/expiring-log.ts`.
+ */
+export abstract class ExpiringLog extends EventLog {
+  /**
+   * Deletes the events of `streams` that were appended before a time, in slices: appends and reads continue meanwhile. May be
+   * called by several processes at once. `streams` are all streams of the log, since not every engine can list them.
+   */
+  abstract expire(before: Date, streams: readonly string[]): Promise<void>;
+}

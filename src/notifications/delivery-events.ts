@@ -1,4 +1,5 @@
 import { type Position } from '../kernel/event';
+import { PARTITIONS } from './receiver-id';
 
 /**
  * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its events are
@@ -14,6 +15,12 @@ export const MATCHED = 'matched';
 export function partitionStream(partition: number): string {
   return `partition-${String(partition).padStart(2, '0')}`;
 }
+
+/** The streams whose events are deleted when `NOTIFY_KEEP` is over. */
+export const EXPIRING_STREAMS: readonly string[] = [
+  MATCHED,
+  ...Array.from({ length: PARTITIONS }, (_, partition) => partitionStream(partition)),
+];
 
 /** The exact bytes that are sent, except for what changes with each attempt: time, signature and number. */
 export interface MessageRequest {
@@ -106,11 +113,17 @@ export interface Outcome {
   readonly status?: number;
   /** Why it failed. */
   readonly error?: string;
+  /** The receiver has not answered in time. */
+  readonly isTimeout?: true;
   /** The first KiB of the answer's body. */
   readonly answer?: string;
   readonly next?: string;
   /** The attempt was asked for (`RedeliveryDue`): the schedule is as before. */
   readonly isManual?: true;
+  /** The revision of this `RedeliveryDue`. */
+  readonly redelivery?: number;
+  /** What it is about, if the messages after it wait until it is delivered or dead. */
+  readonly subject?: string;
 }
 
 export type PartitionEvent =

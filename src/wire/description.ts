@@ -36,6 +36,8 @@ export interface XmlDocument {
 
 /** A body. By default its examples are composed of those of its fields. */
 export interface PostedShape extends Shape {
+  /** A request may have no body. */
+  readonly isOptional?: true;
   readonly examples?: { readonly json?: object; readonly csv?: string };
 }
 
@@ -56,8 +58,10 @@ export interface OperationText {
   /** Parameters of the path. */
   readonly path?: Readonly<Record<string, PathParameter>>;
   readonly body?: PostedShape;
-  /** Absent: status 204 without a body. */
+  /** Absent: it has no body. */
   readonly answer?: Shape;
+  /** HTTP status of a success; by default 200, and 204 without an answer. */
+  readonly status?: number;
   /** Why a 400 may also have this shape. */
   readonly partly?: string;
   /** Headers of its answer, in addition to those of all operations. */

@@ -48,6 +48,7 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
   const hasExtension = text.answer !== undefined && !path.endsWith('}');
   const others = hasExtension ? formats.filter((format) => format !== 'json') : [];
   const bodies = text.body === undefined ? [] : formatsOf(text.body);
+  const otherBodies = bodies.filter((format) => format !== 'json');
   if (others.length === 0) return [{ path, isJson: true, formats: ['json'], bodies, keys }];
   const ofJson = Object.entries(keys).filter(([, { beyondJson }]) => beyondJson !== true);
   return [
@@ -62,7 +63,7 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
       path: `${path}.{extension}`,
       isJson: false,
       formats: others,
-      bodies: bodies.filter((format) => format !== 'json'),
+      bodies: otherBodies.length === 0 ? bodies : otherBodies,
       keys,
     },
   ];
@@ -106,17 +107,18 @@ function nameOf(format: Format): string {
 
 const WRITTEN = { 'X-Log-Position': 'Position of the write in the log: wait for it by X-Min-Position' };
 
-function successOf({ method, text: { answer, sends = {}, also = {} } }: Operation, { formats }: View): Json {
+function successOf({ method, text }: Operation, { formats }: View): Json {
+  const { answer, status = answer === undefined ? 204 : 200, sends = {}, also = {} } = text;
   const isRead = method === 'GET';
   const success = {
     description: isRead ? 'The result.' : 'Success.',
     headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
   };
-  if (answer === undefined) return { 204: success };
+  if (answer === undefined) return { [status]: success };
   const content = formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, answer) }]);
   const answered = { ...success, content: Object.fromEntries(content) as Json };
   const others = Object.entries(also).map(([status, description]) => [status, { ...answered, description }]);
-  return { 200: answered, ...(Object.fromEntries(others) as Json) };
+  return { [status]: answered, ...(Object.fromEntries(others) as Json) };
 }
 
 /** A partial refusal has the shape of the answer. */
@@ -159,5 +161,5 @@ function bodyOf(body: PostedShape, { bodies }: View, now: Date): Json {
     CONTENT_TYPES[format],
     { schema: shapeIn(format, body), example: examples[format] },
   ]);
-  return { required: true, content: Object.fromEntries(content) as Json };
+  return { required: body.isOptional !== true, content: Object.fromEntries(content) as Json };
 }

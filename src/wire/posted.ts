@@ -9,7 +9,7 @@ export type Place = string | (() => string);
 /** Why a posted value is unusable. */
 export type Problem = 'missing' | 'notNumeric' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
-type MakeFault = (message: string, details?: FaultDetails) => Fault;
+export type MakeFault = (message: string, details?: FaultDetails) => Fault;
 
 /** The faults of a service for problems; those that it does not name are `unusable` to it. */
 export type ProblemFaults = Readonly<Partial<Record<Problem, MakeFault>>> & { readonly unusable: MakeFault };
@@ -67,8 +67,9 @@ export class Refusals {
     this.refuse(problem, wrong(place, sent, expected));
   }
 
-  missing(place: Place, more = ''): void {
-    this.refuse('missing', `${nameOf(place)} must be set${more}`);
+  /** `fault`: instead of the service's for missing fields. */
+  missing(place: Place, more = '', fault = this.faultOf.missing ?? this.faultOf.unusable): void {
+    this.add(fault, `${nameOf(place)} must be set${more}`);
   }
 
   /** Adds a fault that no single value causes. */

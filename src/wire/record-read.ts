@@ -17,10 +17,11 @@ export function recordReader<K extends RecordKind>(
   apart: readonly string[] = [],
   path = '',
 ): (posted: Posted, refusals: Refusals, into?: object, within?: Place) => FoundIn<K> {
-  const steps = Object.entries(fields).map(([name, { kind, required, otherwise }]) => ({
+  const steps = Object.entries(fields).map(([name, { kind, required, missing, otherwise }]) => ({
     name,
     isApart: apart.includes(name),
     isRequired: required === true,
+    missing,
     otherwise,
     more: kind.is === 'list' ? `: at least one ${kind.each}` : '',
     isNoneIfEmpty: kind.is === 'list' && kind.isNoneIfEmpty === true,
@@ -39,7 +40,7 @@ export function recordReader<K extends RecordKind>(
       let value = posted[name];
       if (value !== undefined) members += 1;
       if (isUnset(value) || (step.isNoneIfEmpty && isEmpty(value))) {
-        if (step.isRequired) refusals.missing(placeOf(within, name), step.more);
+        if (step.isRequired) refusals.missing(placeOf(within, name), step.more, step.missing);
         value = step.otherwise;
       } else value = step.read(value, placeOf(within, name), refusals);
       if (value === undefined) continue;
@@ -80,11 +81,12 @@ function readerOf(kind: Kind, path: string): Read {
 }
 
 /** A list of records is read record by record; any other list that has an unusable item is refused as a whole. */
-function listReader({ of, most = Infinity, items = 'values' }: List, path: string): Read {
+function listReader({ of, most = Infinity, items = 'values', hasEmptyItems }: List, path: string): Read {
   const kind = of();
   const expected = most === Infinity ? `a list of ${items}` : `a list of at most ${most} ${items}`;
   const isList = (value: unknown): value is readonly unknown[] =>
     Array.isArray(value) && value.length <= most && (kind.is !== 'record' || value.every(isPosted));
+  const isItem = (item: unknown): boolean => !isUnset(item) || (hasEmptyItems === true && item === '');
   // Compiled late: a record may contain itself.
   let compiled: Read | undefined;
   return (value, place, refusals) => {
@@ -93,7 +95,7 @@ function listReader({ of, most = Infinity, items = 'values' }: List, path: strin
       return value.map((item, at) => read(item, () => `${nameOf(place)}[${at}]`, refusals));
     const ofItems = refusals.apart();
     const found = isList(value)
-      ? value.map((item) => (isUnset(item) ? undefined : read(item, place, ofItems)))
+      ? value.map((item) => (isItem(item) ? read(item, place, ofItems) : undefined))
       : [undefined];
     if (!found.includes(undefined)) return found;
     refusals.wrong(place, value, expected);

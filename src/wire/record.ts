@@ -1,4 +1,4 @@
-import { type Place, type Problem, type Refusals } from './posted';
+import { type MakeFault, type Place, type Problem, type Refusals } from './posted';
 import { type SimpleType } from './xsd';
 
 /**
@@ -23,6 +23,8 @@ export interface Field<K extends Kind = Kind> {
   readonly description: string;
   /** A post must set it; the other fields of a post are optional. */
   readonly required?: true;
+  /** The fault of a post that does not set it, if it is not the service's for all missing fields. */
+  readonly missing?: MakeFault;
   /** An answer may lack it; the other fields of an answer are always there. */
   readonly optional?: true;
   /** The value of a post that does not set it. */
@@ -91,6 +93,8 @@ interface ListOptions {
   readonly most?: number;
   /** A post that has none is read as if it had no list. */
   readonly isNoneIfEmpty?: true;
+  /** An empty text is an item, not an absent one. */
+  readonly hasEmptyItems?: true;
   /** What the items are, for messages: `integers`. */
   readonly items?: string;
 }

@@ -18,9 +18,14 @@ export interface Routes {
   formatsOf(method: string, path: string): readonly string[];
 }
 
-/** Why a request matches no route (`docs/decisions.md#a8`). */
-export function missingRoute(method: string, path: string, routes: Routes): Fault {
-  const fault = problemOf(method, path, routes);
+/** Why a request matches no route (`docs/decisions.md#a8`). `notAllowed`: the service's fault for a method, if it has one. */
+export function missingRoute(
+  method: string,
+  path: string,
+  routes: Routes,
+  notAllowed: NotAllowed = httpFaults.methodNotAllowed,
+): Fault {
+  const fault = problemOf(method, path, routes, notAllowed);
   const [, withoutExtension = '', extension = ''] = /^(.*)\.(\w+)$/.exec(path) ?? [];
   const formats = routes.formatsOf(method, withoutExtension);
   if (formats.length === 0) return fault;
@@ -28,7 +33,9 @@ export function missingRoute(method: string, path: string, routes: Routes): Faul
   return new Fault(fault.code, fault.status, `.${extension}: unknown format; expected ${expected}`);
 }
 
-function problemOf(method: string, path: string, routes: Routes): Fault {
+type NotAllowed = typeof httpFaults.methodNotAllowed;
+
+function problemOf(method: string, path: string, routes: Routes, notAllowed: NotAllowed): Fault {
   if (!path.startsWith('/')) return httpFaults.notFound(`${path}: expected a path that begins with /`);
   const [first = '', ...segments] = path.split('/').slice(1);
   if (routes.legacyPrefixes.has(segments[0] ?? '')) segments.shift();
@@ -39,7 +46,7 @@ function problemOf(method: string, path: string, routes: Routes): Fault {
   }
   const allow = routes.methodsOf(path);
   if (allow.length > 0) {
-    return httpFaults.methodNotAllowed(`${method} ${path}: expected ${allow.join(', ')}`, { allow });
+    return notAllowed(`${method} ${path}: expected ${allow.join(', ')}`, { allow });
   }
   if (routes.modules.has(first) || routes.legacyPrefixes.has(first)) {
     return openApiFaults.missingVersion(`the version is missing: /${API_VERSION}${path}`);

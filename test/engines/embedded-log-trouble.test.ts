@@ -65,7 +65,7 @@ describe('concurrent appends', () => {
 
 test('every commit over the appending connection waits for the disk', () => {
   const opened: DatabaseSyncInstance[] = [];
-  const writer = new LogWriter(temporary.file, (file) => {
+  const writer = new LogWriter(temporary.file, 'events', (file) => {
     const database = openToAppend(file);
     opened.push(database);
     return database;
@@ -85,7 +85,7 @@ describe('a disk that', () => {
     async (_, begin, end, named) => {
       let condition = '';
       const opened: DatabaseSyncInstance[] = [];
-      const writer = new LogWriter(temporary.file, (file) => {
+      const writer = new LogWriter(temporary.file, 'events', (file) => {
         const database = openToAppend(file);
         database.exec(condition);
         opened.push(database);

@@ -4,6 +4,7 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb'
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { Readers } from '../../src/engines/eventstoredb/readers';
+import { Namespace } from '../../src/engines/eventstoredb/namespace';
 import { followRequest } from '../../src/engines/eventstoredb/requests';
 import { NO_STREAM } from '../../src/kernel/event';
 import { gather, idsOf, newEvents, streamOf } from '../contracts/event-log/events';
@@ -98,7 +99,10 @@ test('a connection that reads have replaced still serves the calls in progress',
   const { position } = await log.append(stream, NO_STREAM, newEvents(1));
   const readers = new Readers(server.url, HASTY.timeoutMs);
   const ending = new AbortController();
-  const underWay = readers.read(followRequest(position, [stream]), ending.signal);
+  const underWay = readers.read(
+    followRequest(position, Namespace.domain.expression([stream])),
+    ending.signal,
+  );
   expect(await underWay.next()).toBe('more');
   readers.renew(performance.now());
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -63,5 +63,30 @@ test('another thread opens the same engines with a ticket', async () => {
 
   expect(said).toEqual({ revision: 0, position: await engines.log.head(), generations: 1 });
   expect(await streamOf(engines.log, 'feed-1')).toMatchObject([event]);
+  await engines.close();
+});
+
+test('the log of deliveries is a file of its own that is created when it is first needed, also in another thread', async () => {
+  const open = built('src/engines/open') as typeof import('../../src/engines/open');
+  const engines = await open.openEngines({ ...settings, threads: true, readers: 1 });
+  const files = async (): Promise<readonly string[]> => await readdir(settings.dataDir);
+  expect(await files()).not.toContain('deliveries.sqlite');
+  expect(engines.ticket().deliveries).toBeUndefined();
+
+  const deliveries = await engines.deliveries();
+  expect(await engines.deliveries()).toBe(deliveries);
+  expect(await files()).toContain('deliveries.sqlite');
+  const events = [newEvent(), newEvent()];
+  const ticket = engines.ticket();
+  const joined = await open.joinEngines(ticket);
+  await deliveries.append('matched', NO_STREAM, events.slice(0, 1));
+  await (await joined.deliveries()).append('matched', 0, events.slice(1));
+
+  expect(ticket.ports).toHaveLength(2);
+  expect(await streamOf(deliveries, 'matched')).toMatchObject(events);
+  expect(await streamOf(engines.log, 'matched')).toEqual([]);
+  await deliveries.expire(new Date(Date.now() + 1), ['matched']);
+  expect(await streamOf(await joined.deliveries(), 'matched')).toMatchObject(events.slice(1));
+  await joined.close();
   await engines.close();
 });

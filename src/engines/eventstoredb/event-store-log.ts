@@ -9,28 +9,35 @@ import {
   type ReadStreamOptions,
   RevisionConflict,
   type SubscribeOptions,
+  UnacceptableAppend,
 } from '../../kernel/event-log';
 import { type OnRetry } from '../../kernel/unavailable';
 import { checkAppend } from '../check-append';
+import { type AppendResult } from './append-call';
 import { type Appender } from './appender';
 import { BatchBuffer } from './batch-buffer';
-import { NoAnswer, Refused, unavailable } from './failure';
+import { NoAnswer, unavailable } from './failure';
 import { follow } from './follow';
 import { type End, type Head } from './head';
 import { History, type Selection } from './history';
 import { RetryBudget } from './retry-budget';
+import { type SentEvent } from './sent-event';
+import { type Messages } from './messages';
+import { type Namespace } from './namespace';
 import { type Readers } from './readers';
 import { eventsIn, lastRevision, streamParts } from './stream-reads';
 import { backwardsRequest, streamRequest } from './requests';
 import { type Tail } from './tail';
+import { checkVersion } from './version';
 
 const BATCH = 1_000;
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */
 const MIN_REQUEST = 100;
 
-/** Shared by all logs of a thread with the same URL. */
+/** Shared by all logs of a thread with the same URL and streams. */
 export interface Shared {
+  readonly namespace: Namespace;
   readonly readers: Readers;
   readonly appender: Appender;
   readonly head: Head;
@@ -61,11 +68,11 @@ export class EventStoreLog extends EventLog {
 
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
     checkAppend(stream, expected, events);
+    if (this.shared.namespace.toLog(this.serverName(stream)) === undefined)
+      throw new UnacceptableAppend(`"${stream}" is not a valid name of a stream`);
     this.#checkOpen();
     const result = await this.#unlessClosed(
-      events.length > 0
-        ? this.shared.appender.append({ stream, expected, events })
-        : this.#check(stream, expected),
+      events.length > 0 ? this.#appendOwn(stream, expected, events) : this.#check(stream, expected),
     );
     const position = result.position ?? (await this.#positionOf(stream, result.revision));
     this.shared.head.advanceTo(position);
@@ -77,16 +84,17 @@ export class EventStoreLog extends EventLog {
     options: ReadStreamOptions = {},
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { backwards = false, batchSize = BATCH } = options;
-    const { readers } = this.shared;
+    const { readers, namespace } = this.shared;
     const { signal } = this.#closing;
+    const name = this.serverName(stream);
     let { from, limit = Infinity } = options;
     const isDone = (): boolean => stream === '' || limit <= 0 || (from ?? 0) < 0;
     yield* this.#retrying(signal, async function* () {
       for (let requested = 0, received = 0; received === requested && !isDone();) {
         // The server counts events of other programs, which are skipped here. If there are some, there may be many.
         [requested, received] = [requested === 0 ? limit : Math.max(limit, MIN_REQUEST), 0];
-        const messages = readers.read(streamRequest(stream, { from, backwards, limit: requested }), signal);
-        for await (const part of streamParts(messages, batchSize)) {
+        const messages = readers.read(streamRequest(name, { from, backwards, limit: requested }), signal);
+        for await (const part of streamParts(messages, namespace, batchSize)) {
           from = part.last + (backwards ? -1 : 1);
           received += part.received;
           const events = part.events.slice(0, limit);
@@ -106,7 +114,7 @@ export class EventStoreLog extends EventLog {
       yield { events: [], position: options.after, caughtUp: true };
       return;
     }
-    const history = new History(this.shared.readers, options.after, selectionOf(options));
+    const history = this.#historyOf(options);
     yield* this.#retrying(signal, () => history.upTo(head, signal, () => true));
     this.#checkOpen();
   }
@@ -116,11 +124,13 @@ export class EventStoreLog extends EventLog {
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { batchSize = BATCH } = options;
     const { signal } = this.#closing;
-    const { readers } = this.shared;
+    const { readers, namespace } = this.shared;
     let { before } = options;
+    const messagesBefore = (from: typeof before): Messages =>
+      readers.read(backwardsRequest(from, Infinity), signal);
     yield* this.#retrying(signal, async function* () {
       const buffer = new BatchBuffer(batchSize);
-      for await (const sent of eventsIn(readers.read(backwardsRequest(before, Infinity), signal))) {
+      for await (const sent of eventsIn(messagesBefore(before), namespace)) {
         const event = sent.toRecorded();
         if (event !== undefined) buffer.add(event);
         if (!buffer.isFull) continue;
@@ -141,7 +151,7 @@ export class EventStoreLog extends EventLog {
     for (const cause of causes) cause.addEventListener('abort', end);
     if (causes.some(isAborted)) end();
     const selection = selectionOf(options);
-    const history = new History(this.shared.readers, options.after, selection);
+    const history = this.#historyOf(options);
     try {
       while (!isAborted(signal)) {
         for await (const batch of this.#retrying(signal, (budget) =>
@@ -166,17 +176,52 @@ export class EventStoreLog extends EventLog {
     await this.release();
   }
 
+  /** Names the stream as its caller does. */
+  async #appendOwn(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
+    return await this.appendTo(this.serverName(stream), expected, events).catch((error: unknown) => {
+      if (!(error instanceof RevisionConflict)) throw error;
+      throw new RevisionConflict(stream, error.expected, error.actual);
+    });
+  }
+
+  /** The name of a stream in the server. */
+  protected serverName(stream: string): string {
+    return this.shared.namespace.toServer(stream);
+  }
+
+  /** Appends to any stream of the server. */
+  protected async appendTo(
+    name: string,
+    expected: number,
+    events: readonly NewEvent[],
+  ): Promise<AppendResult> {
+    return await this.shared.appender.append({ stream: name, expected, events });
+  }
+
+  /** The first event of a stream of the server from a revision on, or the last one; undefined if there is none. */
+  protected async eventIn(name: string, from: number | 'last'): Promise<SentEvent | undefined> {
+    const { namespace } = this.shared;
+    return await this.#retryingCall(async () => {
+      for await (const sent of eventsIn(this.#readOne(name, from), namespace)) return sent;
+      return undefined;
+    });
+  }
+
+  #readOne(name: string, from: number | 'last'): Messages {
+    const part = from === 'last' ? { from: undefined, backwards: true } : { from, backwards: false };
+    return this.shared.readers.read(streamRequest(name, { ...part, limit: 1 }), this.#closing.signal);
+  }
+
+  #historyOf(options: ReadAllOptions): History {
+    const { readers, namespace } = this.shared;
+    return new History(readers, namespace, options.after, selectionOf(options));
+  }
+
   /** Checks the revision for an empty append. */
   async #check(stream: string, expected: number): Promise<{ revision: number; position: Position }> {
-    const { signal } = this.#closing;
+    const { namespace } = this.shared;
     const actual = await this.#retryingCall(() =>
-      lastRevision(
-        stream,
-        this.shared.readers.read(
-          streamRequest(stream, { from: undefined, backwards: true, limit: 1 }),
-          signal,
-        ),
-      ),
+      lastRevision(stream, this.#readOne(this.serverName(stream), 'last'), namespace),
     );
     if (actual !== expected) throw new RevisionConflict(stream, expected, actual);
     return { revision: actual, position: await this.head() };
@@ -245,16 +290,6 @@ export class EventStoreLog extends EventLog {
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw closed();
   }
-}
-
-/** Older versions do not report when a subscription has caught up; `unknown` ones read streams without positions. */
-const OLDEST = '23.10';
-
-function checkVersion(version: string): void {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  // 0.0.0 is a development build of the server.
-  if (version.startsWith('0.') || major * 100 + minor >= 2310) return;
-  throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
 }
 
 /** A function, since TypeScript would narrow `signal.aborted` across awaits. */

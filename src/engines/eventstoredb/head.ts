@@ -1,4 +1,5 @@
 import { type Position, START } from '../../kernel/event';
+import { type Namespace } from './namespace';
 import { type Readers } from './readers';
 import { eventsIn } from './stream-reads';
 import { maxPosition } from './sent-event';
@@ -24,6 +25,7 @@ export class Head {
   /** `signal` cancels reads in progress. */
   constructor(
     private readonly readers: Readers,
+    private readonly namespace: Namespace,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -56,7 +58,7 @@ export class Head {
       const limit = PAGES[page] ?? 1;
       const messages = this.readers.read(backwardsRequest(before, limit), this.signal);
       let count = 0;
-      for await (const sent of eventsIn(messages)) {
+      for await (const sent of eventsIn(messages, this.namespace)) {
         const { position } = sent;
         count += 1;
         last ??= position;

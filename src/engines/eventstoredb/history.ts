@@ -3,6 +3,7 @@ import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventBatch } from '../../kernel/event-log';
 import { BatchBuffer } from './batch-buffer';
 import { type Messages } from './messages';
+import { type Namespace } from './namespace';
 import { type Readers } from './readers';
 import { maxPosition, SentEvent, toPosition } from './sent-event';
 import { followRequest } from './requests';
@@ -26,6 +27,7 @@ export class History {
 
   constructor(
     private readonly readers: Readers,
+    private readonly namespace: Namespace,
     after: Position,
     private readonly selection: Selection,
   ) {
@@ -52,7 +54,9 @@ export class History {
     const buffer = new BatchBuffer(this.selection.batchSize);
     const { prefixes } = this.selection;
     const messages =
-      prefixes?.length === 0 ? undefined : this.readers.read(followRequest(this.#seen, prefixes), signal);
+      prefixes?.length === 0
+        ? undefined
+        : this.readers.read(followRequest(this.#seen, this.namespace.expression(prefixes)), signal);
     try {
       while (messages !== undefined && this.#seen < to) {
         const message = messages.take();
@@ -82,7 +86,7 @@ export class History {
 
   /** The event in a message, if it is selected and not beyond `to`. */
   #eventIn(message: ReadResp, to: Position): RecordedEvent | undefined {
-    const sent = SentEvent.in(message);
+    const sent = SentEvent.in(message, this.namespace);
     const before = this.#seen;
     const checkpoint = message.getCheckpoint()?.getCommitPosition();
     const seen = sent?.position ?? (checkpoint === undefined ? undefined : toPosition(checkpoint));

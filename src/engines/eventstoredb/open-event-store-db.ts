@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import { type EventLog } from '../../kernel/event-log';
+import { type EventLog, type ExpiringLog } from '../../kernel/event-log';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
+import { EventStoreDeliveries } from './delivery-log';
 import { Head } from './head';
+import { Namespace } from './namespace';
 import { Readers } from './readers';
 import { Tail } from './tail';
 
@@ -32,15 +34,33 @@ const opened = new Map<string, SharedConnections>();
  * `onRetry` is called for each failure that is retried, and when the server is silent at the start.
  */
 export async function openEventStoreDb(url: string, timing = TIMING, onRetry?: OnRetry): Promise<EventLog> {
-  const shared = opened.get(url) ?? open(url, timing);
-  opened.set(url, shared);
+  return await openIn(Namespace.domain, EventStoreLog, { url, timing, onRetry });
+}
+
+/** Opens the delivery log in EventStoreDB, as `openEventStoreDb` does that of the domain. */
+export async function openEventStoreDeliveries(
+  url: string,
+  timing = TIMING,
+  onRetry?: OnRetry,
+): Promise<ExpiringLog> {
+  return await openIn(Namespace.deliveries, EventStoreDeliveries, { url, timing, onRetry });
+}
+
+async function openIn<Log extends EventStoreLog>(
+  namespace: Namespace,
+  Kind: new (...args: ConstructorParameters<typeof EventStoreLog>) => Log,
+  { url, timing, onRetry }: { url: string; timing: Timing; onRetry: OnRetry | undefined },
+): Promise<Log> {
+  const key = `${namespace.prefix} ${url}`;
+  const shared = opened.get(key) ?? open(url, namespace, timing);
+  opened.set(key, shared);
   shared.users += 1;
   let isSilent = true;
   const report = (failure: string): void => {
     isSilent = false;
     onRetry?.(failure);
   };
-  const log = new EventStoreLog(shared, timing.retryMs, () => release(url, shared), report);
+  const log = new Kind(shared, timing.retryMs, () => release(key, shared), report);
   try {
     await noticingDelay(log.checkServer(), timing.silenceMs ?? SILENCE_MS, () => {
       if (isSilent) report('the event log is not available: it has not answered yet');
@@ -52,20 +72,21 @@ export async function openEventStoreDb(url: string, timing = TIMING, onRetry?: O
   }
 }
 
-function open(url: string, timing: Timing): SharedConnections {
+function open(url: string, namespace: Namespace, timing: Timing): SharedConnections {
   const closing = new AbortController();
   const { signal } = closing;
   setMaxListeners(0, signal);
   const readers = new Readers(url, timing.timeoutMs);
-  const head = new Head(readers, signal);
-  const tail = new Tail(readers, head, signal);
-  return { readers, appender: new Appender(url, timing), head, tail, closing, users: 0 };
+  const head = new Head(readers, namespace, signal);
+  const tail = new Tail(readers, namespace, head, signal);
+  const appender = new Appender(url, timing);
+  return { namespace, readers, appender, head, tail, closing, users: 0 };
 }
 
-async function release(url: string, shared: SharedConnections): Promise<void> {
+async function release(key: string, shared: SharedConnections): Promise<void> {
   shared.users -= 1;
   if (shared.users > 0) return;
-  if (opened.get(url) === shared) opened.delete(url);
+  if (opened.get(key) === shared) opened.delete(key);
   shared.closing.abort();
   await shared.appender.close();
   shared.readers.close();

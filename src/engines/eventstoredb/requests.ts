@@ -5,9 +5,6 @@ import { type Position, START } from '../../kernel/event';
 /** Events, matching or not, after which a filtered subscription sends a checkpoint. */
 const CHECKPOINT_INTERVAL = 256;
 
-/** Excludes the server's own streams. */
-const NOT_SYSTEM = '^[^$]';
-
 /** The maximum count of the protocol. */
 const ALL = '9223372036854775807';
 
@@ -38,11 +35,8 @@ export function backwardsRequest(before: Position | undefined, limit: number): R
   );
 }
 
-/** Subscribes after a position to streams with one of the prefixes (at least one), or to all. */
-export function followRequest(after: Position, prefixes: readonly string[] | undefined): ReadReq {
-  // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a name
-  // that continues with a combining mark.
-  const regex = prefixes === undefined ? NOT_SYSTEM : `^(?:${prefixes.map(escapeRegExp).join('|')})`;
+/** Subscribes after a position to streams whose names in the server match a regular expression. */
+export function followRequest(after: Position, regex: string): ReadReq {
   const filter = new ReadReq.Options.FilterOptions()
     .setStreamIdentifier(new ReadReq.Options.FilterOptions.Expression().setRegex(regex))
     .setMax(CHECKPOINT_INTERVAL)
@@ -72,9 +66,4 @@ function allFrom(position: Position | undefined): ReadReq.Options.AllOptions {
 
 function countOf(limit: number): string {
   return limit > Number.MAX_SAFE_INTEGER ? ALL : String(limit);
-}
-
-/** Escapes a text for a regular expression, in the syntax shared by .NET and JavaScript. */
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
 }

@@ -1,9 +1,13 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { Refused } from './failure';
+import { type Namespace } from './namespace';
 
 /** The offset that servers send instead of an unknown one: 2⁶⁴ − 1. */
 const UNKNOWN_OFFSET = '18446744073709551615';
+
+/** The server's times are in units of 100 ns. */
+const TICKS_PER_MS = 10_000;
 
 const BRACE = '{'.charCodeAt(0);
 
@@ -21,12 +25,15 @@ export function maxPosition(one: Position, other: Position): Position {
 
 /** An event as the server sent it. */
 export class SentEvent {
-  private constructor(private readonly record: Recorded) {}
+  private constructor(
+    private readonly record: Recorded,
+    private readonly namespace: Namespace,
+  ) {}
 
   /** The event in a message; undefined if it has none. */
-  static in(message: ReadResp): SentEvent | undefined {
+  static in(message: ReadResp, namespace: Namespace): SentEvent | undefined {
     const record = message.getEvent()?.getEvent();
-    return record && new SentEvent(record);
+    return record && new SentEvent(record, namespace);
   }
 
   get revision(): number {
@@ -40,29 +47,40 @@ export class SentEvent {
     throw new Refused('its reads of streams carry no positions: expected EventStoreDB 23.10 or later');
   }
 
-  get stream(): string {
-    return textOf(this.record.getStreamIdentifier()?.getStreamName_asU8());
+  /** Its name in the log; undefined if the stream does not belong to it. */
+  get stream(): string | undefined {
+    return this.namespace.toLog(textOf(this.record.getStreamIdentifier()?.getStreamName_asU8()));
   }
 
-  /** Whether the event belongs to the log: it is not one of EventStoreDB itself, and its data is a JSON object. */
+  /** When the server stored it (epoch ms). */
+  get created(): number {
+    return Number(this.record.getMetadataMap().get('created') ?? NaN) / TICKS_PER_MS;
+  }
+
+  get dataText(): string {
+    return textOf(this.record.getData_asU8());
+  }
+
+  /** Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON object. */
   get isOfLog(): boolean {
     const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;
     const meta = this.record.getCustomMetadata_asU8();
-    const [type = '$', stream] = [this.record.getMetadataMap().get('type'), this.stream];
-    const isOwn = !type.startsWith('$') && !stream.startsWith('$');
+    const type = this.record.getMetadataMap().get('type') ?? '$';
+    const isOwn = !type.startsWith('$') && this.stream !== undefined;
     return isOwn && isText(this.record.getData_asU8()) && (meta.length === 0 || isText(meta));
   }
 
   /** Converts the event for the port; undefined if it does not belong to the log. */
   toRecorded(): RecordedEvent | undefined {
-    if (!this.isOfLog) return undefined;
+    const { stream } = this;
+    if (stream === undefined || !this.isOfLog) return undefined;
     return {
-      stream: this.stream,
+      stream,
       revision: this.revision,
       position: this.position,
       id: this.record.getId()?.getString() ?? '',
       type: this.record.getMetadataMap().get('type') ?? '',
-      data: textOf(this.record.getData_asU8()),
+      data: this.dataText,
       meta: textOf(this.record.getCustomMetadata_asU8()) || '{}',
     };
   }

@@ -3,6 +3,7 @@ import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
 import { UnacceptableAppend } from '../../kernel/event-log';
 import { BatchBuffer } from './batch-buffer';
 import { type Messages } from './messages';
+import { type Namespace } from './namespace';
 import { SentEvent } from './sent-event';
 import { detailsOf, NoAnswer } from './failure';
 
@@ -18,7 +19,11 @@ export interface ReadPart {
 /**
  * The events in the messages of a stream read, in batches. When interrupted, delivers what has arrived, then raises the error.
  */
-export async function* streamParts(messages: Messages, batchSize: number): AsyncGenerator<ReadPart> {
+export async function* streamParts(
+  messages: Messages,
+  namespace: Namespace,
+  batchSize: number,
+): AsyncGenerator<ReadPart> {
   const buffer = new BatchBuffer(batchSize);
   let received = 0;
   let last = NO_STREAM;
@@ -28,7 +33,7 @@ export async function* streamParts(messages: Messages, batchSize: number): Async
     return batch;
   };
   try {
-    for await (const sent of eventsIn(messages)) {
+    for await (const sent of eventsIn(messages, namespace)) {
       received += 1;
       last = sent.revision;
       const event = sent.toRecorded();
@@ -47,11 +52,15 @@ export async function* streamParts(messages: Messages, batchSize: number): Async
  * The revision of a stream's last event, whether it belongs to the log or not, from the messages of a backwards read. Raises
  * `UnacceptableAppend` for a tombstoned stream.
  */
-export async function lastRevision(stream: string, messages: Messages): Promise<number> {
+export async function lastRevision(
+  stream: string,
+  messages: Messages,
+  namespace: Namespace,
+): Promise<number> {
   let last = NO_STREAM;
   try {
     for await (const message of messagesIn(messages)) {
-      const sent = SentEvent.in(message);
+      const sent = SentEvent.in(message, namespace);
       if (sent !== undefined) return sent.revision;
       if (message.hasLastStreamPosition()) last = Number(message.getLastStreamPosition());
     }
@@ -63,9 +72,9 @@ export async function lastRevision(stream: string, messages: Messages): Promise<
 }
 
 /** The events in the messages of a read. */
-export async function* eventsIn(messages: Messages): AsyncGenerator<SentEvent> {
+export async function* eventsIn(messages: Messages, namespace: Namespace): AsyncGenerator<SentEvent> {
   for await (const message of messagesIn(messages)) {
-    const sent = SentEvent.in(message);
+    const sent = SentEvent.in(message, namespace);
     if (sent !== undefined) yield sent;
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type End, type Head } from './head';
 import { type Messages } from './messages';
+import { type Namespace } from './namespace';
 import { type Readers } from './readers';
 import { maxPosition, SentEvent } from './sent-event';
 import { followRequest } from './requests';
@@ -115,6 +116,7 @@ export class Tail {
 
   constructor(
     private readonly readers: Readers,
+    private readonly namespace: Namespace,
     private readonly head: Head,
     private readonly signal: AbortSignal,
   ) {}
@@ -122,7 +124,7 @@ export class Tail {
   /** Opens a feed that starts at `end` or earlier. Callers must close it. */
   join(end: End, prefixes: readonly string[] | undefined): Feed {
     if (this.#running?.isOver !== false)
-      this.#running = new TailSubscription(this.readers, this.head, end, this.signal);
+      this.#running = new TailSubscription(this.readers, this.namespace, this.head, end, this.signal);
     return this.#running.join(prefixes);
   }
 }
@@ -138,12 +140,13 @@ class TailSubscription {
 
   constructor(
     private readonly readers: Readers,
+    private readonly namespace: Namespace,
     private readonly head: Head,
     end: End,
     signal: AbortSignal,
   ) {
     this.#position = end.head;
-    this.#messages = readers.read(followRequest(end.last, undefined), signal);
+    this.#messages = readers.read(followRequest(end.last, namespace.expression(undefined)), signal);
     void this.#run();
   }
 
@@ -197,7 +200,7 @@ class TailSubscription {
       }
       if (message === undefined) break;
       this.#hasReceived ||= !message.hasConfirmation();
-      const sent = SentEvent.in(message);
+      const sent = SentEvent.in(message, this.namespace);
       if (sent?.isOfLog !== true || sent.position <= this.#position) continue;
       this.#position = sent.position;
       const event = this.#isWanted(sent.stream) ? sent.toRecorded() : undefined;
@@ -207,7 +210,8 @@ class TailSubscription {
     return count > 0;
   }
 
-  #isWanted(stream: string): boolean {
+  #isWanted(stream: string | undefined): boolean {
+    if (stream === undefined) return false;
     for (const feed of this.#feeds) if (feed.wants(stream)) return true;
     return false;
   }

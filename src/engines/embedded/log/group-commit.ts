@@ -2,7 +2,7 @@ import { type Appended, EngineUnavailable, RevisionConflict } from '../../../ker
 import { type Position } from '../../../kernel/event';
 import { type Outcome } from './log-writer';
 import { type PackedAppend } from './packed';
-import { SUBJECT } from './schema';
+import { SUBJECTS } from './schema';
 
 /** Maximum bytes per transaction, so that concurrent loads do not wait for one huge commit. */
 const COMMIT_BYTES = 16 * 1024 * 1024;
@@ -21,17 +21,18 @@ export class GroupCommit {
   #pending: PendingAppend[] = [];
   #closed = false;
 
-  /** `committed` is called with the last position of each commit that appended something. */
+  /** `subject` is named in errors. `committed` is called with the last position of each commit that appended something. */
   constructor(
     private readonly commit: (appends: readonly PackedAppend[]) => readonly Outcome[],
     private readonly committed: (position: Position) => void,
+    private readonly subject: string = SUBJECTS.events,
   ) {}
 
   /** Resolves when the append is on disk. Raises `RevisionConflict`, `EngineUnavailable`. */
   append(append: PackedAppend): Promise<Appended> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
-        reject(new EngineUnavailable(`${SUBJECT} is closed`));
+        reject(new EngineUnavailable(`${this.subject} is closed`));
         return;
       }
       if (this.#pending.length === 0) setImmediate(() => this.#flush());

@@ -2,7 +2,8 @@ import { positionOf, type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { type PlannedRead, refuseGaps, refuseMissing, refuseSkipped } from './damage';
-import { EVENTS_OF_APPENDS, HEAD, openToRead, REVISION, SUBJECT } from './schema';
+import { expiredUpTo } from './expiry';
+import { EVENTS_OF_APPENDS, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -36,8 +37,11 @@ const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 export class LogReader {
   readonly #connection: Connection;
 
-  constructor(file: string) {
-    this.#connection = new Connection(SUBJECT, () => openToRead(file));
+  constructor(
+    file: string,
+    private readonly kind: LogKind = 'events',
+  ) {
+    this.#connection = new Connection(SUBJECTS[kind], () => openToRead(file));
   }
 
   /** The last position, 0 in an empty log. */
@@ -50,9 +54,9 @@ export class LogReader {
     if (after >= end) return { events: [], upTo: after };
     const streams = prefixes ?? [];
     const inStreams = prefixes === undefined ? 'TRUE' : anyPrefix(prefixes.length);
-    return this.#inTransaction((session) => {
+    return this.#inTransaction((session, expired) => {
       const { prepared } = session;
-      const upTo = end <= after + WINDOW ? end : boundary(session, after);
+      const upTo = end <= after + WINDOW ? end : Math.min(end, boundary(session, after, expired));
       const planned = prepared(
         `SELECT min(a.events, a.position - ?1), a.bytes, max(a.position - a.events, ?1) + 1 FROM appends a
          WHERE a.position > ?1 AND a.position <= ?2 AND ${inStreams} ORDER BY a.position LIMIT ?3`,
@@ -68,14 +72,14 @@ export class LogReader {
             ).all(after, upTo, count, ...streams) as EventRow[]);
       refuseMissing(rows, planned, count, 1);
       const seen = isWhole ? upTo : (rows.at(-1)?.[0] ?? upTo);
-      refuseGaps(session, after, seen, APPEND_LIMITS.events);
+      if (seen > expired) refuseGaps(session, Math.max(after, expired), seen, APPEND_LIMITS.events);
       return { events: rows.map(toEvent), upTo: seen };
     });
   }
 
   /** The last `most` events before a position, newest first. */
   before(before: number, most: number): readonly RecordedEvent[] {
-    return this.#inTransaction(({ prepared }) => {
+    return this.#inTransaction(({ prepared }, expired) => {
       const planned = prepared(
         `SELECT min(a.events, ?1 - 1 - a.position + a.events), a.bytes, min(a.position, ?1 - 1) FROM appends a
          WHERE ${APPENDS_BEFORE} ORDER BY a.position DESC LIMIT ?2`,
@@ -88,8 +92,8 @@ export class LogReader {
       refuseMissing(rows, planned, count, -1);
       const last = Math.min(before - 1, (prepared(HEAD).get() as [number])[0]);
       refuseSkipped(
-        rows.map(([position]) => position),
-        { first: last, step: -1, last: isWhole ? 1 : undefined },
+        rows.map(([position]) => position).filter((position) => position > expired),
+        { first: last, step: -1, last: isWhole ? expired + 1 : undefined },
         'position',
       );
       return rows.map(toEvent);
@@ -99,7 +103,7 @@ export class LogReader {
   /** The first `most` events of a stream from a revision, forwards or backwards. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamSlice {
     const { append, event, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
-    return this.#inTransaction(({ prepared }) => {
+    return this.#inTransaction(({ prepared }, expired) => {
       const planned = prepared(
         `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
          WHERE a.stream = ?1 AND ${append} ORDER BY a.revision ${order} LIMIT ?3`,
@@ -113,7 +117,9 @@ export class LogReader {
       refuseMissing(rows, planned, count, step);
       refuseSkipped(
         rows.map(([, , revision]) => revision),
-        { first: backwards ? undefined : from, step, last: backwards && isWhole ? 0 : undefined },
+        expired > 0
+          ? { first: undefined, step, last: undefined }
+          : { first: backwards ? undefined : from, step, last: backwards && isWhole ? 0 : undefined },
         `${stream} revision`,
       );
       return { events: rows.map(toEvent), isLast: isWhole };
@@ -124,11 +130,14 @@ export class LogReader {
     this.#connection.close();
   }
 
-  /** Reads from one snapshot: an append between two statements would look like damage. */
-  #inTransaction<T>(read: (session: Session) => T): T {
+  /**
+   * Reads from one snapshot: an append between two statements would look like damage. `expired`: up to this position, missing
+   * events are not damage.
+   */
+  #inTransaction<T>(read: (session: Session, expired: number) => T): T {
     return this.#connection.use((session) => {
       session.prepared('BEGIN').run();
-      const result = read(session);
+      const result = read(session, this.kind === 'deliveries' ? expiredUpTo(session) : 0);
       session.prepared('COMMIT').run();
       return result;
     });
@@ -164,9 +173,11 @@ function anyPrefix(count: number): string {
   return `(${Array.from({ length: count }, (_, index) => `instr(a.stream, ?${index + 4}) = 1`).join(' OR ')})`;
 }
 
-/** The end of the last append within `WINDOW` after a position. */
-function boundary({ prepared }: Session, after: number): number {
+/** The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have expired. */
+function boundary({ prepared }: Session, after: number, expired: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
+  if (after < expired && (upTo === null || upTo <= after))
+    return (prepared('SELECT min(position) FROM appends WHERE position > ?').get(after) as [number])[0];
   if (upTo === null || upTo <= after) throw new DamagedLog(`there is no append for position ${after + 1}`);
   return upTo;
 }

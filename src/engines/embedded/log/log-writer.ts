@@ -4,10 +4,15 @@ import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
 import { type PackedAppend, TEXTS } from './packed';
-import { EVENTS_OF_APPENDS, HEAD, openToAppend, REVISION, SUBJECT } from './schema';
+import { expireSlice, shrinkSlice } from './expiry';
+import { EVENTS_OF_APPENDS, HEAD, type LogKind, openToAppend, REVISION, SUBJECTS } from './schema';
 
 /** Moves the WAL into the file; waits up to 500 ms for readers in other processes. */
 const CHECKPOINT_WAL = 'PRAGMA busy_timeout = 500; PRAGMA wal_checkpoint(TRUNCATE)';
+
+/** The same while others append: the rest is moved later. */
+const CHECKPOINT_SOON =
+  'PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 5000';
 
 /** The result of one append of a commit. */
 export type Outcome = Appended | RevisionConflict;
@@ -18,7 +23,7 @@ const ROWS_PER_INSERT = 10;
 const LAST_REVISION = 'SELECT revision FROM appends WHERE stream = ? ORDER BY revision DESC LIMIT 1';
 const EVENTS_AFTER = `
   SELECT e.id, e.position FROM ${EVENTS_OF_APPENDS}
-  WHERE a.stream = ?1 AND a.revision > ?2 AND ${REVISION} > ?2
+  WHERE a.stream = ?1 AND a.revision > ?2 AND ${REVISION} > ?2 AND ${REVISION} <= ?2 + ?3
   ORDER BY a.revision, e.position LIMIT ?3`;
 const INSERT_APPEND =
   'INSERT INTO appends (position, stream, revision, events, bytes) VALUES (?, ?, ?, ?, ?)';
@@ -29,8 +34,12 @@ const INSERT_APPEND =
 export class LogWriter {
   readonly #connection: Connection;
 
-  constructor(file: string, open: (file: string) => DatabaseSyncInstance = openToAppend) {
-    this.#connection = new Connection(SUBJECT, () => open(file));
+  constructor(
+    file: string,
+    kind: LogKind = 'events',
+    open: (file: string, kind: LogKind) => DatabaseSyncInstance = openToAppend,
+  ) {
+    this.#connection = new Connection(SUBJECTS[kind], () => open(file, kind));
   }
 
   /** Opens the file, and creates it if needed. Raises `EngineUnavailable`, also if the end of the log is damaged. */
@@ -53,6 +62,25 @@ export class LogWriter {
       const outcomes = appends.map((append) => appendOne(session, append));
       session.database.exec('COMMIT');
       return outcomes;
+    });
+  }
+
+  /** In a log that expires, deletes a slice of what was appended before a time (epoch ms). False: there was nothing. */
+  expire(before: number): boolean {
+    return this.#connection.use((session) => {
+      session.database.exec('BEGIN IMMEDIATE');
+      const didDelete = expireSlice(session, before);
+      session.database.exec('COMMIT');
+      return didDelete;
+    });
+  }
+
+  /** Makes the file smaller by a slice of its free space. False: there was none, and the WAL is empty too if nobody uses it. */
+  shrink(): boolean {
+    return this.#connection.use((session) => {
+      const didShrink = shrinkSlice(session);
+      if (!didShrink) session.database.exec(CHECKPOINT_SOON);
+      return didShrink;
     });
   }
 

@@ -3,12 +3,15 @@ import { serveCalls } from '../../../kernel/calls';
 import { RevisionConflict } from '../../../kernel/event-log';
 import { type Sent } from './append-sender';
 import { GroupCommit } from './group-commit';
+import { expireWith } from './expiring';
 import { LogWriter } from './log-writer';
 import { type PackedAppend } from './packed';
+import { type LogKind, SUBJECTS } from './schema';
 
 /** The log's file, and the channel on which the thread broadcasts the head of the log. */
 export interface LogThreadData {
   readonly file: string;
+  readonly kind: LogKind;
   readonly channel: string;
 }
 
@@ -18,12 +21,13 @@ export class LogThread {
   readonly #commits: GroupCommit;
   readonly #channel: BroadcastChannel;
 
-  constructor({ file, channel }: LogThreadData) {
-    this.#writer = new LogWriter(file);
+  constructor({ file, kind, channel }: LogThreadData) {
+    this.#writer = new LogWriter(file, kind);
     this.#channel = new BroadcastChannel(channel);
     this.#commits = new GroupCommit(
       (appends) => this.#writer.commit(appends),
       (position) => this.#channel.postMessage(position),
+      SUBJECTS[kind],
     );
   }
 
@@ -42,6 +46,10 @@ export class LogThread {
         }),
       ),
     );
+  }
+
+  expire(before: number): Promise<void> {
+    return expireWith(this.#writer, before);
   }
 
   close(): void {

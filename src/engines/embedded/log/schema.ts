@@ -2,12 +2,18 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { openDatabase } from '../connection';
 
-/** The log's name in error messages. */
-export const SUBJECT = 'the event log';
-
 /** How long (ms) a commit waits for that of another process. */
 const LOCK_TIMEOUT_MS = 5_000;
 const VERSION = 1;
+
+/** The domain's log, or that of deliveries, whose events expire. */
+export type LogKind = 'events' | 'deliveries';
+
+/** The name of a log in error messages. */
+export const SUBJECTS: Readonly<Record<LogKind, string>> = {
+  events: 'the event log',
+  deliveries: 'the delivery log',
+};
 
 /**
  * An event's position is its row id. Rows are only added, at the end, by one transaction at a time, so a reader who sees a
@@ -17,7 +23,7 @@ const VERSION = 1;
  * so the last ones and the number of events suffice. An append of 500 events updates the index once, and reading some
  * streams never touches the events of others.
  */
-const TABLES = `
+const tablesWith = (columns: string): string => `
   CREATE TABLE events (
     position INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -31,10 +37,27 @@ const TABLES = `
     revision INTEGER NOT NULL,
     events INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
+    ${columns}
     UNIQUE (stream, revision)
   ) STRICT;
   PRAGMA user_version = ${VERSION};
 `;
+
+/**
+ * In a log that expires, `at` is when an append was made (epoch ms), and `expired.position` the position up to which everything is
+ * deleted but the last event of each stream. Its file shrinks: the pragma has an effect in an empty file only.
+ */
+const SETUP: Readonly<Record<LogKind, { readonly first: string; readonly tables: string }>> = {
+  events: { first: '', tables: tablesWith('') },
+  deliveries: {
+    first: 'PRAGMA auto_vacuum = INCREMENTAL;',
+    tables: `
+      ${tablesWith("at INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),")}
+      CREATE TABLE expired (position INTEGER NOT NULL) STRICT;
+      INSERT INTO expired VALUES (0);
+    `,
+  },
+};
 
 /** The columns of both tables as SQLite describes them, 1 marking the key; null if a table is missing. */
 const COLUMNS = ['events', 'appends']
@@ -42,9 +65,13 @@ const COLUMNS = ['events', 'appends']
     (table) => `(SELECT group_concat(name || ' ' || type || ' ' || pk) FROM pragma_table_info('${table}'))`,
   )
   .join(", ' / ', ");
-const EXPECTED_COLUMNS =
+const EVENT_COLUMNS =
   'position INTEGER 1,id TEXT 0,type TEXT 0,data TEXT 0,meta TEXT 0 / ' +
   'position INTEGER 1,stream TEXT 0,revision INTEGER 0,events INTEGER 0,bytes INTEGER 0';
+const EXPECTED_COLUMNS: Readonly<Record<LogKind, string>> = {
+  events: EVENT_COLUMNS,
+  deliveries: `${EVENT_COLUMNS},at INTEGER 0`,
+};
 
 /** A FROM clause for all events: each append `a` with its events `e`. */
 export const EVENTS_OF_APPENDS =
@@ -68,18 +95,22 @@ export const LOG_PRAGMAS = `
   PRAGMA journal_size_limit = 67108864;`;
 
 /** Opens the log's file for appending, and creates the file and its tables if needed. */
-export function openToAppend(file: string): DatabaseSyncInstance {
+export function openToAppend(file: string, kind: LogKind = 'events'): DatabaseSyncInstance {
+  const { first, tables } = SETUP[kind];
+  const subject = SUBJECTS[kind];
   return openDatabase(file, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
-    database.exec(LOG_PRAGMAS);
+    database.exec(first + LOG_PRAGMAS);
     // Even if the tables exist, to detect a file that is not writable.
     database.exec('BEGIN IMMEDIATE');
-    if (versionOf(database) === 0 && isEmpty(database)) database.exec(TABLES);
+    if (versionOf(database) === 0 && isEmpty(database)) database.exec(tables);
     database.exec('COMMIT');
     const version = versionOf(database);
     if (version > VERSION)
-      throw new EngineUnavailable(`${SUBJECT} is not available: it was written by a newer version`);
-    if (version !== VERSION || columnsOf(database) !== EXPECTED_COLUMNS)
-      throw new EngineUnavailable(`${SUBJECT} is not available: its file is damaged, or is not an event log`);
+      throw new EngineUnavailable(`${subject} is not available: it was written by a newer version`);
+    if (version !== VERSION || columnsOf(database) !== EXPECTED_COLUMNS[kind])
+      throw new EngineUnavailable(
+        `${subject} is not available: its file is damaged, or it is a log of another kind`,
+      );
   });
 }
 

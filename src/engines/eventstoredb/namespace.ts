@@ -1,0 +1,42 @@
+import { type RecordedEvent } from '../../kernel/event';
+
+/** Starts the names of the delivery log's streams, which share a server with those of the domain. */
+const DELIVERIES = 'deliveries.';
+
+/** The streams of a server that belong to one log; others are never read through it. Those of the server itself start with `$`. */
+export class Namespace {
+  static readonly domain = new Namespace('', DELIVERIES);
+  static readonly deliveries = new Namespace(DELIVERIES);
+
+  private constructor(
+    readonly prefix: string,
+    private readonly excluded?: string,
+  ) {}
+
+  /** The name in the server of a stream of this log. */
+  toServer(stream: string): string {
+    return this.prefix + stream;
+  }
+
+  /** The name in this log of a stream of the server; undefined if the stream does not belong to this log. */
+  toLog(name: string): RecordedEvent['stream'] | undefined {
+    const isForeign = this.excluded !== undefined && name.startsWith(this.excluded);
+    if (name.startsWith('$') || isForeign || !name.startsWith(this.prefix)) return undefined;
+    return name.slice(this.prefix.length);
+  }
+
+  /** A regular expression for the names in the server of all streams, or of those that start with one of the prefixes (at least one). */
+  expression(prefixes: readonly string[] | undefined): string {
+    // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a name
+    // that continues with a combining mark.
+    if (prefixes !== undefined)
+      return `^${escapeRegExp(this.prefix)}(?:${prefixes.map(escapeRegExp).join('|')})`;
+    const others = ['$', ...(this.excluded === undefined ? [] : [this.excluded])].map(escapeRegExp);
+    return this.prefix === '' ? `^(?!${others.join('|')})` : `^${escapeRegExp(this.prefix)}`;
+  }
+}
+
+/** Escapes a text for a regular expression, in the syntax shared by .NET and JavaScript. */
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
+}

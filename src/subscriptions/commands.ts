@@ -1,0 +1,175 @@
+import { Injectable } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { conversionFaults as fault } from '../conversions/faults';
+import { FollowedDirectory } from '../directory/follower';
+import { type Caller } from '../directory/organisations';
+import { Clock } from '../http/clock';
+import { VisibleWrites } from '../http/visible-writes';
+import { execute, type StateAt } from '../kernel/decider';
+import { type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import {
+  type ActiveSubscription,
+  type SubscriptionCommand,
+  type SubscriptionContent,
+  subscriptionDecider,
+} from '../notifications/subscription';
+import { type Posted } from '../wire/posted';
+import { type SubscriptionKind } from './kind';
+import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
+import { checkReceiverId, missingSubscription, ownedSubscription } from './owned-subscription';
+import { type CheckOptions, SubscriptionCheck } from './subscription-check';
+import { SubscriptionParts } from './subscription-parts';
+
+type By = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
+
+/** A subscription after a command, and the position from which lists include it. */
+export interface Written {
+  readonly subscriptionId: string;
+  readonly subscription: ActiveSubscription;
+  readonly position: Position;
+}
+
+/** Which subscription: raises CON_200 or CON_210 unless it is the caller's. */
+export interface Which {
+  readonly kind: SubscriptionKind;
+  readonly id: string;
+  readonly caller: By;
+}
+
+/** Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it. */
+export class CreateSubscription extends Command<Written> {
+  constructor(
+    readonly kind: SubscriptionKind,
+    readonly posted: Posted,
+    readonly caller: By,
+  ) {
+    super();
+  }
+}
+
+/** Replaces all settings of a subscription. */
+export class ReplaceSubscription extends Command<Written> {
+  constructor(
+    readonly which: Which,
+    readonly posted: Posted,
+  ) {
+    super();
+  }
+}
+
+/** `receiver` is the id of one of its receivers, otherwise CON_530; a test is by default about the first state of the filter. */
+export type Change =
+  | { readonly do: 'delete' | 'rotateSecret' }
+  | { readonly do: 'enableReceiver'; readonly receiver: string }
+  | { readonly do: 'test'; readonly receiver: string; readonly stateId?: number };
+
+/** Does anything else with a subscription (`docs/decisions.md#n14`). */
+export class ChangeSubscription extends Command<Written> {
+  constructor(
+    readonly which: Which,
+    readonly change: Change,
+  ) {
+    super();
+  }
+}
+
+/** Executes commands on subscriptions, and waits until lists show the outcome. */
+@Injectable()
+export class Subscriptions {
+  constructor(
+    private readonly log: EventLog,
+    private readonly visible: VisibleWrites,
+    private readonly clock: Clock,
+    private readonly follower: FollowedDirectory,
+    private readonly parts: SubscriptionParts,
+  ) {}
+
+  now(): string {
+    return this.clock.now().toISOString();
+  }
+
+  async owned({ kind, id, caller }: Which): Promise<StateAt<ActiveSubscription>> {
+    return await ownedSubscription(this.log, kind, id, caller);
+  }
+
+  /** What was posted, checked; `siteId` stays what it was: the subscription is for this site. */
+  checked(kind: SubscriptionKind, posted: Posted, caller: By, siteId = caller.siteId): SubscriptionContent {
+    const { addressProblem, convertible } = this.parts;
+    const options: CheckOptions = {
+      directory: this.follower.directory,
+      caller: siteId === undefined ? caller : { ...caller, siteId },
+      addressProblem,
+      convertible: convertible(),
+    };
+    const content = new SubscriptionCheck(kind).check(posted, options);
+    return siteId === undefined ? content : { ...content, siteId };
+  }
+
+  /** Creates a subscription; raises CON_350 if there are too many. */
+  async create(command: Extract<SubscriptionCommand, { readonly do: 'create' }>): Promise<Written> {
+    const created = await new NewSubscriptions(this.log).create(command);
+    if (created?.state.is !== 'active')
+      throw fault.content(
+        `you have ${MOST_SUBSCRIPTIONS} subscriptions: expected at most that many; delete one first`,
+      );
+    const position = await this.visible.after([created]);
+    return { subscriptionId: created.id, subscription: created.state, position };
+  }
+
+  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile. */
+  async change(
+    id: string,
+    command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
+    known: StateAt<ActiveSubscription>,
+  ): Promise<{ readonly subscription: ActiveSubscription; readonly position: Position }> {
+    const executed = await execute(this.log, subscriptionDecider, id, command, known);
+    const isDeleted = command.do === 'delete' && executed.events.length > 0;
+    if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
+    const position = await this.visible.after([executed]);
+    return { subscription: executed.state.is === 'active' ? executed.state : known.state, position };
+  }
+}
+
+@CommandHandler(CreateSubscription)
+export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscription> {
+  constructor(private readonly subscriptions: Subscriptions) {}
+
+  async execute({ kind, posted, caller }: CreateSubscription): Promise<Written> {
+    const subscription = this.subscriptions.checked(kind, posted, caller);
+    const { topic } = kind;
+    const { organisationId } = caller;
+    const at = this.subscriptions.now();
+    return await this.subscriptions.create({ do: 'create', at, topic, organisationId, subscription });
+  }
+}
+
+@CommandHandler(ReplaceSubscription)
+export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscription> {
+  constructor(private readonly subscriptions: Subscriptions) {}
+
+  async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
+    const { kind, id, caller } = which;
+    const known = await this.subscriptions.owned(which);
+    const subscription = this.subscriptions.checked(kind, posted, caller, known.state.content.siteId);
+    const at = this.subscriptions.now();
+    const replaced = await this.subscriptions.change(id, { do: 'replace', at, subscription }, known);
+    return { subscriptionId: id, ...replaced };
+  }
+}
+
+@CommandHandler(ChangeSubscription)
+export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscription> {
+  constructor(private readonly subscriptions: Subscriptions) {}
+
+  async execute({ which, change }: ChangeSubscription): Promise<Written> {
+    const { id } = which;
+    const known = await this.subscriptions.owned(which);
+    const { state } = known;
+    if ('receiver' in change) checkReceiverId(id, state, change.receiver);
+    const [firstState = NaN] = state.content.filter.stateIds;
+    const at = this.subscriptions.now();
+    const command = change.do === 'test' ? { stateId: firstState, ...change, at } : { ...change, at };
+    return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
+  }
+}

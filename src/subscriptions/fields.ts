@@ -1,0 +1,279 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { type MakeFault, Refusals } from '../wire/posted';
+import {
+  type AnswerOf,
+  type Field,
+  type List,
+  listOf,
+  only,
+  type PostedOf,
+  reading,
+  record,
+  type Scalar,
+} from '../wire/record';
+import { boolean, date, idOf, integer, text, wordOf } from '../wire/record-kinds';
+import { currency } from '../wire/record-money';
+import { type FoundIn } from '../wire/record-read';
+import { type ReceiverFormat } from '../notifications/subscription';
+import { type SubscriptionKind } from './kind';
+
+/** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
+const MOST = {
+  ids: 1000,
+  receivers: 10,
+  nameCharacters: 255,
+  urlCharacters: 2048,
+  bodyBytes: 64 * 1024,
+  inputs: 10,
+  rules: 1000,
+} as const;
+
+const optional = { optional: true } as const;
+
+const FORMATS = ['JSON', 'XML', 'custom'] as const satisfies readonly ReceiverFormat[];
+
+/** `docs/decisions.md#n10`: in whatever case. */
+const FORMAT: Scalar<ReceiverFormat, ReceiverFormat> = {
+  is: 'scalar',
+  posted: {
+    json: { type: 'string' },
+    xsd: 'xs:string',
+    note: `: ${FORMATS.join(', ')}`,
+    read: reading(
+      (value) => FORMATS.find((format) => format.toLowerCase() === String(value).toLowerCase()),
+      `one of ${FORMATS.join(', ')}`,
+    ),
+  },
+  answered: { json: { type: 'string', enum: FORMATS }, xsd: 'xs:string', write: (format) => format },
+};
+
+/** The kind, of which any problem with a posted value is this fault. */
+function refusedAs<Posted, Answered>(
+  unusable: MakeFault,
+  { posted, answered }: Scalar<Posted, Answered>,
+): Scalar<Posted, Answered> {
+  return {
+    is: 'scalar',
+    posted: {
+      ...posted,
+      read: (value, place, refusals) => {
+        const own = new Refusals({ unusable });
+        const found = posted.read(value, place, own);
+        refusals.faults.push(...own.faults);
+        return found;
+      },
+    },
+    answered,
+  };
+}
+
+/** Document 2, Subscription: receiver object. */
+const receiver = record({
+  httpMethod: {
+    kind: wordOf('GET', 'POST'),
+    required: true,
+    missing: fault.noMethod,
+    description: 'HTTP method of the requests',
+    example: 'POST',
+  },
+  receiverUrl: {
+    kind: only(
+      text(),
+      ({ length }) => length <= MOST.urlCharacters,
+      `at most ${MOST.urlCharacters} characters`,
+    ),
+    required: true,
+    description: 'URL of the requests; for GET with attributes as ${name} in path, query or fragment',
+    example: 'https://receiver.example/messages',
+  },
+  receiverBody: {
+    kind: text({ maxBytes: MOST.bodyBytes }),
+    ...optional,
+    description: 'Body of the requests with attributes as ${name}; for POST only, and required there',
+  },
+  receiverFormat: {
+    kind: refusedAs(fault.format, FORMAT),
+    ...optional,
+    description: 'Format of the body; for POST only, and required there',
+    example: 'JSON',
+  },
+  disabled: { kind: boolean(), description: 'Sends nothing', otherwise: false },
+});
+
+export type FoundReceiver = FoundIn<typeof receiver>;
+
+/** `docs/decisions.md#n13`. */
+const customAttribute = record({
+  tdAttributes: {
+    kind: listOf(text(), { each: 'attribute', most: MOST.inputs, isNoneIfEmpty: true, items: 'attributes' }),
+    required: true,
+    description: 'Attributes that are the input of the rules',
+  },
+  userAttribute: { kind: text(), required: true, description: 'Name of the new attribute' },
+  rules: {
+    kind: listOf(
+      record({
+        inputs: {
+          kind: listOf(text({ orInteger: true }), {
+            each: 'input',
+            most: MOST.inputs,
+            items: 'texts',
+            hasEmptyItems: true,
+          }),
+          required: true,
+          description: 'A value of each attribute, as text',
+        },
+        output: {
+          kind: text({ orInteger: true }),
+          otherwise: '',
+          description: 'Value of the new attribute when all inputs are equal',
+        },
+      }),
+      { each: 'rule', most: MOST.rules, isNoneIfEmpty: true, items: 'rules' },
+    ),
+    required: true,
+    description: 'The first one that fits determines the value',
+  },
+});
+
+export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
+
+type Ids = Field<List<Scalar<number, number>>>;
+
+/** Document 2, Subscription: filter. */
+function filterOf({ states, eventTypes, subject, example }: SubscriptionKind) {
+  const ids = (description: string, of: Scalar<number, number> = integer(), items = 'integers'): Ids => ({
+    kind: listOf(of, { each: 'id', most: MOST.ids, isNoneIfEmpty: true, items }),
+    ...optional,
+    description: `${description}; all if absent`,
+  });
+  const fields: Readonly<Record<string, Ids>> = {
+    programIds: ids('Programs'),
+    siteIds: ids('Sites'),
+    eventIds: ids('Events of programs'),
+    eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`),
+    [states.field]: {
+      kind: listOf(idOf(states.ids), {
+        each: 'id',
+        most: MOST.ids,
+        isNoneIfEmpty: true,
+        items: `states (${named(states.ids)})`,
+      }),
+      required: true,
+      missing: fault.noMessageType,
+      description: `States of a ${subject} to be told of`,
+      example: example.states,
+    },
+  };
+  return record(fields);
+}
+
+function named(ids: Readonly<Record<number, { readonly name: string }>>): string {
+  return Object.entries(ids)
+    .map(([id, { name }]) => `${id} ${name}`)
+    .join(', ');
+}
+
+/** What is posted of a subscription of this kind (Document 2, Subscription). */
+export function postedSubscription(kind: SubscriptionKind) {
+  return record(contentOf(kind), { name: `Posted${kind.name}` });
+}
+
+function contentOf(kind: SubscriptionKind) {
+  const { receiverBody } = kind.example;
+  const fields = {
+    ...receiver.fields,
+    receiverBody: { ...receiver.fields.receiverBody, example: receiverBody },
+  };
+  return {
+    subscriptionName: {
+      kind: only(
+        text(),
+        ({ length }) => length <= MOST.nameCharacters,
+        `at most ${MOST.nameCharacters} characters`,
+      ),
+      ...optional,
+      description: 'Name',
+      example: `My ${kind.subject}s`,
+    },
+    filter: { kind: filterOf(kind), required: true, description: 'What to be told of' },
+    receivers: {
+      kind: listOf(record(fields), {
+        each: 'receiver',
+        most: MOST.receivers,
+        isNoneIfEmpty: true,
+        items: 'receivers',
+      }),
+      required: true,
+      missing: fault.noReceiver,
+      description: 'Where messages are sent',
+    },
+    currencyConversion: {
+      kind: record({
+        to: {
+          kind: refusedAs(fault.currency, currency()),
+          required: true,
+          description: 'ISO 4217 code of the currency',
+        },
+      }),
+      ...optional,
+      description: 'Converts order value, commissions and media cost',
+    },
+    customAttribute: { kind: customAttribute, ...optional, description: 'An attribute of your own' },
+    disabled: { kind: boolean(), otherwise: false, description: 'Makes no messages' },
+    strictOrder: {
+      kind: boolean(),
+      ...optional,
+      description: `A message waits until the one before of its ${kind.subject} is delivered or a dead letter`,
+    },
+  } as const;
+}
+
+/** A copy of a subscription. */
+export function listedSubscription(kind: SubscriptionKind) {
+  return record(
+    {
+      subscriptionId: { kind: text(), description: 'Id of the subscription' },
+      ...contentOf(kind),
+      siteId: {
+        kind: integer(),
+        ...optional,
+        description: 'The only site that messages are about: it was created with a token for one site',
+      },
+    },
+    { name: kind.name },
+  );
+}
+
+export type OutputSubscription = AnswerOf<ReturnType<typeof listedSubscription>>;
+export type PostedSubscription = PostedOf<ReturnType<typeof postedSubscription>>;
+
+/** `docs/decisions.md#n5`. */
+export const subscriptionSecret = record(
+  {
+    secret: { kind: text(), description: 'The secret that messages are signed with (Standard Webhooks)' },
+    since: { kind: date(), description: 'When it replaced the one before, or the creation' },
+  },
+  { name: 'SubscriptionSecret' },
+);
+
+export type OutputSecret = AnswerOf<typeof subscriptionSecret>;
+
+/** `docs/decisions.md#n14`. */
+export function postedTest({ states, name, example }: SubscriptionKind) {
+  return record(
+    {
+      [stateField(states.field)]: {
+        kind: idOf(states.ids),
+        description: 'State of the example; by default the first one of the filter',
+        example: example.states[0],
+      },
+    },
+    { name: `${name}Test` },
+  );
+}
+
+/** One state: `messageTypeId` of `messageTypeIds`. */
+export function stateField(field: string): string {
+  return field.replace(/s$/, '');
+}

@@ -1,0 +1,127 @@
+import { type OperationText, type Shape } from '../wire/description';
+import { TEXT } from '../wire/key-types';
+import { type Kind, listOf } from '../wire/record';
+import { listedSubscription, postedSubscription, postedTest, subscriptionSecret } from './fields';
+import { type SubscriptionKind } from './kind';
+
+/** The shapes of answers about subscriptions of a kind. */
+export function subscriptionShapes(kind: SubscriptionKind) {
+  const { name } = kind;
+  const one = listedSubscription(kind);
+  return {
+    one: { name, kind: one, xml: { file: `${name}_v1_0.xsd`, root: 'subscription' } },
+    list: {
+      name: `${name}s`,
+      kind: listOf(one, { each: 'subscription' }),
+      xml: { file: `${name}s_v1_0.xsd`, root: 'subscriptions' },
+    },
+  } as const satisfies Readonly<Record<string, Shape>>;
+}
+
+export const SECRET = {
+  name: 'SubscriptionSecret',
+  kind: subscriptionSecret,
+  xml: { file: 'SubscriptionSecret_v1_0.xsd', root: 'subscriptionSecret' },
+} as const satisfies Shape;
+
+const WRITE = { sends: { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } } as const;
+
+const ID = {
+  id: {
+    type: TEXT,
+    description: 'Id of the subscription',
+    example: '0123456789abcdef0123456789abcdef',
+  },
+} as const;
+
+const RECEIVER = {
+  ...ID,
+  receiverId: { type: TEXT, description: 'Id of one of its receivers', example: '0123456789abcdef' },
+} as const;
+
+/** Document 2, Endpoints, Subscriptions; beyond it `docs/decisions.md#n14`. */
+export function subscriptionOperations(kind: SubscriptionKind) {
+  const { name, subject } = kind;
+  const { one, list } = subscriptionShapes(kind);
+  const body = posted(`Posted${name}`, postedSubscription(kind));
+  return {
+    create: {
+      id: `create${name}`,
+      ...WRITE,
+      summary: 'Create a subscription',
+      description:
+        `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
+        'subscription is reported at once.',
+      example: {},
+      body,
+      answer: one,
+      status: 201,
+    },
+    replace: {
+      id: `replace${name}`,
+      ...WRITE,
+      summary: 'Replace a subscription',
+      description:
+        'Replaces all settings: send every field, not only those that change. Receivers that the system has disabled are ' +
+        'enabled.',
+      example: {},
+      path: ID,
+      body,
+      answer: one,
+    },
+    delete: {
+      id: `delete${name}`,
+      summary: 'Delete a subscription',
+      description: 'Messages that are not delivered yet are cancelled.',
+      example: {},
+      path: ID,
+      status: 200,
+    },
+    list: {
+      id: `list${name}s`,
+      summary: 'List subscriptions',
+      description: 'All subscriptions of the caller, oldest first.',
+      example: { pretty: true },
+      answer: list,
+    },
+    get: { id: `get${name}`, summary: 'Get a subscription', example: {}, path: ID, answer: one },
+    secret: {
+      id: `get${name}Secret`,
+      summary: 'Get the secret of a subscription',
+      description: 'Messages are signed with it, as Standard Webhooks describes.',
+      example: {},
+      path: ID,
+      answer: SECRET,
+    },
+    rotate: {
+      id: `rotate${name}Secret`,
+      summary: 'Replace the secret of a subscription',
+      description: 'For 24 hours messages are signed with the new secret and with the one before.',
+      example: {},
+      path: ID,
+      answer: SECRET,
+    },
+    enable: {
+      id: `enable${name}Receiver`,
+      summary: 'Enable a receiver that the system has disabled',
+      description: 'Messages that were held are sent. Does nothing if it is not disabled.',
+      example: {},
+      path: RECEIVER,
+    },
+    test: {
+      id: `test${name}Receiver`,
+      summary: 'Send a test message to a receiver',
+      description:
+        'A message with example values, marked by the header webhook-test. The body may be absent.',
+      example: {},
+      path: RECEIVER,
+      body: { ...posted(`${name}Test`, postedTest(kind)), isOptional: true },
+      status: 202,
+    },
+  } as const satisfies Readonly<Record<string, OperationText>>;
+}
+
+/** A body in JSON only. */
+function posted<K extends Kind>(name: string, kind: K): Shape<K> {
+  return { name, kind };
+}

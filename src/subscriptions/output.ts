@@ -1,0 +1,30 @@
+import { type Receiver, type SubscriptionContent } from '../notifications/subscription';
+import { type OutputSubscription } from './fields';
+import { type SubscriptionKind } from './kind';
+
+/** A copy of a subscription, as answers have it. */
+export function toOutput(
+  { states }: SubscriptionKind,
+  subscriptionId: string,
+  content: SubscriptionContent,
+): OutputSubscription {
+  const { subscriptionName, filter, receivers, currencyConversion, customAttribute } = content;
+  const { disabled = false, strictOrder, siteId } = content;
+  const { stateIds, ...lists } = filter;
+  return {
+    subscriptionId,
+    ...(subscriptionName === undefined ? {} : { subscriptionName }),
+    filter: { ...lists, [states.field]: stateIds },
+    receivers: receivers.map(toReceiver),
+    ...(currencyConversion === undefined ? {} : { currencyConversion }),
+    ...(customAttribute === undefined ? {} : { customAttribute }),
+    disabled,
+    ...(strictOrder === undefined ? {} : { strictOrder }),
+    ...(siteId === undefined ? {} : { siteId }),
+  };
+}
+
+function toReceiver(receiver: Receiver): OutputSubscription['receivers'][number] {
+  const { disabled = false, ...settings } = receiver;
+  return { ...settings, disabled };
+}

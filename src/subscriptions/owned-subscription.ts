@@ -1,0 +1,42 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Caller } from '../directory/organisations';
+import { load, type StateAt } from '../kernel/decider';
+import { type EventLog } from '../kernel/event-log';
+import { receiverIdOf } from '../notifications/receiver-id';
+import { type ActiveSubscription, subscriptionDecider } from '../notifications/subscription';
+import { type SubscriptionKind } from './kind';
+
+const ID = /^[0-9a-f]{32}$/;
+
+/** Who asks: a token for one site has the subscriptions for this site only (`docs/decisions.md#n11`). */
+export type Owner = Pick<Caller, 'organisationId' | 'siteId'>;
+
+/** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
+export async function ownedSubscription(
+  log: EventLog,
+  { topic }: Pick<SubscriptionKind, 'topic'>,
+  id: string,
+  { organisationId, siteId }: Owner,
+): Promise<StateAt<ActiveSubscription>> {
+  if (!ID.test(id)) throw missingSubscription(id);
+  const { state, revision } = await load(log, subscriptionDecider, id);
+  if (state.is !== 'active' || state.topic !== topic) throw missingSubscription(id);
+  if (state.organisationId !== organisationId)
+    throw fault.notRelated(`${id}: expected a subscription of yours`);
+  if (siteId !== undefined && state.content.siteId !== siteId)
+    throw fault.notRelated(`${id}: the token is for site ${siteId}; expected a subscription for this site`);
+  return { state, revision };
+}
+
+export function missingSubscription(id: string) {
+  return fault.unknownSubscription(
+    `${id.slice(0, 100)}: expected the id of a subscription that is not deleted`,
+  );
+}
+
+/** Raises CON_530 unless the subscription has this receiver. */
+export function checkReceiverId(id: string, { content }: ActiveSubscription, receiverId: string): void {
+  const ids = content.receivers.map((receiver) => receiverIdOf(id, receiver));
+  if (!ids.includes(receiverId))
+    throw fault.unknownReceiver(`${receiverId.slice(0, 100)}: expected one of ${ids.join(', ')}`);
+}

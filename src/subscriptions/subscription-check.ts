@@ -1,0 +1,132 @@
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Directory } from '../directory/directory';
+import { type Caller } from '../directory/organisations';
+import {
+  type Receiver,
+  type SubscriptionContent,
+  type SubscriptionFilter,
+} from '../notifications/subscription';
+import { isUnset, type Posted, Refusals, wrong } from '../wire/posted';
+import { complete, recordReader } from '../wire/record-read';
+import { checkAccess } from './access-check';
+import {
+  type FoundCustomAttribute,
+  type FoundReceiver,
+  postedSubscription,
+  type PostedSubscription,
+} from './fields';
+import { type SubscriptionKind } from './kind';
+import { checkReceiver, type ReceiverRules } from './receiver-check';
+
+/** What subscriptions are checked against. */
+export interface CheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
+  readonly directory: Directory;
+  readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
+  /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
+  readonly convertible: ReadonlySet<string> | undefined;
+}
+
+/** Compiles the check of a kind of subscriptions. */
+export class SubscriptionCheck {
+  private readonly read;
+
+  constructor(private readonly kind: SubscriptionKind) {
+    this.read = recordReader(postedSubscription(kind));
+  }
+
+  /** Checks what was posted. Raises everything that is wrong as `Faults`. */
+  check(posted: Posted, options: CheckOptions): SubscriptionContent {
+    const refusals = new Refusals({ unusable: fault.content });
+    const found = this.read(withFilter(posted), refusals);
+    const { filter = {}, receivers, currencyConversion, customAttribute } = found;
+    checkAccess(filter, this.kind, options, refusals);
+    const names = this.namesWith(customAttribute?.userAttribute);
+    const rules = { names, addressProblem: options.addressProblem };
+    const sent: unknown = posted['receivers'];
+    receivers?.forEach((receiver: FoundReceiver, at) => {
+      const item: unknown = Array.isArray(sent) ? sent[at] : undefined;
+      checkReceiver(receiver, { posted: item, place: `receivers[${at}]` }, rules, refusals);
+    });
+    checkCurrency(currencyConversion?.to, options.convertible, refusals);
+    if (customAttribute !== undefined) this.checkCustomAttribute(customAttribute, refusals);
+    const { disabled, strictOrder, ...whole } = complete<PostedSubscription>(found, refusals);
+    return {
+      ...whole,
+      filter: this.filterIn(whole.filter),
+      receivers: whole.receivers.map((receiver) => storedReceiver(receiver)),
+      ...(disabled ? { disabled } : {}),
+      ...(strictOrder ? { strictOrder } : {}),
+    };
+  }
+
+  /** Names of posted fields that there are not: they are ignored. */
+  unknownFields(posted: Posted): ReadonlySet<string> {
+    const unknown = new Set<string>();
+    const refusals = new Refusals({ unusable: fault.content }, {}, 0, {
+      onUnknown: (path) => unknown.add(path),
+    });
+    this.read(posted, refusals);
+    return unknown;
+  }
+
+  private namesWith(userAttribute: string | undefined): readonly string[] {
+    const { attributes } = this.kind;
+    return userAttribute === undefined ? attributes : [...attributes, userAttribute];
+  }
+
+  /** `docs/decisions.md#n13`. */
+  private checkCustomAttribute(found: FoundCustomAttribute, refusals: Refusals): void {
+    const { tdAttributes, userAttribute, rules } = found;
+    const { attributes } = this.kind;
+    for (const name of tdAttributes ?? [])
+      if (!attributes.includes(name))
+        refusals.add(
+          fault.attribute,
+          wrong('customAttribute.tdAttributes', name, `names among ${attributes.join(', ')}`),
+        );
+    if (userAttribute !== undefined && (!/^\w+$/.test(userAttribute) || attributes.includes(userAttribute)))
+      refusals.add(
+        fault.attribute,
+        wrong(
+          'customAttribute.userAttribute',
+          userAttribute,
+          'a name of letters, digits and _ that no attribute has',
+        ),
+      );
+    const count = tdAttributes?.length;
+    rules?.forEach(({ inputs }: Partial<(typeof rules)[number]>, at) => {
+      if (count === undefined || inputs === undefined || inputs.length === count) return;
+      const expected = `${count} inputs, one of each of tdAttributes`;
+      refusals.wrong(`customAttribute.rules[${at}].inputs`, inputs, expected);
+    });
+  }
+
+  private filterIn(found: PostedSubscription['filter']): SubscriptionFilter {
+    const { [this.kind.states.field]: stateIds = [], ...lists } = found;
+    return { ...lists, stateIds };
+  }
+}
+
+/** Without a filter, the states that it must have are missing. */
+function withFilter(posted: Posted): Posted {
+  return isUnset(posted['filter']) ? { ...posted, filter: {} } : posted;
+}
+
+/** `docs/decisions.md#n12`. */
+function checkCurrency(
+  to: string | undefined,
+  convertible: ReadonlySet<string> | undefined,
+  refusals: Refusals,
+): void {
+  if (to === undefined || convertible === undefined || convertible.has(to)) return;
+  const expected = `a currency that there is a rate for: ${[...convertible].sort().join(', ')}`;
+  refusals.add(fault.currency, wrong('currencyConversion.to', to, expected));
+}
+
+function storedReceiver(found: FoundReceiver): Receiver {
+  const { httpMethod, receiverUrl = '', receiverBody = '', receiverFormat = 'custom', disabled } = found;
+  const switched = disabled === true ? { disabled } : {};
+  return httpMethod === 'POST'
+    ? { httpMethod, receiverUrl, receiverBody, receiverFormat, ...switched }
+    : { httpMethod: 'GET', receiverUrl, ...switched };
+}

@@ -1,0 +1,152 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Res, type Type } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type FastifyReply } from 'fastify';
+import { type Caller } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
+import { PostedBody } from '../http/posted-body';
+import { listPieces } from '../wire/list-text';
+import { ignoredFields } from '../wire/name-list';
+import { documentWriter } from '../wire/record-document';
+import { listWriter } from '../wire/record-list';
+import { ChangeSubscription, CreateSubscription, ReplaceSubscription, type Which } from './commands';
+import { type SubscriptionKind } from './kind';
+import { SECRET, subscriptionOperations, subscriptionShapes } from './operations';
+import { toOutput } from './output';
+import { postedJson, postedState } from './posted-json';
+import { SubscriptionCheck } from './subscription-check';
+import { SubscriptionQueries } from './subscription.queries';
+
+/** Operators have no subscriptions (`docs/decisions.md#n11`). */
+const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
+
+/** A secret is in no cache. */
+const NO_STORE = { 'Cache-Control': 'no-store' } as const;
+
+const secretToXml = documentWriter(SECRET);
+
+/** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
+export function subscriptionsController(kind: SubscriptionKind): Type<object> {
+  const operations = subscriptionOperations(kind);
+  const shapes = subscriptionShapes(kind);
+  const check = new SubscriptionCheck(kind);
+  const toXml = documentWriter(shapes.one);
+  const listText = listWriter(shapes.list);
+
+  @Controller(kind.path)
+  class SubscriptionsController {
+    constructor(
+      private readonly commands: CommandBus,
+      private readonly queries: SubscriptionQueries,
+    ) {}
+
+    @Get()
+    @ApiOperation(operations.list)
+    @Roles(SUBSCRIBERS)
+    list(@CurrentCaller() caller: Caller): ListAnswer {
+      return new ListAnswer(async ({ view, query }) => ({
+        pieces: listPieces(listText(view), await this.queries.list(kind, caller, query)),
+      }));
+    }
+
+    @Get(':id')
+    @ApiOperation(operations.get)
+    @Roles(SUBSCRIBERS)
+    async one(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      return Answer.of(await this.queries.one(kind, id, caller), toXml);
+    }
+
+    @Post()
+    @ApiOperation(operations.create)
+    @Roles(SUBSCRIBERS)
+    async create(
+      @CurrentCaller() caller: Caller,
+      @Body() body: PostedBody,
+      @Res({ passthrough: true }) reply: FastifyReply,
+    ): Promise<Answer> {
+      const posted = await postedJson(body);
+      reply.headers(ignoredFields(check.unknownFields(posted)));
+      const { subscriptionId, subscription, position } = await this.commands.execute(
+        new CreateSubscription(kind, posted, caller),
+      );
+      const created = toOutput(kind, subscriptionId, subscription.content);
+      return Answer.of(created, toXml, { status: 201, position });
+    }
+
+    @Put(':id')
+    @ApiOperation(operations.replace)
+    @Roles(SUBSCRIBERS)
+    async replace(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Body() body: PostedBody,
+      @Res({ passthrough: true }) reply: FastifyReply,
+    ): Promise<Answer> {
+      const posted = await postedJson(body);
+      reply.headers(ignoredFields(check.unknownFields(posted)));
+      const { subscription, position } = await this.commands.execute(
+        new ReplaceSubscription({ kind, id, caller }, posted),
+      );
+      return Answer.of(toOutput(kind, id, subscription.content), toXml, { position });
+    }
+
+    @Delete(':id')
+    @ApiOperation(operations.delete)
+    @Roles(SUBSCRIBERS)
+    async delete(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      const { position } = await this.commands.execute(
+        new ChangeSubscription({ kind, id, caller }, { do: 'delete' }),
+      );
+      return new Answer('none', { position });
+    }
+
+    @Get(':id/secret')
+    @ApiOperation(operations.secret)
+    @Roles(SUBSCRIBERS)
+    async secret(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      return Answer.of(await this.queries.secret(kind, id, caller), secretToXml, { headers: NO_STORE });
+    }
+
+    @Post(':id/secret/rotations')
+    @ApiOperation(operations.rotate)
+    @Roles(SUBSCRIBERS)
+    async rotate(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      const { subscription, position } = await this.commands.execute(
+        new ChangeSubscription({ kind, id, caller }, { do: 'rotateSecret' }),
+      );
+      const secret = this.queries.secretOf(id, subscription);
+      return Answer.of(secret, secretToXml, { position, headers: NO_STORE });
+    }
+
+    @Post(':id/receivers/:receiverId/enable')
+    @ApiOperation(operations.enable)
+    @Roles(SUBSCRIBERS)
+    async enable(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Param('receiverId') receiver: string,
+    ): Promise<Answer> {
+      const which: Which = { kind, id, caller };
+      return Answer.none(
+        await this.commands.execute(new ChangeSubscription(which, { do: 'enableReceiver', receiver })),
+      );
+    }
+
+    @Post(':id/receivers/:receiverId/test')
+    @ApiOperation(operations.test)
+    @Roles(SUBSCRIBERS)
+    async test(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Param('receiverId') receiver: string,
+      @Body() body: PostedBody,
+    ): Promise<Answer> {
+      const stateId = await postedState(kind, body, caller);
+      const change = { do: 'test', receiver, ...(stateId === undefined ? {} : { stateId }) } as const;
+      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
+      return new Answer('none', { position, status: 202 });
+    }
+  }
+  return SubscriptionsController;
+}

@@ -1,0 +1,32 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { VisibleWrites } from '../http/visible-writes';
+import {
+  ChangeSubscriptionHandler,
+  CreateSubscriptionHandler,
+  ReplaceSubscriptionHandler,
+  Subscriptions,
+} from './commands';
+import { type SubscriptionKind } from './kind';
+import { SubscriptionParts } from './subscription-parts';
+import { SubscriptionQueries } from './subscription.queries';
+import { subscriptionsController } from './subscriptions.controller';
+
+/** Subscriptions of each kind, as part of the services that they belong to. */
+@Module({})
+export class SubscriptionsModule {
+  static with(kinds: readonly SubscriptionKind[], parts: SubscriptionParts): DynamicModule {
+    return {
+      module: SubscriptionsModule,
+      controllers: kinds.map(subscriptionsController),
+      providers: [
+        CreateSubscriptionHandler,
+        ReplaceSubscriptionHandler,
+        ChangeSubscriptionHandler,
+        Subscriptions,
+        SubscriptionQueries,
+        VisibleWrites,
+        { provide: SubscriptionParts, useValue: parts },
+      ],
+    };
+  }
+}

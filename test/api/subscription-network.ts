@@ -1,0 +1,93 @@
+import { type Response, TestApp } from '../support/app';
+import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
+import { NOW } from './voucher-network';
+
+export const SUBSCRIPTIONS = '/1.0/conversions/subscriptions';
+
+/** A subscription as it is answered. */
+export type Copy = Readonly<Record<string, unknown>> & { readonly subscriptionId: string };
+
+export const GET_RECEIVER = {
+  httpMethod: 'GET',
+  receiverUrl: 'https://shop.example/told?order=${orderNumber}&value=${orderValue}#${epi}',
+} as const;
+
+export const POST_RECEIVER = {
+  httpMethod: 'POST',
+  receiverUrl: 'https://shop.example:8443/messages',
+  receiverBody: '{"order": "${orderNumber}", "value": ${orderValue}}',
+  receiverFormat: 'JSON',
+} as const;
+
+/** The least of a subscription; a field that is undefined is not posted. */
+export function subscription(changes: object = {}): Record<string, unknown> {
+  return { filter: { messageTypeIds: [4, 6] }, receivers: [GET_RECEIVER], ...changes };
+}
+
+/** With one receiver that has these changes. */
+export const withReceiver = (changes: object, base: object = POST_RECEIVER) =>
+  subscription({ receivers: [{ ...base, ...changes }] });
+
+/** A copy as answers have it: switches that were not set are false. */
+export function copyOf(posted: Record<string, unknown>): Record<string, unknown> {
+  const receivers = posted['receivers'] as readonly object[];
+  return {
+    ...posted,
+    receivers: receivers.map((receiver) => ({ disabled: false, ...receiver })),
+    disabled: posted['disabled'] ?? false,
+  };
+}
+
+/** Requests to a test's application, as one of the clients. */
+export function subscriptionClientOf(app: () => TestApp) {
+  const send = (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    as: ConversionClient,
+    body?: unknown,
+  ): Promise<Response> =>
+    app().request(method, `${SUBSCRIPTIONS}${path}`, {
+      token: CONVERSION_TOKENS[as],
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  return {
+    send,
+    post: (body: unknown, as: ConversionClient = 'nord') => send('POST', '', as, body),
+    put: (id: string, body: unknown, as: ConversionClient = 'nord') => send('PUT', `/${id}`, as, body),
+    remove: (id: string, as: ConversionClient = 'nord') => send('DELETE', `/${id}`, as),
+    get: (path: string, as: ConversionClient = 'nord') => send('GET', path, as),
+    /** Posts a subscription that has to be taken. */
+    create: async (changes: object = {}, as: ConversionClient = 'nord'): Promise<Copy> => {
+      const answer = await send('POST', '', as, subscription(changes));
+      expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
+      return answer.json<Copy>();
+    },
+    /** The ids of a list. */
+    ids: async (as: ConversionClient = 'nord'): Promise<readonly string[]> => {
+      const answer = await send('GET', '', as);
+      return answer.json<readonly Copy[]>().map(({ subscriptionId }) => subscriptionId);
+    },
+  };
+}
+
+/** One application for the tests of a file. */
+export function subscriptionWorld() {
+  let app: TestApp;
+  let now = NOW;
+  beforeAll(async () => {
+    app = await TestApp.start({ network: CONVERSION_NETWORK, now: () => new Date(now) });
+  });
+  afterEach(() => {
+    now = NOW;
+  });
+  afterAll(() => app.close());
+  return {
+    ...subscriptionClientOf(() => app),
+    get app(): TestApp {
+      return app;
+    },
+    passTo: (time: number): void => {
+      now = time;
+    },
+  };
+}
