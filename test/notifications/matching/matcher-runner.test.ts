@@ -1,8 +1,11 @@
 import { toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM, numberOf, START } from '../../../src/kernel/event';
+import { NO_STREAM, numberOf } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { MATCHED } from '../../../src/notifications/delivery-events';
-import { type CursorEvent, continuationOf, keepCursor } from '../../../src/notifications/matching/cursor';
+import {
+  continuationOf,
+  DailyMark,
+  type DeliveriesMatched,
+} from '../../../src/notifications/matching/cursor';
 import { eventsOf, overrideLog } from '../../support/temporary-log';
 import { golden } from '../../support/golden';
 import { type Step } from './histories';
@@ -144,65 +147,60 @@ describe('the matcher', () => {
     }));
 });
 
-describe('the cursor that outlasts the messages', () => {
-  it('is kept at the start, once a day, and at the stop', () =>
+describe('the mark of what is matched', () => {
+  const marks = async ({ log }: MatchingLogs) =>
+    (await eventsOf(log)).filter(({ stream }) => stream === 'deliveries-matched');
+
+  it('is set once a day, if anything was matched', () =>
     withLogs('sqlite', async (logs) => {
-      let now = 0;
-      const kept = async () =>
-        (await eventsOf(logs.deliveries)).filter(({ stream }) => stream === 'cursor').map(({ data }) => data);
+      let now = Date.parse('2026-03-01T12:00:00Z');
       const matcher = matcherOf(logs, { now: () => now });
       matcher.start();
-      const first = await appendAll(logs.log, [SUBSCRIBED, MOVED]);
-      await matcher.reached(first);
-      expect(await kept()).toEqual([]);
-      now += 24 * HOUR;
-      for await (const { events } of logs.deliveries.subscribe({ after: START, prefixes: ['cursor'] }))
-        if (events.length > 0) break;
-      const second = await appendAll(logs.log, [MOVED]);
-      await matcher.reached(second);
+      const happens = async (step: Step, hours: number) => {
+        now += hours * HOUR;
+        await matcher.reached(await appendAll(logs.log, [step]));
+        return (await marks(logs)).map(({ data }) => (JSON.parse(data) as { at: string }).at);
+      };
+      const first = '2026-03-01T12:00:00.000Z';
+      expect(await happens(SUBSCRIBED, 0)).toEqual([]);
+      expect(await happens(MOVED, 0)).toEqual([first]);
+      expect(await happens(MOVED, 23)).toEqual([first]);
+      expect(await happens(MOVED, 1)).toEqual([first, '2026-03-02T12:00:00.000Z']);
       await matcher.stop();
-      const expected = [first, second].map((upTo) => JSON.stringify({ upTo, messages: 0 }));
-      expect(await kept()).toEqual(expected);
-      await matchAll(logs);
-      expect(await kept()).toEqual(expected);
+      await matchAll(logs, { now: () => now });
+      expect(await marks(logs)).toHaveLength(2);
     }));
 
-  it('is where matching continues when all messages have expired, at the revision that the stream has reached', () =>
+  it('is where matching continues without a delivery log: one that is lost does not send everything again', () =>
     withLogs('sqlite', async (logs) => {
-      await appendAll(logs.log, [SUBSCRIBED, MOVED]);
+      await appendAll(logs.log, [SUBSCRIBED, MOVED, MOVED]);
       await matchAll(logs);
-      let isExpired = true;
-      // As EventStoreDB answers when all events of a stream are older than its maximum age.
-      const deliveries = overrideLog(logs.deliveries, {
-        readStream: (stream, options) =>
-          logs.deliveries.readStream(stream === MATCHED && isExpired ? 'none' : stream, options),
-        append: async (...all) => {
-          const appended = await logs.deliveries.append(...all);
-          if (all[0] === MATCHED) isExpired = false;
-          return appended;
-        },
-      });
       await appendAll(logs.log, [MOVED]);
-      await matchAll({ ...logs, deliveries });
-      const matched = await matchedIn(logs.deliveries);
-      expect(matched.map(({ type }) => type)).toEqual(['MessageDue', 'Matched', 'MessageDue', 'Matched']);
-      expect(new Set(matched.map(({ data }) => JSON.stringify(data))).size).toBe(4);
+      await matchAll(logs);
+      expect([(await marks(logs)).length, (await appendedIn(logs.deliveries)).length]).toEqual([1, 3]);
+      await withLogs('sqlite', async ({ deliveries }) => {
+        await matchAll({ ...logs, deliveries });
+        expect(await appendedIn(deliveries)).toEqual((await appendedIn(logs.deliveries)).slice(2));
+      });
     }));
 
-  it('is not set back, and another process may keep it at the same time', () =>
-    withLogs('sqlite', async ({ deliveries }) => {
-      const cursors = [5, 9, 7].map((position) => ({ upTo: `000000000000000000${position}`, messages: 0 }));
-      await Promise.all(cursors.slice(0, 2).map((cursor) => keepCursor(deliveries, cursor)));
-      for (const cursor of cursors) await keepCursor(deliveries, cursor);
-      expect(await continuationOf(deliveries)).toEqual({ cursor: cursors[1], revision: NO_STREAM });
+  it('may be set by two processes at the same time', () =>
+    withLogs('sqlite', async (logs) => {
+      const upTo = await appendAll(logs.log, [SUBSCRIBED]);
+      const both = [new DailyMark(logs.log), new DailyMark(logs.log)];
+      for (const now of [0, 24 * HOUR]) {
+        await Promise.all(both.map((mark) => mark.setIfDue(now, now === 0 ? upTo : '9'.repeat(19))));
+        for (const mark of both) await mark.setIfDue(now, '9'.repeat(19));
+      }
+      expect(await marks(logs)).toHaveLength(2);
     }));
 
   it('is read as it has been stored for ever (test/golden)', () =>
-    withLogs('sqlite', async ({ deliveries }) => {
-      const { stream, event } = golden<CursorEvent>('CursorKept');
-      await appendAll(deliveries, [[stream, event]]);
-      expect(await continuationOf(deliveries)).toEqual({
-        cursor: { upTo: '0000000000000000042', messages: 499 },
+    withLogs('sqlite', async ({ log, deliveries }) => {
+      const { stream, event } = golden<DeliveriesMatched>('DeliveriesMatched');
+      const upTo = await appendAll(log, [SUBSCRIBED, [stream, event]]);
+      expect(await continuationOf(deliveries, log)).toEqual({
+        cursor: { upTo, messages: 0 },
         revision: NO_STREAM,
       });
     }));
