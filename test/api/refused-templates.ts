@@ -76,6 +76,7 @@ export const REFUSED_BODIES: readonly Case[] = [
     ['<a b=${orderNumber}/>', 'XML'],
     ['<a>&${orderNumber};</a>', 'XML'],
     ['<a><!-- ${orderNumber} --></a>', 'XML'],
+    ['<a>]]${orderNumber}></a>', 'XML'],
     ['<!DOCTYPE a><a/>', 'XML'],
     ['${orderNumber}', 'XML'],
     ['order ${', 'custom'],

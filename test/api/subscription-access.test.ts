@@ -57,7 +57,7 @@ describe.each(CONVERSION_CLIENTS)('%s (Document 2, Authentication 4; decisions N
   });
 });
 
-it('a subscription of a token for one site stays for this site, whoever replaces it (decisions N11)', async () => {
+it('a subscription of a token for one site stays for this site, whoever replaces it (decisions N11, N16)', async () => {
   const { subscriptionId: id, ...copy } = await create({}, 'preisblick');
   expect(copy).toEqual({ ...copyOf(subscription()), siteId: 1101 });
   const named = subscription({ subscriptionName: 'By all' });

@@ -46,8 +46,9 @@ describe('requests about subscriptions', () => {
     ['DELETE', SUBSCRIPTIONS, 'GET, HEAD, POST'],
     ['POST', `${SUBSCRIPTIONS}/7`, 'DELETE, GET, HEAD, PUT'],
     ['PATCH', `${SUBSCRIPTIONS}/7`, 'DELETE, GET, HEAD, PUT'],
+    ['DELETE', '/1.0/conversions/transactions', 'GET, HEAD, POST'],
   ] as const)(
-    '%s %s is CON_300 with Allow (Document 2, Subscription errors: CON_300)',
+    '%s %s is CON_300 with Allow (Document 2, Subscription errors: CON_300; decisions N16)',
     async (method, target, allow) => {
       const answer = await world.app.request(method, target, { token: CONVERSION_TOKENS.nord });
       const { codes, message } = refusalOf(answer);
