@@ -13,7 +13,7 @@ import {
 } from './compiled-template';
 
 /** A message as it is sent, or why it cannot be. */
-export type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
+type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
 export type Renderer = (attributes: Attributes) => Rendered;

@@ -25,7 +25,7 @@ export const claimTopic: Topic = {
 };
 
 /** Of program 1, site 10, event 100 and type 4; parties are 1 and 2. */
-export function occurrence(changes: Partial<Occurrence> = {}): Occurrence {
+function occurrence(changes: Partial<Occurrence> = {}): Occurrence {
   const stateId = changes.stateId ?? 1;
   return {
     subject: 'claim 1',
