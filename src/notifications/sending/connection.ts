@@ -12,6 +12,8 @@ export interface ConnectionOptions {
   readonly resolve: (name: string) => Promise<readonly string[]>;
   /** Time (ms) for the name, the connection and TLS. */
   readonly connectMs: number;
+  /** No connection is older (ms): then the name is resolved, and its addresses are checked, once more. */
+  readonly mostAgeMs: number;
   /** Certificates to trust instead of those that Node.js trusts, in PEM. */
   readonly ca?: string;
 }
@@ -25,10 +27,7 @@ export interface Shared {
 const IDLE_MS = 4_000;
 const MOST_IDLE_MS = 60_000;
 
-/** No connection is older (ms): then the name is resolved, and its addresses are checked, once more. */
-const MOST_AGE_MS = 5 * 60 * 1000;
-
-/** A connection is old after this share of `MOST_AGE_MS` at the earliest, so that not all are replaced at once. */
+/** A connection is old after this share of `mostAgeMs` at the earliest, so that not all are replaced at once. */
 const LEAST_SHARE = 0.8;
 
 /** Of several addresses, how long (ms) each but the last is tried. */
@@ -112,7 +111,7 @@ export class Connection {
       else {
         this.isConnected = true;
         const share = LEAST_SHARE + (1 - LEAST_SHARE) * Math.random();
-        this.oldAt = performance.now() + share * MOST_AGE_MS;
+        this.oldAt = performance.now() + share * this.options.mostAgeMs;
         callback(null, bounded(socket));
       }
     };

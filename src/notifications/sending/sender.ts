@@ -8,7 +8,7 @@ import { headersOf } from './headers';
 import { InProgress } from './in-progress';
 import { Names } from './names';
 
-const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000 } as const;
+const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 
 export interface SenderOptions extends Partial<ExchangeLimits & ConnectionOptions> {
   /** What operators permit (`NOTIFY_ALLOW`). */

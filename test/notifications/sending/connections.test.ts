@@ -44,6 +44,28 @@ describe('a connection that the receiver has closed while it was idle', () => {
   });
 });
 
+describe('a connection', () => {
+  it('is replaced when it is old, so that names are resolved again (decisions N9)', async () => {
+    const to = await receiver(accepting);
+    let resolved = 0;
+    const sending = sender({
+      mostAgeMs: 100,
+      resolve: async () => {
+        resolved += 1;
+        return ['127.0.0.1'];
+      },
+    });
+    while (to.connections < 5)
+      expect(await sending.attempt(attemptTo(`http://name.example:${to.port}/`))).toMatchObject({
+        end: 'success',
+      });
+    expect(resolved).toBe(5);
+    expect(to.requests.length).toBeGreaterThan(5);
+    // The old ones are closed.
+    while (to.sockets.size > 2) await new Promise(setImmediate);
+  });
+});
+
 describe('over TLS', () => {
   const fronts: TlsFront[] = [];
   let folder = '';
