@@ -5,7 +5,7 @@ import { printable } from '../notifications/sending/answer';
 import { problemOfSignature } from '../notifications/sending/signature';
 
 /** A secret is not what `GET …/subscriptions/{id}/secret` returns. */
-export class UnusableSecret extends Error {
+class UnusableSecret extends Error {
   override readonly name = 'UnusableSecret';
 }
 

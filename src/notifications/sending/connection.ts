@@ -4,7 +4,7 @@ import { types } from 'node:util';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type AllowedAddresses } from './allowed-addresses';
 import { ConnectionFailed, ConnectTimeout, Flood, Refused } from './failures';
-import { defaultPort, refusalOfAddress } from './receiver-url';
+import { portOf, refusalOfAddress } from './receiver-url';
 
 export interface ConnectionOptions {
   readonly allowed: AllowedAddresses;
@@ -90,7 +90,7 @@ export class Connection {
 
   private connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
     const { protocol, hostname, port } = target;
-    const number = port === '' ? defaultPort(protocol) : Number(port);
+    const number = portOf(protocol, port);
     // An IP address in the URL is not looked up.
     const { allowed, connectMs } = this.options;
     const refusal = isIP(hostname) === 0 ? undefined : refusalOfAddress(hostname, number, allowed);

@@ -1,6 +1,6 @@
 import { Connection, type ConnectionOptions, type Shared } from './connection';
 import { Refused } from './failures';
-import { refusalOfTarget } from './receiver-url';
+import { refusalOfUrl } from './receiver-url';
 
 /** Connections to one host (`docs/decisions.md#n7`). */
 const MOST = 16;
@@ -19,7 +19,7 @@ export class Connections {
     const { origin } = url;
     const known = this.hosts.get(origin);
     if (known !== undefined && url.username === '' && url.password === '') return known;
-    const refusal = refusalOfTarget(url, this.options.allowed);
+    const refusal = refusalOfUrl(url, this.options.allowed);
     if (refusal !== undefined) return new Refused(refusal);
     const host = new Host(origin, this.options, () => {
       if (this.hosts.get(origin) === host) this.hosts.delete(origin);

@@ -53,8 +53,8 @@ export class Sender {
   private exchange(attempt: Attempt, at: number, signal?: AbortSignal): Promise<ExchangeResult> {
     const { request } = attempt;
     if (this.isClosed || signal?.aborted === true) return Promise.resolve(STOPPED);
-    if (!URL.canParse(request.url)) return Promise.resolve({ end: 'failure', error: 'it is not a URL' });
-    const url = new URL(request.url);
+    const url = urlOf(request.url);
+    if (url === undefined) return Promise.resolve({ end: 'failure', error: 'it is not a URL' });
     const host = this.connections.hostOf(url);
     if (host instanceof Refused) return Promise.resolve(failureOf(host));
     const target = url.pathname + url.search;
@@ -70,5 +70,13 @@ export class Sender {
       this.inProgress.add(exchange, signal);
       exchange.start();
     });
+  }
+}
+
+function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
   }
 }

@@ -94,7 +94,7 @@ export function attemptTo(url: string, change: Partial<Attempt> = {}): Attempt {
   };
 }
 
-export const LOOPBACK = AllowedAddresses.parse('127.0.0.0/8, ::1');
+const LOOPBACK = AllowedAddresses.parse('127.0.0.0/8, ::1');
 
 /** Senders that may send to loopback; closed, with all receivers, after each test. */
 export function sendingTo() {
