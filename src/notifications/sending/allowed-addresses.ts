@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './addresses';
 
 /** An entry of `NOTIFY_ALLOW` is unusable. */
-export class UnusableNetwork extends Error {
+class UnusableNetwork extends Error {
   override readonly name = 'UnusableNetwork';
 }
 

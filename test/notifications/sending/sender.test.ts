@@ -92,7 +92,7 @@ describe('a request', () => {
     for (let count = 0; count < 20; count += 1)
       await sending.attempt(attemptTo(`http://127.0.0.1:${to.port}/${count}`));
     expect(to.requests).toHaveLength(20);
-    // The first connection may not yet be free for the second message.
+    // The first connection is not free at once for the second message.
     expect(to.connections).toBeLessThanOrEqual(2);
   });
 
