@@ -10,10 +10,9 @@ import { parseXml } from '../wire/xml-read';
  */
 export function bodyProblem(template: Template, format: ReceiverFormat): string | undefined {
   if (format === 'custom') return undefined;
-  const text = format === 'JSON' ? filledJson(template) : filledXml(template);
   try {
-    if (format === 'JSON') parseJson(Buffer.from(text));
-    else parseXml(Buffer.from(text));
+    if (format === 'JSON') parseJson(Buffer.from(filledJson(template)));
+    else for (const value of XML_SAMPLES) parseXml(Buffer.from(filledWith(template, value)));
     return undefined;
   } catch (error) {
     if (!(error instanceof NotParsable)) throw error;
@@ -45,9 +44,9 @@ function stringOpen(text: string, before: boolean): boolean {
   return isOpen;
 }
 
-/** Legal in text and in values of attributes, but neither in names nor in comments. */
-const XML_SAMPLE = '1--&amp;';
+/** The first is legal in text and in values of attributes, but neither in names nor in comments; then no value at all. */
+const XML_SAMPLES = ['1--&amp;', ''] as const;
 
-function filledXml(template: Template): string {
-  return template.map((part) => (part.is === 'text' ? part.text : XML_SAMPLE)).join('');
+function filledWith(template: Template, value: string): string {
+  return template.map((part) => (part.is === 'text' ? part.text : value)).join('');
 }

@@ -6,6 +6,8 @@ import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
+import { SUBSCRIPTIONS, targetWithIds } from './subscription-network';
+import { SUBSCRIPTION_REQUESTS } from './described-subscriptions';
 import { CONVERSION_NETWORK, CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
@@ -170,6 +172,7 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions`],
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
+  ...SUBSCRIPTION_REQUESTS,
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
@@ -188,12 +191,17 @@ const REQUESTS: readonly Asked[] = [
   ['unmapName', mappings],
 ];
 
+function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
+  if (path.startsWith(SUBSCRIPTIONS)) return { id: '{id}', receiverId: '{receiverId}' };
+  return { id: path.startsWith(transactions) ? transactionId : '2' };
+}
+
 const asked = new Map<string, number[]>();
 
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
-  const answer = await app.request(operation.method as 'GET', target, {
+  const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target), {
     token: tokenFor(operation),
     ...details,
   });
@@ -256,7 +264,7 @@ describe('the examples of the description', () => {
         expect([id, await described.problemsIn(body, type, schema)]).toEqual([id, []]);
         const answer = await ask([
           id,
-          targetOf(operation, { extension: 'xml' }),
+          targetOf(operation, { extension: 'xml', ...idsFor(operation) }),
           { headers: { 'content-type': type }, body },
         ]);
         expect([id, type, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, type, '']);
@@ -269,13 +277,7 @@ describe('the examples of the description', () => {
     for (const operation of described.operations.filter(({ requestBody }) => requestBody === undefined)) {
       const id = routedId(operation);
       for (const extension of extensionsOf(operation)) {
-        const answer = await ask([
-          id,
-          targetOf(operation, {
-            extension,
-            id: operation.path.startsWith(transactions) ? transactionId : '2',
-          }),
-        ]);
+        const answer = await ask([id, targetOf(operation, { extension, ...idsFor(operation) })]);
         expect([id, extension, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, extension, '']);
         expect([id, extension, await described.problemsOf(id, answer)]).toEqual([id, extension, []]);
       }

@@ -19,6 +19,7 @@ import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
+import { subscriptionClientOf, SUBSCRIPTIONS } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
 import { CONVERSION_NETWORK, CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
 import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
@@ -28,6 +29,7 @@ const { german, swedish, shared, unconnected } = FEEDS;
 let app: TestApp;
 let now: Date;
 let operations: readonly Operation[];
+let subscriptionId: string;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
 const { report } = transactionClientOf(() => app);
@@ -53,6 +55,7 @@ beforeAll(async () => {
   await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
   await create({ title: 'Lamps', endDate: NOW + DAY });
   await create({ siteIds: [1202] });
+  subscriptionId = (await subscriptionClientOf(() => app).create()).subscriptionId;
 });
 afterAll(() => app.close());
 
@@ -71,8 +74,10 @@ function tokenFor({ path, callers }: Operation): string {
 }
 
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
-  const id = operation.path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
-  const path = operation.path.replace(':feedId', String(german)).replace(':id', id);
+  const { path: routed } = operation;
+  const conversion = routed.startsWith(SUBSCRIPTIONS) ? subscriptionId : REPORTED_ID;
+  const id = routed.startsWith('/1.0/conversions') ? conversion : '1';
+  const path = routed.replace(':feedId', String(german)).replace(':id', id);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }

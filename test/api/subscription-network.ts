@@ -1,3 +1,4 @@
+import { receiverIdOf } from '../../src/notifications/receiver-id';
 import { type Response, TestApp } from '../support/app';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
 import { NOW } from './voucher-network';
@@ -68,6 +69,14 @@ export function subscriptionClientOf(app: () => TestApp) {
       return answer.json<readonly Copy[]>().map(({ subscriptionId }) => subscriptionId);
     },
   };
+}
+
+/** A target with the ids of a new subscription of `nord` and of its receiver in the place of `{id}` and `{receiverId}`. */
+export async function targetWithIds(app: TestApp, target: string): Promise<string> {
+  if (!target.includes('{id}')) return target;
+  const { subscriptionId } = await subscriptionClientOf(() => app).create();
+  const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
+  return target.replace('{id}', subscriptionId).replace('{receiverId}', receiverId);
 }
 
 /** One application for the tests of a file. */

@@ -59,7 +59,7 @@ const BELOW_1024: ReadonlySet<number> = new Set([80, 443]);
 /** Whether messages may be sent to this port (`docs/decisions.md#n9`). */
 export function isAllowedPort(port: number): boolean {
   if (port < 1024) return BELOW_1024.has(port);
-  return port <= 65_535 && !REFUSED.has(port);
+  return Number.isInteger(port) && port <= 65_535 && !REFUSED.has(port);
 }
 
 /** What is wrong with the port of a URL, to follow the name of its field; undefined if nothing is. */
