@@ -1,4 +1,5 @@
 import { type Position } from '../kernel/event';
+import { PARTITIONS } from './receiver-id';
 
 /**
  * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its events are
@@ -14,6 +15,12 @@ export const MATCHED = 'matched';
 export function partitionStream(partition: number): string {
   return `partition-${String(partition).padStart(2, '0')}`;
 }
+
+/** The streams whose events are deleted when `NOTIFY_KEEP` is over. */
+export const EXPIRING_STREAMS: readonly string[] = [
+  MATCHED,
+  ...Array.from({ length: PARTITIONS }, (_, partition) => partitionStream(partition)),
+];
 
 /** The exact bytes that are sent, except for what changes with each attempt: time, signature and number. */
 export interface MessageRequest {
