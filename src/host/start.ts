@@ -48,7 +48,11 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     await base.follower.ready;
     if (demo) startup.waitsFor('the demo network is being created');
     const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
-    const projector = roles.includes('projector') ? startProjector(engines, report) : undefined;
+    // Before any ticket is issued, so that one thread appends to it.
+    if (roles.includes('projector')) await engines.deliveries();
+    const projector = roles.includes('projector')
+      ? startProjector(engines, config.notifyKeep, report)
+      : undefined;
     if (projector !== undefined) opened.push(() => projector.stop());
     const ending = new AbortController();
     opened.push(async () => ending.abort());

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './addresses';
 
 /** An entry of `NOTIFY_ALLOW` is unusable. */
-class UnusableNetwork extends Error {
+export class UnusableNetwork extends Error {
   override readonly name = 'UnusableNetwork';
 }
 

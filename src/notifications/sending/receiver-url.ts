@@ -6,17 +6,17 @@ import { isAllowedPort, portProblem } from './ports';
 /** Why messages may not be sent to a URL, as far as that is known without resolving its name (`docs/decisions.md#n9`). */
 type Objection = 'scheme' | 'user' | 'address' | 'port';
 
-/** What is wrong with the URL of a receiver, to follow the name of its field (`CON_270`); undefined if nothing is. */
+/** What is wrong with the URL of a receiver, to follow the name of its field and a colon (`CON_270`); undefined if nothing is. */
 export function addressProblem(url: URL, allowed: AllowedAddresses): string | undefined {
   switch (objectionTo(url, allowed)) {
     case undefined:
       return undefined;
     case 'scheme':
-      return 'has another scheme than http or https';
+      return 'the scheme is not supported; expected http or https';
     case 'user':
-      return 'has a user or password: expected none';
+      return 'a user or password is not allowed';
     case 'address':
-      return 'has an address that is not public: expected a host name or a public IP address';
+      return 'the address is not public; expected a host name or a public IP address';
     case 'port':
       return portProblem(url);
   }
