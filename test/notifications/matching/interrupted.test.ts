@@ -60,7 +60,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
             expect(await appendedIn(logs.deliveries)).toEqual(expectedOf(await eventsOf(logs.log), example));
           });
         }),
-        { numRuns: engine === 'sqlite' ? cases(120, 25) : cases(30, 5) },
+        { numRuns: engine === 'sqlite' ? cases(120, 20) : cases(30, 3) },
       );
     });
 
