@@ -78,7 +78,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
         // Replaced by the key of the installation once settings have it.
         secrets: new Secrets(randomBytes(32)),
         addressProblem: portProblem,
-        convertible: () => Promise.resolve(undefined),
+        convertible: () => undefined,
       },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),

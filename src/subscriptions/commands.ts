@@ -14,7 +14,7 @@ import {
   type SubscriptionContent,
   subscriptionDecider,
 } from '../notifications/subscription';
-import { isUnset, type Posted } from '../wire/posted';
+import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
 import { checkReceiverId, missingSubscription, ownedSubscription } from './owned-subscription';
@@ -94,18 +94,13 @@ export class Subscriptions {
   }
 
   /** What was posted, checked; `siteId` stays what it was: the subscription is for this site. */
-  async checked(
-    kind: SubscriptionKind,
-    posted: Posted,
-    caller: By,
-    siteId = caller.siteId,
-  ): Promise<SubscriptionContent> {
+  checked(kind: SubscriptionKind, posted: Posted, caller: By, siteId = caller.siteId): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;
     const options: CheckOptions = {
-      convertible: isUnset(posted['currencyConversion']) ? undefined : await convertible(),
       directory: this.follower.directory,
       caller: siteId === undefined ? caller : { ...caller, siteId },
       addressProblem,
+      convertible: convertible(),
     };
     const content = new SubscriptionCheck(kind).check(posted, options);
     return siteId === undefined ? content : { ...content, siteId };
@@ -141,7 +136,7 @@ export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscrip
   constructor(private readonly subscriptions: Subscriptions) {}
 
   async execute({ kind, posted, caller }: CreateSubscription): Promise<Written> {
-    const subscription = await this.subscriptions.checked(kind, posted, caller);
+    const subscription = this.subscriptions.checked(kind, posted, caller);
     const { topic } = kind;
     const { organisationId } = caller;
     const at = this.subscriptions.now();
@@ -156,7 +151,7 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
   async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
     const { kind, id, caller } = which;
     const known = await this.subscriptions.owned(which);
-    const subscription = await this.subscriptions.checked(kind, posted, caller, known.state.content.siteId);
+    const subscription = this.subscriptions.checked(kind, posted, caller, known.state.content.siteId);
     const at = this.subscriptions.now();
     const replaced = await this.subscriptions.change(id, { do: 'replace', at, subscription }, known);
     return { subscriptionId: id, ...replaced };

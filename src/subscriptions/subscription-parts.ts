@@ -6,5 +6,5 @@ export abstract class SubscriptionParts {
   /** What is wrong with host and port of a receiver's URL, to follow its field; undefined: nothing (`docs/decisions.md#n9`). */
   abstract readonly addressProblem: (url: URL) => string | undefined;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
-  abstract readonly convertible: () => Promise<ReadonlySet<string> | undefined>;
+  abstract readonly convertible: () => ReadonlySet<string> | undefined;
 }

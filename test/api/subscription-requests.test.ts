@@ -108,14 +108,16 @@ describe('requests about subscriptions', () => {
     const http = await world.app.again({
       subscriptions: {
         ...PARTS,
-        convertible: () => Promise.reject(new TypeError('a bug')),
+        convertible: () => {
+          throw new TypeError('a bug');
+        },
       },
     });
     const answer = await http.inject({
       method: 'POST',
       url: `${SUBSCRIPTIONS}?token=${CONVERSION_TOKENS.nord}`,
       headers: { 'content-type': 'application/json' },
-      payload: JSON.stringify(subscription({ currencyConversion: { to: 'SEK' } })),
+      payload: JSON.stringify(subscription()),
     });
     expect(refusalOf(answer)).toEqual({
       codes: '500 CON_340',
@@ -127,7 +129,7 @@ describe('requests about subscriptions', () => {
 
   it('may convert into currencies that there is a rate for, once rates are known (decisions N12)', async () => {
     const http = await world.app.again({
-      subscriptions: { ...PARTS, convertible: () => Promise.resolve(new Set(['EUR', 'SEK'])) },
+      subscriptions: { ...PARTS, convertible: () => new Set(['EUR', 'SEK']) },
     });
     const codesFor = async (to: string) => {
       const answer = await http.inject({
