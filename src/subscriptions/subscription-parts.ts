@@ -3,7 +3,7 @@ import { type Secrets } from '../notifications/secrets';
 /** What subscriptions need of others, provided by the process; the container's token for it. */
 export abstract class SubscriptionParts {
   abstract readonly secrets: Secrets;
-  /** What is wrong with host and port of a receiver's URL, to follow its field; undefined: nothing (`docs/decisions.md#n9`). */
+  /** What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing (`docs/decisions.md#n9`). */
   abstract readonly addressProblem: (url: URL) => string | undefined;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
   abstract readonly convertible: () => ReadonlySet<string> | undefined;
