@@ -13,7 +13,7 @@ export class UnresolvedName extends Error {
 }
 
 /** Time (ms) for the first try of a query; the second has as much or twice. Two queries fit into the time for a connection. */
-const QUERY_MS = 750;
+const QUERY_MS = 600;
 
 /** How long (ms) answers are used again, whatever their time to live says. */
 const LEAST_MS = 1_000;
