@@ -33,6 +33,9 @@ const LEAST_SHARE = 0.8;
 /** Of several addresses, how long (ms) each but the last is tried. */
 const ADDRESS_MS = 1_500;
 
+/** Bytes of the headers of an answer. */
+const MOST_HEADERS = 16 * 1024;
+
 /** Bytes that a receiver may send for one request: no answer that is read needs as much (`docs/decisions.md#n4`). */
 const MOST_RECEIVED = 256 * 1024;
 
@@ -58,6 +61,7 @@ export class Connection {
       pipelining: 1,
       keepAliveTimeout: IDLE_MS,
       keepAliveMaxTimeout: MOST_IDLE_MS,
+      maxHeaderSize: MOST_HEADERS,
       // Each attempt has a timer of its own.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -34,7 +34,7 @@ export class Connections {
   }
 }
 
-/** The connections to a host. */
+/** The connections to a host. (In a pool of undici, ending a request that hangs connects once more, for nothing.) */
 export class Host {
   private readonly all = new Set<Connection>();
   /** The last one was used last. */

@@ -87,8 +87,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!this.isWritten && isIdleSocketClosed(error) && this.repeats < MOST_REPEATS) {
       this.repeats += 1;
       this.connection = undefined;
-      this.host.giveBack(connection, false);
       this.host.take(this.begin);
+      this.host.giveBack(connection, false);
     } else this.finish(failureOf(error), false);
   }
 

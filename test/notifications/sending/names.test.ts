@@ -68,7 +68,12 @@ describe('names', () => {
   async function namesIn(zone: Zone, { hasLocalNames = false, now = 0 } = {}) {
     const server = await DnsServer.start(zone);
     const clock = { now };
-    const names = new Names(hasLocalNames, [server.address], () => clock.now);
+    const { address } = server;
+    const names = new Names(
+      hasLocalNames,
+      () => [address],
+      () => clock.now,
+    );
     open.push(names, server);
     return { names, server, clock };
   }
@@ -139,6 +144,17 @@ describe('names', () => {
     open.splice(open.indexOf(server), 1);
     server.close();
     await expect(names.addressesOf('a.example')).rejects.toMatchObject({ isOurFault: true });
+  });
+
+  it('are asked of other servers once the machine has them (decisions N4)', async () => {
+    const silent = await DnsServer.start(() => undefined);
+    const good = await DnsServer.start(() => ({ ipv4: ['8.8.8.8'] }));
+    const servers = [silent.address];
+    const names = new Names(false, () => servers);
+    open.push(silent, good, names);
+    servers[0] = good.address;
+    await expect(names.addressesOf('a.example')).rejects.toMatchObject({ isOurFault: true });
+    expect(await names.addressesOf('a.example')).toEqual(['8.8.8.8']);
   });
 
   it('of this machine are known only if operators permit addresses (decisions N9)', async () => {

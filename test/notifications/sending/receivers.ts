@@ -67,6 +67,7 @@ export class RawReceiver {
   }
 
   async close(): Promise<void> {
+    if (!this.server.listening) return;
     const closed = once(this.server, 'close');
     this.server.close();
     for (const socket of this.sockets) socket.destroy();

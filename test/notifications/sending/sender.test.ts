@@ -151,6 +151,24 @@ describe('an answer', () => {
   });
 
   it.each([
+    [16 * 1024, 1],
+    [16 * 1024 + 1, 2],
+  ])(
+    'of %d bytes: connections for two messages: %d, since no more than 16 KiB are read (decisions N4)',
+    async (length, connections) => {
+      const to = await receiver((socket) => void socket.write(answer(200, 'x'.repeat(length))));
+      const sending = sender();
+      for (let count = 0; count < 2; count += 1) {
+        const result = await sending.attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+        expect([result.end, result.answer]).toEqual(['success', 'x'.repeat(1024)]);
+        // The connection is free once the event loop has turned.
+        await new Promise(setImmediate);
+      }
+      expect(to.connections).toBe(connections);
+    },
+  );
+
+  it.each([
     [429, '120', 120_000],
     [503, '0', 0],
     [503, '99999999999', 24 * 60 * 60 * 1000],
