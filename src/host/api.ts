@@ -75,6 +75,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       readiness,
       tokenUses,
       subscriptions: {
+        deliveries: engines.deliveries,
         // Replaced by the key of the installation once settings have it.
         secrets: new Secrets(randomBytes(32)),
         addressProblem: portProblem,

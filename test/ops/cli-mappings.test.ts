@@ -1,4 +1,4 @@
-import { PROJECTIONS } from '../../projections';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './cli-run';
 
