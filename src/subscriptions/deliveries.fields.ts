@@ -52,6 +52,8 @@ export const operatorsDelivery = record(
   { name: 'AnyDelivery' },
 );
 
+export type OperatorsDelivery = AnswerOf<typeof operatorsDelivery>;
+
 const header = record({
   name: { kind: text(), description: 'Name' },
   value: { kind: text(), description: 'Value' },
@@ -140,8 +142,6 @@ export const operatorsReceiver = record(
   },
   { name: 'AnyReceiver' },
 );
-
-export type OperatorsReceiver = AnswerOf<typeof operatorsReceiver>;
 
 export type OutputTotals = Pick<OutputReceiver, keyof typeof TOTALS>;
 
