@@ -82,6 +82,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       readiness,
       tokenUses,
       subscriptions: {
+        deliveries: engines.deliveries,
         secrets: () => facts.secrets,
         addressProblem: (url) => addressProblem(url, allowed),
         convertible: () => facts.convertible(),

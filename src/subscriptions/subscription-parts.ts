@@ -1,7 +1,10 @@
+import { type EventLog } from '../kernel/event-log';
 import { type Secrets } from '../notifications/secrets';
 
 /** What subscriptions need of others, provided by the process; the container's token for it. */
 export abstract class SubscriptionParts {
+  /** The log of deliveries, opened when it is first needed. Raises `EngineUnavailable`. */
+  abstract readonly deliveries: () => Promise<EventLog>;
   /** Raises `EngineUnavailable`. */
   abstract readonly secrets: () => Secrets;
   /** What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing (`docs/decisions.md#n9`). */

@@ -24,7 +24,7 @@ import { SubscriptionQueries } from './subscription.queries';
 const MAX_BODY = 1024 * 1024;
 
 /** Operators have no subscriptions (`docs/decisions.md#n11`). */
-const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
+export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 
 /** A secret is in no cache. */
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
@@ -159,7 +159,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
 }
 
 /** A body that declares JSON; raises CON_360 for any other. */
-async function jsonIn(body: PostedBody): Promise<Buffer> {
+export async function jsonIn(body: PostedBody): Promise<Buffer> {
   body.format(['json']);
   return await bytesOf(body);
 }

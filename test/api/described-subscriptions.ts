@@ -4,6 +4,8 @@ import { POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-netwo
 
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 
+const PERIOD = { minTime: '2026-01-01T00:00:00Z', maxTime: 1_790_000_000_000 };
+
 /** Every optional part. */
 const full = subscription({
   subscriptionName: 'All of it',
@@ -54,4 +56,19 @@ export const SUBSCRIPTION_REQUESTS: readonly (readonly [
     `${SUBSCRIPTIONS}/{id}/receivers/{receiverId}/test`,
     json({ messageTypeId: 9 }),
   ],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/{id}/receivers`],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/{id}/receivers.xml`],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/7/receivers`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries.xml;cursor=*;pageSize=1`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries;state=none`],
+  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}`],
+  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}.xml`],
+  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/7`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver.xml`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/7/redeliver`],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json(PERIOD)],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries.xml`, json(PERIOD)],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json({})],
 ];

@@ -4,6 +4,7 @@ import { operationsOf } from '../../src/http/describe/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
+import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
 import { SUBSCRIPTIONS, targetWithIds } from './subscription-network';
@@ -18,6 +19,7 @@ const EXAMPLE_EVENT = 1011;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 let app: TestApp;
+let deliveries: AppDeliveries;
 let described: OpenApiDocument;
 let operations: ReadonlyMap<string, Operation>;
 const { post } = clientOf(() => app);
@@ -31,13 +33,17 @@ beforeAll(async () => {
   });
   const network = { ...CONVERSION_NETWORK, programs, feeds: [...CONVERSION_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
+  deliveries = await projectDeliveries(app, () => NOW);
   described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
   operations = new Map(all.map((operation) => [operation.text.id, operation]));
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
   await post(german, [FULL]);
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await deliveries.stop();
+  await app.close();
+});
 
 /** A token for an operation. */
 function tokenFor({ path, callers }: Operation): string {
@@ -173,6 +179,10 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
   ...SUBSCRIPTION_REQUESTS,
+  ['listAnyDeliveries', '/ops/1.0/deliveries'],
+  ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
+  ['listAnyReceivers', '/ops/1.0/receivers'],
+  ['listAnyReceivers', '/ops/1.0/receivers;cursor=x'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
@@ -192,7 +202,8 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  if (path.startsWith(SUBSCRIPTIONS)) return { id: '{id}', receiverId: '{receiverId}' };
+  if (path.startsWith(SUBSCRIPTIONS))
+    return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   return { id: path.startsWith(transactions) ? transactionId : '2' };
 }
 
@@ -201,7 +212,7 @@ const asked = new Map<string, number[]>();
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
-  const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target), {
+  const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target, deliveries), {
     token: tokenFor(operation),
     ...details,
   });

@@ -15,6 +15,8 @@ import {
   SEARCH_KEYS,
   VOUCHER_KEYS,
 } from './document-tables';
+import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { DELIVERY_EFFECTS, writeDeliveries } from './delivery-key-effects';
 import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
@@ -30,11 +32,13 @@ let app: TestApp;
 let now: Date;
 let operations: readonly Operation[];
 let subscriptionId: string;
+let messageId: string;
+let deliveries: AppDeliveries;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
 const { report } = transactionClientOf(() => app);
 
-const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS];
+const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS, ...DELIVERY_EFFECTS];
 
 beforeAll(async () => {
   now = new Date('2026-02-01');
@@ -56,8 +60,14 @@ beforeAll(async () => {
   await create({ title: 'Lamps', endDate: NOW + DAY });
   await create({ siteIds: [1202] });
   subscriptionId = (await subscriptionClientOf(() => app).create()).subscriptionId;
+  deliveries = await projectDeliveries(app, () => NOW);
+  messageId = await writeDeliveries(deliveries.history, subscriptionId);
+  await deliveries.settled();
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await deliveries.stop();
+  await app.close();
+});
 
 function named(id: string): Operation {
   const found = operations.find(({ text }) => text.id === id);
@@ -77,7 +87,7 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
   const { path: routed } = operation;
   const conversion = routed.startsWith(SUBSCRIPTIONS) ? subscriptionId : REPORTED_ID;
   const id = routed.startsWith('/1.0/conversions') ? conversion : '1';
-  const path = routed.replace(':feedId', String(german)).replace(':id', id);
+  const path = routed.replace(':feedId', String(german)).replace(':id', id).replace(':messageId', messageId);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }

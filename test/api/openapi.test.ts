@@ -8,6 +8,8 @@ import { operationsOf } from '../../src/http/describe/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { transactionSubscriptions } from '../../src/subscription-kinds';
+import { anyDeliveryOperations } from '../../src/ops/rest/deliveries.operations';
+import { deliveryOperations } from '../../src/subscriptions/deliveries.operations';
 import { subscriptionOperations } from '../../src/subscriptions/operations';
 import { transactionOperations } from '../../src/transactions/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
@@ -132,6 +134,8 @@ describe('the description of the interface (decisions A8)', () => {
     const told = [
       ...[productOperations, voucherOperations, transactionOperations, mappingOperations],
       subscriptionOperations(transactionSubscriptions),
+      deliveryOperations(transactionSubscriptions),
+      anyDeliveryOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -8,7 +8,11 @@ const world = subscriptionWorld();
 const { post, put, remove, get, send, create, ids } = world;
 
 /** What subscriptions need of a process. */
-const PARTS = { secrets: () => new Secrets(Buffer.alloc(32)), addressProblem: () => undefined };
+const PARTS = {
+  secrets: () => new Secrets(Buffer.alloc(32)),
+  addressProblem: () => undefined,
+  deliveries: () => world.app.engines.deliveries(),
+};
 
 describe('requests about subscriptions', () => {
   it('of others are CON_200, in each operation (Document 2, Subscription errors: CON_200)', async () => {
