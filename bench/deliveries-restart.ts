@@ -25,7 +25,7 @@ export async function deliveriesRestart(bench: Bench): Promise<readonly Figure[]
     for (const figure of ['deliveries-restart unread', 'deliveries-restart']) {
       await receivers.reset();
       const start = Date.now();
-      const server = await Server.start(dataDir, 'api,notifier', receivers.settings);
+      const server = await Server.start(dataDir, 'notifier', receivers.settings);
       const { first } = await receivers.arrived(1);
       // Everything that is due has been taken in when this has arrived.
       await receivers.arrived(bench.count / 2);

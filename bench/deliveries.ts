@@ -68,7 +68,7 @@ async function rateOf(bench: Bench, receivers: Receivers, hung: number): Promise
   const dataDir = join(bench.folder, 'deliveries');
   await prepare(dataDir, receivers, { targets: RECEIVERS, messages: bench.count });
   await receivers.reset({ hung });
-  const server = await Server.start(dataDir, 'api,notifier', receivers.settings);
+  const server = await Server.start(dataDir, 'notifier', receivers.settings);
   try {
     const messages = Math.floor((bench.count * (RECEIVERS - hung)) / RECEIVERS);
     const { first, last } = await receivers.arrived(messages);

@@ -170,15 +170,14 @@ function launch(dataDir: string, args: readonly string[], settings: Settings = {
   return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** The URL that the server prints. */
+/** The URL that the server prints; empty if it serves nothing over HTTP. */
 async function originOf(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error('expected a pipe for the output of the server');
   for await (const line of createInterface({ input: child.stdout })) {
-    const origin = /listening on (http:\S+)/.exec(line)?.[1];
-    if (origin !== undefined) {
-      child.stdout.resume();
-      return origin;
-    }
+    const started = /listening on (http:\S+)|^running /.exec(line);
+    if (started === null) continue;
+    child.stdout.resume();
+    return started[1] ?? '';
   }
   throw new Error('the server ended before it listened');
 }
