@@ -44,7 +44,7 @@ export class Receivers {
   private async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = '';
     request.on('error', () => undefined);
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
     const { headers } = request;
     const received = {
       id: String(headers['webhook-id']),

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Engines, openEngines } from '../../../src/engines/open';
 import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
 import { DIST } from '../../support/built';
-import { Matched, messageTo, subscribe, type Target } from '../../support/due-messages';
+import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { type Received, Receivers } from '../../support/receivers';
 import { cases, FULL_SIZE } from '../../support/size';

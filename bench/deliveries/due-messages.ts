@@ -40,7 +40,16 @@ export async function subscribe(log: EventLog, urls: readonly string[]): Promise
   return targets;
 }
 
-/** A message about a subject. Its body is what is given, and names both. */
+/** What a message is about; its body has all of it. */
+export interface MessageContent {
+  readonly subject: string;
+  readonly sequence: number;
+  readonly cause: Position;
+  /** Makes the body longer. */
+  readonly more?: string;
+}
+
+/** A message that is due. */
 export function messageTo(
   { subscriptionId, receiver, url }: Target,
   {
