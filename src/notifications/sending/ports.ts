@@ -66,5 +66,5 @@ export function isAllowedPort(port: number): boolean {
 export function portProblem({ protocol, port }: URL): string | undefined {
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   if (isAllowedPort(number)) return undefined;
-  return `has port ${number}: expected 80, 443, 8080, 8443 or another one from 1024 that is not one of databases or mail servers`;
+  return `port ${number} is not allowed; expected 80, 443, or one from 1024 that is not one of databases or mail servers`;
 }
