@@ -252,6 +252,18 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     await remove(id);
   });
 
+  it.each([
+    ['the receiver', { receivers: [{ ...GET_RECEIVER, disabled: true }] }],
+    ['the subscription', { disabled: true }],
+  ])('get no test while %s is disabled: nothing would be sent (decisions N8, N16)', async (_, changes) => {
+    const { subscriptionId: id } = await create(changes);
+    const { receiverIdOf } = await import('../../src/notifications/receiver-id.js');
+    const path = `/${id}/receivers/${receiverIdOf(id, GET_RECEIVER)}/test`;
+    const { codes, message } = refusalOf(await send('POST', path, 'nord'));
+    expect([codes, message]).toEqual(['400 CON_350', expect.stringMatching(/disabled: .*PUT/)]);
+    await remove(id);
+  });
+
   it('that a subscription does not have are CON_530 (decisions N16)', async () => {
     const { subscriptionId: id } = await create();
     for (const action of ['enable', 'test']) {
