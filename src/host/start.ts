@@ -12,6 +12,7 @@ import { failureReporter, type Report } from './failure-report';
 import { startAutomations } from './automation';
 import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
+import { allowedBy } from './installation';
 import { type Notifying, startNotifier } from './notifier';
 import { openAll } from './opened';
 import { programLog } from './program-log';
@@ -24,9 +25,10 @@ import { untilReadable } from './until-readable';
 
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
- * Raises `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
+ * Raises `InvalidSetting`, `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
  */
 export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
+  allowedBy(config);
   const log = programLog(config, process.stderr);
   const began = performance.now();
   const report = failureReporter(log);
