@@ -23,11 +23,15 @@ import { StartingPort } from './starting-port';
 import { Startup } from './startup';
 import { untilReadable } from './until-readable';
 
+/** What `affilog receiver` listens on in the README. */
+const DEMO_RECEIVER = '127.0.0.1:4000';
+
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
  * Raises `InvalidSetting`, `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
  */
-export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
+export async function start(settings: Config, { roles, demo }: ServeOptions): Promise<Running> {
+  const config = demo ? { notifyAllow: DEMO_RECEIVER, ...settings } : settings;
   allowedBy(config);
   const log = programLog(config, process.stderr);
   const began = performance.now();
