@@ -24,6 +24,7 @@ const AHEAD =
 export interface Troubles {
   readonly projector?: (() => Promise<string | undefined>) | undefined;
   readonly automation?: (() => Promise<string | undefined>) | undefined;
+  readonly notifier?: (() => Promise<string | undefined>) | undefined;
   /** Why the data folder cannot be written. */
   readonly disk?: (() => Promise<string | undefined>) | undefined;
 }
@@ -71,6 +72,7 @@ export async function readinessOf(
     );
   const findProjectorTrouble = shared('the projector', async () => troubles.projector?.());
   const findAutomationTrouble = shared('the automation', async () => troubles.automation?.());
+  const findNotifierTrouble = shared('the notifier', async () => troubles.notifier?.());
   const findDiskTrouble = shared('the data folder', async () => troubles.disk?.());
 
   /** For how long the read models have been behind the log, in seconds. */
@@ -92,10 +94,11 @@ export async function readinessOf(
     const found = Promise.all([
       findProjectorTrouble().catch(reasonOf),
       findAutomationTrouble().catch(reasonOf),
+      findNotifierTrouble().catch(reasonOf),
       findDiskTrouble().catch(reasonOf),
     ]);
     const [head, models] = await Promise.allSettled([findHead(), findModels()]);
-    const [projector, automation, disk] = await found;
+    const [projector, automation, notifier, disk] = await found;
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
     const vacancy = vacant(isProjected);
@@ -115,6 +118,7 @@ export async function readinessOf(
       ...(seconds === undefined ? {} : { behind: seconds }),
       ...(projector === undefined ? {} : { projector }),
       ...(automation === undefined ? {} : { automation }),
+      ...(notifier === undefined ? {} : { notifier }),
     };
   };
 }

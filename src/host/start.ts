@@ -8,10 +8,11 @@ import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { EngineUnavailable } from '../kernel/event-log';
 import { refuseOtherLog } from '../projector/origin';
 import { openApi } from './api';
-import { failureReporter } from './failure-report';
+import { failureReporter, type Report } from './failure-report';
 import { startAutomations } from './automation';
 import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
+import { type Notifying, startNotifier } from './notifier';
 import { openAll } from './opened';
 import { programLog } from './program-log';
 import { startProjector } from './projector';
@@ -66,7 +67,14 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     const automations = roles.includes('automation') ? startAutomations(engines, report) : undefined;
     if (automations !== undefined) opened.push(() => automations.stop());
     await automations?.start();
-    const troubles = { projector: projector?.trouble, automation: automations?.trouble };
+    const notifier = roles.includes('notifier') ? await notifierOver(engines, config, report) : undefined;
+    if (notifier !== undefined) opened.push(() => notifier.stop());
+    await notifier?.start();
+    const troubles = {
+      projector: projector?.trouble,
+      automation: automations?.trouble,
+      notifier: notifier?.trouble,
+    };
     const api = roles.includes('api')
       ? await openApi({ ...base, config, threads: true, report, log, troubles })
       : undefined;
@@ -90,6 +98,12 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
       },
     };
   }, report);
+}
+
+/** Opens the delivery log first: its thread is shared. */
+async function notifierOver(engines: Engines, config: Config, report: Report): Promise<Notifying> {
+  await engines.deliveries();
+  return startNotifier(engines, config, report);
 }
 
 /** When the read store is unavailable, the projector checks again. */

@@ -34,6 +34,11 @@ export class LeaseHolder {
     private readonly now: () => number,
   ) {}
 
+  /** When the lease ends unless it is renewed (epoch ms); 0 without one. */
+  get expires(): number {
+    return this.lease?.expires ?? 0;
+  }
+
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {
     const left = (this.lease?.expires ?? 0) - this.now();

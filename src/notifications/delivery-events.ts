@@ -113,11 +113,17 @@ export interface Outcome {
   readonly status?: number;
   /** Why it failed. */
   readonly error?: string;
+  /** The receiver has not answered in time. */
+  readonly isTimeout?: true;
   /** The first KiB of the answer's body. */
   readonly answer?: string;
   readonly next?: string;
   /** The attempt was asked for (`RedeliveryDue`): the schedule is as before. */
   readonly isManual?: true;
+  /** The revision of this `RedeliveryDue`. */
+  readonly redelivery?: number;
+  /** What it is about, if the messages after it wait until it is delivered or dead. */
+  readonly subject?: string;
 }
 
 export type PartitionEvent =

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isAbort } from '../kernel/abort';
 import { Backoff } from '../kernel/backoff';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
@@ -289,9 +290,4 @@ export class Runner {
     }
     return projectors;
   }
-}
-
-/** Checks the name: under Jest, Node.js throws an instance of another realm's class. */
-function isAbort(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }

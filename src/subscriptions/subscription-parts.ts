@@ -5,8 +5,9 @@ import { type Secrets } from '../notifications/secrets';
 export abstract class SubscriptionParts {
   /** The log of deliveries, opened when it is first needed. Raises `EngineUnavailable`. */
   abstract readonly deliveries: () => Promise<EventLog>;
-  abstract readonly secrets: Secrets;
-  /** What is wrong with host and port of a receiver's URL, to follow its field; undefined: nothing (`docs/decisions.md#n9`). */
+  /** Raises `EngineUnavailable`. */
+  abstract readonly secrets: () => Secrets;
+  /** What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing (`docs/decisions.md#n9`). */
   abstract readonly addressProblem: (url: URL) => string | undefined;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
   abstract readonly convertible: () => ReadonlySet<string> | undefined;

@@ -158,11 +158,11 @@ export const REFUSED_FIELDS: readonly Case[] = [
     '400 CON_440',
     /^customAttribute\.userAttribute: expected a name of letters, digits and _ that no attribute has, got/,
   ]),
-  ...['XXY', 'euro', '', 5].map((to): Case => [
-    `the currency ${to} (Document 2, Subscription errors: ${to === '' ? 'CON_350' : 'CON_400'})`,
+  ...['XXY', 'euro', 5].map((to): Case => [
+    `the currency ${to} (Document 2, Subscription errors: CON_400)`,
     subscription({ currencyConversion: { to } }),
-    to === '' ? '400 CON_350' : '400 CON_400',
-    /^currencyConversion\.to/,
+    '400 CON_400',
+    `currencyConversion.to: expected an ISO 4217 code such as EUR, got '${to}'`,
   ]),
   ...[undefined, null, {}, { messageTypeIds: [] }, { messageTypeIds: null, siteIds: [] }].map(
     (filter): Case => [
@@ -213,6 +213,7 @@ export const REFUSED_CONTENT: readonly Case[] = (
     ],
     ['receivers[0].disabled', { receivers: [{ ...GET_RECEIVER, disabled: 'no' }] }, /true or false/],
     ['currencyConversion', { currencyConversion: 'EUR' }, /an object/],
+    ['currencyConversion.to', { currencyConversion: { to: '' } }, /must be set/],
     ['customAttribute.tdAttributes', custom({ tdAttributes: [] }), /must be set: at least one attribute/],
     [
       'customAttribute.tdAttributes',

@@ -40,7 +40,7 @@ export const REFUSED_URLS: readonly Case[] = [
     `the URL ${JSON.stringify(one)} (Document 2, Subscription errors: CON_270; decisions N9, N10)`,
     url(one),
     '400 CON_270',
-    /^receivers\[0\]\.receiverUrl/,
+    /^receivers\[0\]\.receiverUrl: .*; expected /s,
   ]),
   [
     'placeholders in the URL of a POST (Document 2, Subscription errors: CON_270)',
@@ -53,7 +53,7 @@ export const REFUSED_URLS: readonly Case[] = [
       `the URL ${one} (Document 2, Subscription errors: CON_280)`,
       url(one),
       '400 CON_280',
-      /^receivers\[0\]\.receiverUrl has the protocol \w+: expected http or https, got '/,
+      /^receivers\[0\]\.receiverUrl: its protocol is \w+; expected http or https, got '/,
     ],
   ),
 ];

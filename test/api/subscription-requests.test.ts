@@ -9,7 +9,7 @@ const { post, put, remove, get, send, create, ids } = world;
 
 /** What subscriptions need of a process. */
 const PARTS = {
-  secrets: new Secrets(Buffer.alloc(32)),
+  secrets: () => new Secrets(Buffer.alloc(32)),
   addressProblem: () => undefined,
   deliveries: () => world.app.engines.deliveries(),
 };

@@ -1,14 +1,6 @@
 import { withoutForbidden } from '../../wire/characters';
 import { type Attributes } from '../topic';
 
-/** What the placeholders of a message stand for. */
-export interface MessageContent {
-  /** By name; absent ones have no value. */
-  readonly attributes: Attributes;
-  /** The attributes that are amounts. */
-  readonly amounts: readonly string[];
-}
-
 /** The context of a placeholder, which determines how its value is encoded (`docs/decisions.md#n10`). */
 export type Place = 'url' | 'json string' | 'json value' | 'xml' | 'xml cdata' | 'raw';
 
@@ -29,20 +21,18 @@ const ENCODERS: Readonly<Record<Exclude<Place, 'json value'>, (text: string) => 
 };
 
 /** The text that stands for a placeholder. */
-export function encoded(place: Place, name: string, content: MessageContent): string {
-  const text = textOf(name, content);
+export function encoded(place: Place, name: string, attributes: Attributes): string {
+  const text = textOf(name, attributes);
   if (place !== 'json value') return ENCODERS[place](text ?? '');
   if (text === undefined) return 'null';
-  return typeof content.attributes[name] === 'number' ? text : JSON.stringify(text);
+  return typeof attributes[name] === 'number' ? text : JSON.stringify(text);
 }
 
-/** An attribute as it appears in messages, before it is encoded: amounts have two decimals. Undefined without a value. */
-export function textOf(name: string, { attributes, amounts }: MessageContent): string | undefined {
+/** An attribute as it appears in messages, before it is encoded; undefined if it has no value. */
+export function textOf(name: string, attributes: Attributes): string | undefined {
   const value: unknown = attributes[name];
-  if (typeof value === 'string') return value;
   // A custom attribute may be called `constructor`, and have no value.
-  if (typeof value !== 'number') return undefined;
-  return amounts.includes(name) ? value.toFixed(2) : String(value);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
 const SPECIAL = /[&<>"'\t\n\r]/g;

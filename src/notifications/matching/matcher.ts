@@ -3,8 +3,7 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type MatchedEvent, type Message } from '../delivery-events';
 import { messageIdOf } from '../receiver-id';
 import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
-import { type Occurrence, type Topic } from '../topic';
-import { type MessageContent } from './encodings';
+import { type Attributes, type Occurrence, type Topic } from '../topic';
 import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
 import {
   type Conversion,
@@ -87,7 +86,7 @@ export class Matcher {
     const to = content.currencyConversion?.to;
     const conversion = to === undefined ? undefined : conversionOf(this.rates, occurrence.currencyId, to);
     const values = prepared.customised(
-      conversion === undefined ? occurrence : converted(occurrence, conversion),
+      conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
     );
     const { subject, sequence, stateId, at } = occurrence;
     for (const [receiver, render] of prepared.renderers) {
@@ -149,13 +148,13 @@ function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubsc
   return preparedSubscription(subscription.content, receiversIn(id, subscription));
 }
 
-/** An occurrence with its amounts in another currency. */
-function converted({ attributes, amounts }: MessageContent, { to, convert }: Conversion): MessageContent {
+/** The attributes with amounts in another currency. */
+function converted({ attributes, amounts }: Occurrence, { to, convert }: Conversion): Attributes {
   const values = amounts.flatMap((name) => {
     const amount = attributes[name];
     return typeof amount === 'number' ? [[name, convert(amount)] as const] : [];
   });
-  return { amounts, attributes: { ...attributes, ...Object.fromEntries(values), currencyId: to } };
+  return { ...attributes, ...Object.fromEntries(values), currencyId: to };
 }
 
 function stored({ from, to, rate, day }: Conversion): Message['conversion'] & object {

@@ -1,6 +1,6 @@
 import { type Receiver, type SubscriptionContent } from '../subscription';
-import { type Occurrence } from '../topic';
-import { type MessageContent, textOf } from './encodings';
+import { type Attributes, type Occurrence } from '../topic';
+import { textOf } from './encodings';
 import { rendererOf, type Renderer } from './render';
 
 /** A subscription in the form in which occurrences are matched fastest. */
@@ -8,7 +8,7 @@ export interface PreparedSubscription {
   /** Whether messages are made of an occurrence: of one that it is not a party of, never call it. */
   readonly matches: (occurrence: Occurrence) => boolean;
   /** Adds the custom attribute. */
-  readonly customised: (content: MessageContent) => MessageContent;
+  readonly customised: (attributes: Attributes) => Attributes;
   /** Renderers by ids of receivers, without those that the owner has disabled. */
   readonly renderers: ReadonlyMap<string, Renderer>;
 }
@@ -64,15 +64,14 @@ function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurre
 type Test = (id: number | undefined) => boolean;
 
 /** `docs/decisions.md#n13`. */
-function customising({ customAttribute }: SubscriptionContent): (content: MessageContent) => MessageContent {
-  if (customAttribute === undefined) return (content) => content;
+function customising({ customAttribute }: SubscriptionContent): (attributes: Attributes) => Attributes {
+  if (customAttribute === undefined) return (attributes) => attributes;
   const { tdAttributes, userAttribute, rules } = customAttribute;
   // Of equal inputs the first counts.
   const outputs = new Map(rules.toReversed().map(({ inputs, output }) => [JSON.stringify(inputs), output]));
-  return (content) => {
-    const inputs = tdAttributes.map((name) => textOf(name, content) ?? '');
+  return (attributes) => {
+    const inputs = tdAttributes.map((name) => textOf(name, attributes) ?? '');
     const output = outputs.get(JSON.stringify(inputs));
-    if (output === undefined) return content;
-    return { ...content, attributes: { ...content.attributes, [userAttribute]: output } };
+    return output === undefined ? attributes : { ...attributes, [userAttribute]: output };
   };
 }

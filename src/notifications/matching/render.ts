@@ -1,6 +1,8 @@
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type MessageRequest } from '../delivery-events';
 import { type Receiver, type ReceiverFormat } from '../subscription';
+import { isTemplate, parseTemplate, type Template } from '../template';
+import { type Attributes } from '../topic';
 import {
   type CompiledTemplate,
   compiledBody,
@@ -9,13 +11,12 @@ import {
   sample,
   UnusableTemplate,
 } from './compiled-template';
-import { type MessageContent } from './encodings';
 
 /** A message as it is sent, or why it cannot be. */
-export type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
+type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
-export type Renderer = (content: MessageContent) => Rendered;
+export type Renderer = (attributes: Attributes) => Rendered;
 
 /** Limits of a message in bytes (`docs/decisions.md#n10`). */
 const MAX_URL = 8 * 1024;
@@ -32,15 +33,17 @@ const CONTENT_TYPES: Readonly<Record<ReceiverFormat, string>> = {
 /** Compiles the templates of a receiver, once for many messages. */
 export function rendererOf(receiver: Receiver): Renderer {
   try {
-    const url = urlRenderer(compiledNamed('receiverUrl', () => compiledUrl(receiver.receiverUrl)));
+    const url = urlRenderer(compiledField('receiverUrl', receiver.receiverUrl, compiledUrl));
     if (receiver.httpMethod === 'GET')
-      return (content) => {
-        const rendered = url(content);
+      return (attributes) => {
+        const rendered = url(attributes);
         return 'unsendable' in rendered ? rendered : { request: { method: 'GET', url: rendered.text } };
       };
     const { receiverBody, receiverFormat } = receiver;
-    const body = compiledNamed('receiverBody', () => compiledBody(receiverBody, receiverFormat));
-    return (content) => post(url(content), bodyOf(body, content), CONTENT_TYPES[receiverFormat]);
+    const body = compiledField('receiverBody', receiverBody, (template) =>
+      compiledBody(template, receiverFormat),
+    );
+    return (attributes) => post(url(attributes), bodyOf(body, attributes), CONTENT_TYPES[receiverFormat]);
   } catch (error) {
     if (!(error instanceof UnusableTemplate)) throw error;
     const { message } = error;
@@ -56,10 +59,10 @@ function post(url: Part, body: Part, contentType: string): Rendered {
   return { request: { method: 'POST', url: url.text, contentType, body: body.text } };
 }
 
-function urlRenderer(template: CompiledTemplate): (content: MessageContent) => Part {
+function urlRenderer(template: CompiledTemplate): (attributes: Attributes) => Part {
   const expected = dotSegmentsIn(sample(template, 'x'));
-  return (content) => {
-    const text = filled(template, content, MAX_URL);
+  return (attributes) => {
+    const text = filled(template, attributes, MAX_URL);
     if (text === undefined || Buffer.byteLength(text) > MAX_URL)
       return { unsendable: `its URL is longer than ${MAX_URL} bytes` };
     if (dotSegmentsIn(text) !== expected)
@@ -76,8 +79,8 @@ function dotSegmentsIn(url: string): number {
   return (end < 0 ? url : url.slice(0, end)).match(DOT_SEGMENT)?.length ?? 0;
 }
 
-function bodyOf(template: CompiledTemplate, content: MessageContent): Part {
-  const text = filled(template, content, MAX_BODY);
+function bodyOf(template: CompiledTemplate, attributes: Attributes): Part {
+  const text = filled(template, attributes, MAX_BODY);
   if (text === undefined || Buffer.byteLength(text) > MAX_BODY)
     return { unsendable: `its body is longer than ${MAX_BODY} bytes` };
   // JSON writes a control character as six.
@@ -86,9 +89,15 @@ function bodyOf(template: CompiledTemplate, content: MessageContent): Part {
   return { text };
 }
 
-function compiledNamed(field: string, compile: () => CompiledTemplate): CompiledTemplate {
+function compiledField(
+  field: string,
+  text: string,
+  compile: (template: Template) => CompiledTemplate,
+): CompiledTemplate {
   try {
-    return compile();
+    const template = parseTemplate(text);
+    if (!isTemplate(template)) throw new UnusableTemplate(template.reason);
+    return compile(template);
   } catch (error) {
     throw error instanceof UnusableTemplate ? new UnusableTemplate(`${field}: ${error.message}`) : error;
   }

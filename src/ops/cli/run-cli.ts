@@ -8,6 +8,7 @@ import { addMappings } from './mappings';
 import { addNetwork } from './network';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
+import { addReceiver } from './receiver';
 import { addServe } from './serve';
 import { addTokens } from './tokens';
 import { addTransactions } from './transactions';
@@ -28,12 +29,14 @@ const COMMANDS = [
   addRebuild,
   addParked,
   addLog,
+  addReceiver,
   addSettingsVerb,
 ];
 
 /** Exit codes of expected errors: by name, so that none of their modules is loaded. */
 const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
+  UnusableSecret: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
   UnknownLoad: 2,

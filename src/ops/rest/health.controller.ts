@@ -14,6 +14,8 @@ interface Health {
   readonly projector?: string;
   /** The same of automations. */
   readonly automation?: string;
+  /** Why no notifications are sent. */
+  readonly notifier?: string;
 }
 
 export type Readiness = () => Promise<Health>;

@@ -7,10 +7,8 @@ import { parseXml } from '../../../src/wire/xml-read';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';
 
-const AMOUNTS = ['orderValue'] as const;
-
 function get(receiverUrl: string, attributes: Attributes = {}): unknown {
-  return rendererOf({ httpMethod: 'GET', receiverUrl })({ attributes, amounts: AMOUNTS });
+  return rendererOf({ httpMethod: 'GET', receiverUrl })(attributes);
 }
 
 function post(receiverFormat: ReceiverFormat, receiverBody: string, attributes: Attributes = {}): unknown {
@@ -20,7 +18,7 @@ function post(receiverFormat: ReceiverFormat, receiverBody: string, attributes: 
     receiverFormat,
     receiverBody,
   };
-  return rendererOf(receiver)({ attributes, amounts: AMOUNTS });
+  return rendererOf(receiver)(attributes);
 }
 
 const urlOf = (rendered: unknown) => (rendered as { request: { url: string } }).request.url;
@@ -97,7 +95,7 @@ describe('a body in JSON (decisions N10)', () => {
         method: 'POST',
         url: 'https://a.example/',
         contentType: 'application/json; charset=utf-8',
-        body: '{"a":"a \\"b\\"\\n 51 ","b":"a \\"b\\"\\n","c":51,"d":null,"e":[12.50]}',
+        body: '{"a":"a \\"b\\"\\n 51 ","b":"a \\"b\\"\\n","c":51,"d":null,"e":[12.5]}',
       },
     });
   });
@@ -195,7 +193,7 @@ describe('a body in another format (decisions N10)', () => {
         method: 'POST',
         url: 'https://a.example/',
         contentType: 'text/plain; charset=utf-8',
-        body: 'a=<"\n;1299.00',
+        body: 'a=<"\n;1299',
       },
     });
   });

@@ -1,0 +1,128 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { type ReadStore } from '../kernel/read-store';
+import { reasonOf } from '../kernel/unavailable';
+import { MatcherRunner } from '../notifications/matching/matcher-runner';
+import { RatesPublisher } from '../notifications/matching/rates-publisher';
+import { FollowedSubscriptions } from '../notifications/matching/subscription-book';
+import { claimDeliveries, type Owner } from '../notifications/ownership';
+import { DeliveryRunner } from '../notifications/scheduling/delivery-runner';
+import { Recipients } from '../notifications/scheduling/recipients';
+import { type Secrets } from '../notifications/secrets';
+import { type AllowedAddresses } from '../notifications/sending/allowed-addresses';
+import { Sender } from '../notifications/sending/sender';
+import { type Topic } from '../notifications/topic';
+
+export interface NotifierParts {
+  readonly log: EventLog;
+  readonly store: ReadStore;
+  readonly deliveries: EventLog;
+  readonly topics: readonly Topic[];
+  readonly secrets: Secrets;
+  /** This installation. */
+  readonly owner: Owner;
+  readonly allowed: AllowedAddresses;
+  /** File or URL with exchange rates. */
+  readonly rates?: string;
+}
+
+export interface NotifierOptions {
+  /** A name that no other process uses. */
+  readonly name: string;
+  /** Receives failures after which it continues. */
+  readonly report: (failure: unknown) => void;
+}
+
+/** How often to check whether this installation may deliver (ms). */
+const CLAIM_MS = 5_000;
+
+interface Part {
+  start(): void;
+  stop(): Promise<void>;
+  trouble(): string | undefined;
+}
+
+/** Everything that a process with the role `notifier` does: rates, matching, sending. */
+export class Notifier {
+  private readonly stopping = new AbortController();
+  private parts: readonly Part[] = [];
+  private end: () => Promise<void> = async () => undefined;
+  private running: Promise<void> | undefined;
+  /** Why this process does not deliver. */
+  private refusal: string | undefined;
+
+  constructor(
+    private readonly surface: NotifierParts,
+    private readonly options: NotifierOptions,
+  ) {}
+
+  start(): void {
+    this.running ??= this.run();
+  }
+
+  /** Stops after what is in flight, for a few seconds at most. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** Why it does not deliver, or makes no progress; undefined while it does. */
+  trouble(): string | undefined {
+    const troubles = this.parts.map((part) => part.trouble());
+    return this.refusal ?? troubles.find((trouble) => trouble !== undefined);
+  }
+
+  /** Delivers as long as this installation may. */
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.claim();
+      if (this.refusal === undefined && this.parts.length === 0) this.deliver();
+      if (this.refusal !== undefined) await this.endDelivering();
+      await pause(CLAIM_MS, undefined, { signal }).catch(() => undefined);
+    }
+    await this.endDelivering();
+  }
+
+  /** Finds out whether this installation may deliver, and reports it when it may not. */
+  private async claim(): Promise<void> {
+    const { log, owner } = this.surface;
+    try {
+      const refusal = await claimDeliveries(log, owner, new Date());
+      if (refusal !== undefined && refusal !== this.refusal)
+        this.options.report(new Error(`no notifications are sent: ${refusal}`));
+      this.refusal = refusal;
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      // Once it delivers, it knows by itself what to do without the log.
+      if (this.parts.length === 0) this.refusal = reasonOf(error);
+    }
+  }
+
+  private deliver(): void {
+    const { log, store, deliveries, topics, secrets, allowed, rates } = this.surface;
+    const { name, report } = this.options;
+    const following = new AbortController();
+    const subscriptions = new FollowedSubscriptions(log, following.signal);
+    const sender = new Sender({ allowed });
+    const recipients = new Recipients(subscriptions, secrets);
+    const attempt = sender.attempt.bind(sender);
+    this.parts = [
+      new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
+      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name }),
+      ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
+    ];
+    this.end = async () => {
+      await Promise.all(this.parts.map(async (part) => part.stop()));
+      await sender.close();
+      following.abort();
+      await subscriptions.ended;
+    };
+    for (const part of this.parts) part.start();
+  }
+
+  private async endDelivering(): Promise<void> {
+    if (this.parts.length > 0) await this.end();
+    this.parts = [];
+  }
+}

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import { type Config } from '../config';
+import { type EngineTicket, joinEngines } from '../engines/open';
+import { type Topic } from '../notifications/topic';
+import { transactionTopic } from '../transactions/topic';
+import { allowedBy, ownerOf, secretsOf } from './installation';
+import { Notifier } from './notifier-run';
+import { serveThread } from './thread';
+
+/** Of all services. */
+const TOPICS: readonly Topic[] = [transactionTopic];
+
+export interface NotifierData {
+  readonly ticket: EngineTicket;
+  readonly config: Config;
+}
+
+/** Sends notifications away from the thread that serves HTTP. */
+serveThread(async ({ ticket, config }: NotifierData, report) => {
+  const engines = await joinEngines(ticket);
+  const secrets = await secretsOf(config);
+  const { log, store } = engines;
+  const { notifyRates } = config;
+  const notifier = new Notifier(
+    {
+      log,
+      store,
+      deliveries: await engines.deliveries(),
+      topics: TOPICS,
+      secrets,
+      owner: await ownerOf(config, secrets),
+      allowed: allowedBy(config),
+      ...(notifyRates === undefined ? {} : { rates: notifyRates }),
+    },
+    { name: randomUUID(), report },
+  );
+  return {
+    calls: notifier,
+    close: async () => {
+      await notifier.stop();
+      await engines.close();
+    },
+  };
+});

@@ -1,0 +1,26 @@
+import { join } from 'node:path';
+import { type Config } from '../config';
+import { type Engines } from '../engines/open';
+import { type Remote } from '../kernel/calls';
+import { type Notifier } from './notifier-run';
+import { type NotifierData } from './notifier.thread';
+import { startThread } from './thread';
+
+/** Sends notifications, in another thread. */
+export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
+
+/** Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
+export function startNotifier(
+  engines: Engines,
+  config: Config,
+  report: (failure: string) => void,
+): Notifying {
+  const { calls, end } = startThread<Notifier, NotifierData>({
+    file: join(__dirname, 'notifier.thread.js'),
+    methods: ['start', 'trouble'],
+    data: () => ({ ticket: engines.ticket(), config }),
+    report,
+    onRestart: ({ start }) => start(),
+  });
+  return { ...calls, stop: end };
+}

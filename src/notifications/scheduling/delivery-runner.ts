@@ -1,0 +1,210 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Backoff } from '../../kernel/backoff';
+import { inParallel } from '../../kernel/in-parallel';
+import { LeaseHolder } from '../../kernel/lease-holder';
+import { type ReadStore } from '../../kernel/read-store';
+import { reasonOf } from '../../kernel/unavailable';
+import { PARTITIONS } from '../receiver-id';
+import { Dispatcher, type DispatcherParts } from './dispatcher';
+import { MatchedReader } from './matched-reader';
+import { Membership } from './membership';
+import { OwnedPartition } from './owned-partition';
+import { takePartition } from './partition-log';
+
+export interface DeliveryParts extends DispatcherParts {
+  /** Holds the leases. */
+  readonly store: ReadStore;
+}
+
+export interface DeliveryOptions {
+  /** A name that no other process uses. */
+  readonly owner: string;
+  /** How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than `longestMs`. */
+  readonly leaseMs?: number;
+  /** What an attempt may take (ms), with a margin. */
+  readonly longestMs?: number;
+  /** Between looks at the leases (ms). */
+  readonly lookMs?: number;
+}
+
+const LEASE_MS = 30_000;
+const LONGEST_MS = 17_000;
+const LOOK_MS = 1_000;
+
+/** How long a stop waits for attempts in flight (ms), and an orderly hand-over. */
+const STOP_MS = 5_000;
+const HAND_OVER_MS = 16_000;
+
+/** How long aborted attempts take to end (ms). */
+const ABORT_MS = 500;
+
+const BACKOFF = { first: 100, longest: 5_000 } as const;
+
+/** Partitions taken over at once. */
+const AT_ONCE = 8;
+
+/** How often changed partitions are saved (ms). */
+const SAVE_MS = 60_000;
+
+/** Sends notifications, for its share of all partitions (docs/architecture.md, Notifications). */
+export class DeliveryRunner {
+  private readonly stopping = new AbortController();
+  private readonly dispatcher: Dispatcher;
+  private readonly reader: MatchedReader;
+  private readonly membership: Membership;
+  private readonly leases: readonly LeaseHolder[];
+  private readonly givingUp = new Set<Promise<void>>();
+  private readonly lookMs: number;
+  private running: Promise<unknown> | undefined;
+  private following: Promise<void> | undefined;
+  /** Why there is no progress, by what makes none. */
+  private readonly failures = new Map<string, string>();
+  private savedAt = Date.now();
+
+  constructor(
+    private readonly parts: DeliveryParts,
+    private readonly options: DeliveryOptions,
+  ) {
+    const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS } = options;
+    const { store } = parts;
+    this.lookMs = lookMs;
+    this.dispatcher = new Dispatcher(parts, longestMs);
+    this.reader = new MatchedReader(parts.deliveries, this.dispatcher.partitions, {
+      taken: (...taken) => this.dispatcher.taken(...taken),
+      batch: () => this.dispatcher.pump(),
+    });
+    this.membership = new Membership({ store, owner, ttlMs: leaseMs, now: Date.now });
+    this.leases = Array.from(
+      { length: PARTITIONS },
+      (_, number) => new LeaseHolder(store, `notifier-partition-${number}`, owner, leaseMs, Date.now),
+    );
+  }
+
+  start(): void {
+    this.running ??= Promise.all([
+      this.repeat('leases', () => this.balance()),
+      this.repeat('queues', () => this.maintain()),
+    ]);
+  }
+
+  /** Starts nothing more, waits for what is in flight, for 5 seconds at most, and hands over what it has. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+    const partitions = [...this.dispatcher.partitions.values()];
+    await Promise.all([...this.givingUp, ...partitions.map((partition) => this.giveUp(partition, STOP_MS))]);
+    this.dispatcher.stop();
+    await this.following;
+    await this.membership.release().catch(this.parts.report);
+  }
+
+  /** Why there is no progress; undefined while there is. */
+  trouble(): string | undefined {
+    const inTrouble = [...this.dispatcher.partitions.values()].some(({ isInTrouble }) => isInTrouble);
+    const [failure] = this.failures.values();
+    if (failure !== undefined) return failure;
+    if (this.reader.trouble !== undefined) return reasonOf(this.reader.trouble);
+    return inTrouble ? 'outcomes of attempts cannot be stored' : undefined;
+  }
+
+  private async repeat(name: string, work: () => Promise<void>): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await work();
+        this.failures.delete(name);
+      } catch (error) {
+        this.fail(name, error);
+      }
+      await pause(this.lookMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Reports a failure that is new. */
+  private fail(name: string, error: unknown): void {
+    const reason = reasonOf(error);
+    if (this.failures.get(name) === reason) return;
+    this.failures.set(name, reason);
+    this.parts.report(error);
+  }
+
+  /** Renews what this process has, and takes or gives up partitions until it has its share. */
+  private async balance(): Promise<void> {
+    const { partitions } = this.dispatcher;
+    const share = await this.membership.shareOf(PARTITIONS);
+    await inParallel([...partitions.values()], AT_ONCE, async (partition) => {
+      if (!(await partition.lease.acquire())) this.dispatcher.remove(partition);
+    });
+    const open = [...partitions.values()].filter(({ isClosing }) => !isClosing);
+    for (const partition of open.slice(share)) this.track(this.giveUp(partition, HAND_OVER_MS));
+    if (open.length < share) await this.take(share - open.length);
+  }
+
+  private async take(count: number): Promise<void> {
+    const { signal } = this.stopping;
+    const taken: OwnedPartition[] = [];
+    await inParallel(this.leases.entries(), AT_ONCE, async ([number, lease]) => {
+      const isEnough = taken.length >= count || signal.aborted;
+      if (isEnough || this.dispatcher.partitions.has(number) || !(await lease.acquire())) return;
+      if (taken.length >= count) await lease.release();
+      else taken.push(await this.takeOver(number, lease));
+    }).finally(() => {
+      for (const partition of taken) this.dispatcher.add(partition);
+      // Leases are renewed meanwhile.
+      if (taken.length > 0) this.track(this.catchUp(taken));
+    });
+  }
+
+  private async catchUp(taken: readonly OwnedPartition[]): Promise<void> {
+    const { signal } = this.stopping;
+    const backoff = new Backoff(BACKOFF);
+    while (!signal.aborted) {
+      try {
+        await this.reader.catchUp(taken);
+        this.failures.delete('take-over');
+        this.following ??= this.reader.follow(signal);
+        return;
+      } catch (error) {
+        this.fail('take-over', error);
+        await backoff.wait(signal);
+      }
+    }
+  }
+
+  private async takeOver(number: number, lease: LeaseHolder): Promise<OwnedPartition> {
+    const { deliveries } = this.parts;
+    try {
+      const at = new Date().toISOString();
+      const taken = await takePartition(deliveries, number, { owner: this.options.owner, at });
+      return new OwnedPartition(number, lease, deliveries, taken, (one) => this.dispatcher.writerEvents(one));
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  }
+
+  /** Ends a partition in an orderly way: another process continues from its snapshot. */
+  private async giveUp(partition: OwnedPartition, waitMs: number): Promise<void> {
+    partition.isClosing = true;
+    await partition.idle(waitMs);
+    partition.abortAttempts();
+    await partition.idle(ABORT_MS);
+    if (!partition.isLost) await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
+    this.dispatcher.remove(partition);
+    await partition.lease.release().catch(this.parts.report);
+  }
+
+  private track(work: Promise<void>): void {
+    this.givingUp.add(work);
+    void work.finally(() => this.givingUp.delete(work));
+  }
+
+  private async maintain(): Promise<void> {
+    this.dispatcher.reconsider();
+    await this.reader.refill();
+    if (Date.now() - this.savedAt < SAVE_MS) return;
+    this.savedAt = Date.now();
+    for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
+      if (!isInTrouble) void writer.save();
+  }
+}

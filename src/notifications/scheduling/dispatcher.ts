@@ -1,0 +1,296 @@
+import { type RecordedEvent } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { Backoff } from '../../kernel/backoff';
+import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
+import { type Attempt, type AttemptResult } from '../sending/attempt';
+import { disableReceiver, recordDeadLetter } from './domain-facts';
+import { disables, type Health, reportedFailure } from './health';
+import { MessageCache } from './message-cache';
+import { attemptNumber, outcomeOf, outcomeWithout } from './outcome';
+import { type OwnedPartition } from './owned-partition';
+import { type WriterEvents } from './outcome-writer';
+import { endedOf } from './receiver-state';
+import { type Receiver, Scheduler, type Started, type Surface } from './scheduler';
+import { type Recipients } from './recipients';
+
+/** Makes one attempt; never rejects. */
+export type MakeAttempt = (attempt: Attempt, signal: AbortSignal) => Promise<AttemptResult>;
+
+export interface DispatcherParts {
+  /** The domain log. */
+  readonly log: EventLog;
+  /** The delivery log. */
+  readonly deliveries: EventLog;
+  readonly recipients: Recipients;
+  readonly attempt: MakeAttempt;
+  readonly report: (failure: unknown) => void;
+}
+
+/** Outcomes of so many milliseconds are appended together: each append has its costs. */
+const FLUSH_MS = 3;
+
+/** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
+const OWN_FAULT_MS = 1_000;
+
+const BACKOFF = { first: 100, longest: 5_000 } as const;
+
+/** Sends what the scheduler chooses, and records the outcomes. */
+export class Dispatcher {
+  readonly partitions = new Map<number, OwnedPartition>();
+  private readonly cache: MessageCache;
+  private readonly scheduler: Scheduler;
+  private isPumping = false;
+  private timer: { readonly at: number; readonly timeout: NodeJS.Timeout } | undefined;
+  private flushing: NodeJS.Timeout | undefined;
+
+  /** `longestMs`: what an attempt may take. None is started that may last longer than the lease. */
+  constructor(
+    private readonly parts: DispatcherParts,
+    private readonly longestMs: number,
+  ) {
+    this.cache = new MessageCache(parts.deliveries, (receiver, revision) => {
+      const state = this.scheduler.served(receiver)?.state;
+      return state !== undefined && (state.queue.has(revision) || state.retries.has(revision));
+    });
+    this.scheduler = new Scheduler(this.surface());
+  }
+
+  get inFlight(): number {
+    return this.scheduler.inFlight;
+  }
+
+  /** Starts sending for a partition. */
+  add(partition: OwnedPartition): void {
+    this.partitions.set(partition.number, partition);
+    for (const [id, state] of partition.state.receivers)
+      this.scheduler.serve(id, partition.number, state, now());
+    this.pump();
+  }
+
+  /** Drops a partition: its attempts are aborted, and count nothing. */
+  remove(partition: OwnedPartition): void {
+    if (this.partitions.get(partition.number) !== partition) return;
+    this.partitions.delete(partition.number);
+    for (const id of partition.state.receivers.keys()) this.scheduler.leave(id);
+    partition.abort();
+    for (const started of partition.ended.values()) this.end(partition, started, undefined);
+    partition.ended.clear();
+  }
+
+  /** A partition has taken something for a receiver. */
+  taken(partition: OwnedPartition, id: string, event?: RecordedEvent): void {
+    if (this.partitions.get(partition.number) !== partition) return;
+    const state = partition.state.receiver(id);
+    const known = this.scheduler.served(id);
+    const receiver = known ?? this.scheduler.serve(id, partition.number, state, now());
+    if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data);
+    if (event?.type === 'RedeliveryDue') known?.lane.redeliver(event.revision);
+    this.scheduler.wake(receiver);
+  }
+
+  /** Permissions may have changed, or partitions. */
+  reconsider(): void {
+    this.scheduler.reconsider();
+    this.pump();
+  }
+
+  /** Starts what can be started, soon. */
+  pump(): void {
+    if (this.isPumping) return;
+    this.isPumping = true;
+    queueMicrotask(() => {
+      this.isPumping = false;
+      const time = now();
+      for (let next = this.scheduler.next(time); next !== undefined; next = this.scheduler.next(time))
+        void this.run(next);
+      this.setTimer();
+    });
+  }
+
+  /** What a partition's writer reports. */
+  writerEvents(partition: OwnedPartition): WriterEvents {
+    return {
+      durable: (outcomes) => {
+        for (const outcome of outcomes) this.settle(partition, outcome);
+        this.pump();
+      },
+      lost: (failure) => {
+        if (failure !== undefined) this.parts.report(failure);
+        this.remove(partition);
+      },
+      trouble: (failure) => {
+        partition.isInTrouble = failure !== undefined;
+        if (failure !== undefined) this.parts.report(failure);
+        else this.reconsider();
+      },
+    };
+  }
+
+  /** Appends an outcome; `started` ends when it is durable. */
+  async record(
+    partition: OwnedPartition,
+    outcome: Outcome,
+    { message, started }: { readonly message: Message; readonly started?: Started },
+  ): Promise<void> {
+    const { log } = this.parts;
+    if (outcome.outcome === 'dead')
+      await this.untilDone(partition, () => recordDeadLetter(log, message, outcome));
+    const { health } = partition.state.receiver(outcome.receiver);
+    await this.disableIf(partition, health, outcome);
+    if (partition.isLost) {
+      if (started !== undefined) this.end(partition, started, undefined);
+      return;
+    }
+    if (started !== undefined) partition.ended.set(outcome, started);
+    partition.writer.add(outcome);
+    this.flushing ??= setTimeout(() => {
+      this.flushing = undefined;
+      for (const { writer } of this.partitions.values()) if (writer.hasWaiting) void writer.flush();
+    }, FLUSH_MS);
+  }
+
+  /** No further timers. */
+  stop(): void {
+    clearTimeout(this.timer?.timeout);
+    this.timer = undefined;
+  }
+
+  private async run(started: Started): Promise<void> {
+    const partition = this.partitions.get(started.receiver.partition);
+    if (partition === undefined) {
+      this.scheduler.ended(started, undefined, now());
+      return;
+    }
+    partition.inFlight.add(started);
+    const outcome = await this.outcome(partition, started).catch((error: unknown) => {
+      // A bug: it must not cost the message an attempt.
+      this.parts.report(error);
+      return undefined;
+    });
+    if (outcome === undefined) this.end(partition, started, undefined);
+    else await this.record(partition, outcome, { message: started.message, started });
+  }
+
+  /** Undefined: it was no attempt. */
+  private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
+    const { message, receiver, isCancelled, redelivery } = started;
+    const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
+    if (isCancelled) return outcomeWithout(started, 'cancelled', now());
+    if (request === undefined) return outcomeWithout(started, 'dead', now(), unsendable);
+    const attempt: Attempt = {
+      id,
+      sequence,
+      request,
+      number: attemptNumber(started, receiver.state),
+      secrets: this.parts.recipients.secretsOf(subscriptionId, now()),
+      ...(redelivery === undefined ? {} : { isManual: true }),
+      ...(isTest === true ? { isTest } : {}),
+    };
+    const result = await this.parts.attempt(attempt, partition.signal);
+    return result.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, result);
+  }
+
+  /** An outcome is durable. */
+  private settle(partition: OwnedPartition, outcome: Outcome): void {
+    const { state } = partition;
+    const { health: before } = state.receiver(outcome.receiver);
+    state.settle(outcome);
+    if (outcome.attempt !== undefined) {
+      const ms = reportedFailure(before, state.receiver(outcome.receiver).health);
+      if (ms !== undefined) this.parts.report(failingFor(ms, outcome));
+      // Of several attempts that have ended together, only the last one may have been too many.
+      void this.disableIf(partition, before, outcome);
+    }
+    const started = partition.ended.get(outcome);
+    partition.ended.delete(outcome);
+    if (outcome.outcome !== 'failed') this.cache.delete(outcome.revision);
+    if (started !== undefined) this.end(partition, started, outcome.outcome);
+  }
+
+  private end(partition: OwnedPartition, started: Started, outcome: OutcomeKind | undefined): void {
+    partition.done(started);
+    this.scheduler.ended(started, outcome, now(), outcome === undefined ? OWN_FAULT_MS : 0);
+    if (outcome === undefined) this.pump();
+  }
+
+  private async disableIf(partition: OwnedPartition, health: Health, outcome: Outcome): Promise<void> {
+    const reason = outcome.attempt === undefined ? undefined : disables(health, endedOf(outcome));
+    if (reason === undefined) return;
+    await this.untilDone(partition, () => disableReceiver(this.parts.log, outcome, reason));
+  }
+
+  /** Repeats what the domain log refuses while it is unavailable, unless the partition is lost. */
+  private async untilDone(partition: OwnedPartition, work: () => Promise<void>): Promise<void> {
+    const backoff = new Backoff(BACKOFF);
+    while (!partition.isLost) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        this.parts.report(error);
+        await backoff.wait();
+      }
+    }
+  }
+
+  private async load(receiver: Receiver, revision: number): Promise<void> {
+    const backoff = new Backoff(BACKOFF);
+    while (!receiver.isGone) {
+      try {
+        await this.cache.load(revision);
+        break;
+      } catch (error) {
+        this.parts.report(error);
+        await backoff.wait();
+      }
+    }
+    if (!receiver.isGone && this.cache.get(revision) === undefined) this.forget(receiver, revision);
+    this.scheduler.wake(receiver);
+    this.pump();
+  }
+
+  private forget({ id, partition }: Receiver, revision: number): void {
+    this.parts.report(
+      `a message to the receiver ${id} was not sent, since it has expired (revision ${revision})`,
+    );
+    this.partitions.get(partition)?.state.forget(id, revision);
+  }
+
+  private surface(): Surface {
+    return {
+      peek: (revision) => this.cache.get(revision),
+      load: (receiver, revision) => void this.load(receiver, revision),
+      permission: (...asked) => this.parts.recipients.permission(...asked),
+      isOpen: (number) => {
+        const partition = this.partitions.get(number);
+        return partition?.isOpen === true && partition.lease.expires - Date.now() >= this.longestMs;
+      },
+    };
+  }
+
+  /** Pumps again when something is due. */
+  private setTimer(): void {
+    const at = this.scheduler.nextTime;
+    if (at === undefined || (this.timer !== undefined && this.timer.at <= at)) return;
+    clearTimeout(this.timer?.timeout);
+    const ms = Math.min(Math.max(1, Math.ceil(at - now())), LONGEST_TIMER_MS);
+    const timeout = setTimeout(() => {
+      this.timer = undefined;
+      this.pump();
+    }, ms);
+    this.timer = { at, timeout };
+  }
+}
+
+/** Of a timer: what is due later is looked at again. */
+const LONGEST_TIMER_MS = 60_000;
+
+/** Epoch ms that never run backwards. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+function failingFor(ms: number, { receiver, subscriptionId }: Outcome): string {
+  const hours = Math.round(ms / 3_600_000);
+  return `the receiver ${receiver} of the subscription ${subscriptionId} has been failing for ${hours} h`;
+}

@@ -1,0 +1,161 @@
+import { type Message, type OutcomeKind } from '../delivery-events';
+import { Fifo } from './fifo';
+import { type ReceiverState } from './receiver-state';
+
+/** A message that can be sent now. */
+export interface Sendable {
+  readonly kind: 'first' | 'retry' | 'redelivery';
+  readonly revision: number;
+  readonly message: Message;
+  /** The revision of its `RedeliveryDue`. */
+  readonly redelivery?: number;
+}
+
+/** What can be sent; or what has to be read before that is known; undefined: nothing. */
+export type Choice = Sendable | { readonly toLoad: number } | undefined;
+
+/** First attempts for each other one, if both are due. */
+const FIRST_ATTEMPTS = 3;
+
+/**
+ * Chooses the next message to a receiver (`docs/decisions.md#n6`): of those about one subject, each starts when the first attempt of the
+ * one before has ended, in strict order when that is delivered or dead.
+ */
+export class Lane {
+  /** Messages of the queue up to here are being sent, or in `ready` or `waiting`. */
+  private cursor = -1;
+  /** Messages that need not wait any more for the one before. */
+  private readonly ready: number[] = [];
+  /** Subjects with the message that others wait for, and those that wait. */
+  private readonly busy = new Map<string, number>();
+  private readonly waiting = new Map<string, Fifo<number>>();
+  private readonly retries = new Fifo<number>();
+  private readonly redeliveries = new Fifo<number>();
+  /** First attempts in a row. */
+  private turns = 0;
+
+  /** `peek` returns a message if it is in memory. */
+  constructor(
+    private readonly state: ReceiverState,
+    private readonly peek: (revision: number) => Message | undefined,
+  ) {
+    for (const redelivery of state.redeliveries.keys()) this.redeliveries.add(redelivery);
+    for (const [revision, { subject }] of state.retries)
+      if (subject !== undefined) this.busy.set(subject, revision);
+  }
+
+  /** A retry is due. */
+  retry(revision: number): void {
+    this.retries.add(revision);
+  }
+
+  redeliver(redelivery: number): void {
+    this.redeliveries.add(redelivery);
+  }
+
+  /** What to send next; the same until `start` is called, or something ends or is added. */
+  choose(): Choice {
+    const kinds = [() => this.nextFirst(), () => this.nextRepeated()];
+    if (this.turns >= FIRST_ATTEMPTS) kinds.reverse();
+    let toLoad: Choice;
+    for (const next of kinds) {
+      const choice = next();
+      if (choice !== undefined && 'message' in choice) return choice;
+      toLoad ??= choice;
+    }
+    return toLoad;
+  }
+
+  /** What `choose` has returned is being sent. */
+  start({ kind, revision, message }: Sendable): void {
+    if (kind === 'first') {
+      this.turns += 1;
+      if (this.ready[0] === revision) this.ready.shift();
+      else this.cursor = revision;
+      this.busy.set(message.subject, revision);
+      return;
+    }
+    this.turns = 0;
+    (kind === 'retry' ? this.retries : this.redeliveries).take();
+  }
+
+  /** An attempt has ended. Without an outcome it was none, and the message is due again. */
+  end({ kind, revision, message, redelivery }: Sendable, outcome: OutcomeKind | undefined): void {
+    if (outcome === undefined) {
+      if (kind === 'first') this.makeReady(revision);
+      else if (redelivery === undefined) this.retries.add(revision);
+      else this.redeliveries.add(redelivery);
+      return;
+    }
+    const isAwaited = this.busy.get(message.subject) === revision;
+    const isEnd = outcome !== 'failed' || (kind === 'first' && message.strictOrder !== true);
+    if (isAwaited && isEnd) this.release(message.subject);
+  }
+
+  private nextFirst(): Choice {
+    for (;;) {
+      const [ready] = this.ready;
+      if (ready !== undefined && !this.state.queue.has(ready)) {
+        this.skip(ready);
+        continue;
+      }
+      const revision = ready ?? this.state.queue.after(this.cursor);
+      if (revision === undefined) return undefined;
+      const message = this.peek(revision);
+      if (message === undefined) return { toLoad: revision };
+      if (ready !== undefined || !this.busy.has(message.subject)) return { kind: 'first', revision, message };
+      this.cursor = revision;
+      this.waitFor(message.subject, revision);
+    }
+  }
+
+  /** A message has been delivered otherwise, since somebody has asked for it, or has expired. */
+  private skip(revision: number): void {
+    this.ready.shift();
+    for (const [subject, awaited] of this.busy) if (awaited === revision) this.release(subject);
+  }
+
+  private nextRepeated(): Choice {
+    for (let revision = this.retries.first; revision !== undefined; revision = this.retries.first) {
+      if (this.state.retries.has(revision)) {
+        const message = this.peek(revision);
+        return message === undefined ? { toLoad: revision } : { kind: 'retry', revision, message };
+      }
+      this.retries.take();
+    }
+    const redelivery = this.redeliveries.first;
+    const revision = redelivery === undefined ? undefined : this.state.redeliveries.get(redelivery);
+    if (redelivery === undefined) return undefined;
+    if (revision === undefined) {
+      this.redeliveries.take();
+      return undefined;
+    }
+    const message = this.peek(revision);
+    if (message === undefined) return { toLoad: revision };
+    return { kind: 'redelivery', revision, message, redelivery };
+  }
+
+  private waitFor(subject: string, revision: number): void {
+    const waiting = this.waiting.get(subject) ?? new Fifo<number>();
+    waiting.add(revision);
+    this.waiting.set(subject, waiting);
+  }
+
+  /** Nothing waits for the message about a subject any more: the next one is ready. */
+  private release(subject: string): void {
+    const waiting = this.waiting.get(subject);
+    const next = waiting?.take();
+    if (waiting?.size === 0) this.waiting.delete(subject);
+    if (next === undefined) {
+      this.busy.delete(subject);
+      return;
+    }
+    this.busy.set(subject, next);
+    this.makeReady(next);
+  }
+
+  private makeReady(revision: number): void {
+    const at = this.ready.findIndex((other) => other > revision);
+    this.ready.splice(at === -1 ? this.ready.length : at, 0, revision);
+  }
+}

@@ -1,0 +1,77 @@
+import { type EventLog } from '../../kernel/event-log';
+import { MATCHED, type Message } from '../delivery-events';
+import { receiverIn } from './matched-events';
+
+/** Messages that are read at once: those around one that is needed are needed soon. */
+const CHUNK = 256;
+
+/** What a cached message takes beside its text (bytes). */
+const OVERHEAD = 300;
+
+interface Cached {
+  readonly data: string;
+  message: Message | undefined;
+}
+
+/** Messages by their revision in `matched`, in memory up to a size. The oldest are dropped first, and read again when they are needed. */
+export class MessageCache {
+  private readonly cached = new Map<number, Cached>();
+  private bytes = 0;
+  private readonly loading = new Map<number, Promise<void>>();
+
+  /** `isWanted`: whether a message is still to be sent by this process. */
+  constructor(
+    private readonly log: EventLog,
+    private readonly isWanted: (receiver: string, revision: number) => boolean,
+    private readonly maxBytes = 64 * 1024 * 1024,
+  ) {}
+
+  /** Adds a message as it is in the log. */
+  add(revision: number, data: string): void {
+    if (this.cached.has(revision)) return;
+    this.cached.set(revision, { data, message: undefined });
+    this.bytes += data.length + OVERHEAD;
+    for (const oldest of this.cached.keys()) {
+      if (this.bytes <= this.maxBytes) break;
+      this.delete(oldest);
+    }
+  }
+
+  get(revision: number): Message | undefined {
+    const cached = this.cached.get(revision);
+    if (cached === undefined) return undefined;
+    cached.message ??= JSON.parse(cached.data) as Message;
+    return cached.message;
+  }
+
+  delete(revision: number): void {
+    const cached = this.cached.get(revision);
+    if (cached === undefined) return;
+    this.cached.delete(revision);
+    this.bytes -= cached.data.length + OVERHEAD;
+  }
+
+  /** Reads a message and its neighbours. If it is not there afterwards, it has expired. Raises `EngineUnavailable`. */
+  async load(revision: number): Promise<void> {
+    const chunk = Math.floor(revision / CHUNK);
+    // What is read for another message has this one only if it is wanted.
+    await this.loading.get(chunk);
+    if (this.cached.has(revision)) return;
+    const loading = this.loadChunk(chunk, revision).finally(() => this.loading.delete(chunk));
+    this.loading.set(chunk, loading);
+    await loading;
+  }
+
+  private async loadChunk(chunk: number, needed: number): Promise<void> {
+    const from = chunk * CHUNK;
+    for await (const events of this.log.readStream(MATCHED, { from, limit: CHUNK })) {
+      for (const event of events) {
+        const { type, data, revision } = event;
+        if (revision >= from + CHUNK) return;
+        const receiver = type === 'MessageDue' ? receiverIn(event) : undefined;
+        if (receiver === undefined) continue;
+        if (revision === needed || this.isWanted(receiver, revision)) this.add(revision, data);
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { type Message, type Outcome } from '../delivery-events';
+import { type AttemptResult } from '../sending/attempt';
+import { type Sendable } from './lane';
+import { type ReceiverState } from './receiver-state';
+import { nextAttempt } from './schedule';
+
+/** The number of the attempt that is made now. */
+export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState): number {
+  return (retries.get(revision)?.attempt ?? 0) + 1;
+}
+
+/** The outcome of an attempt that was not aborted. */
+export function outcomeOf(sendable: Sendable, state: ReceiverState, result: AttemptResult): Outcome {
+  const { message, redelivery, revision } = sendable;
+  const { at, ms, status, error, answer, end } = result;
+  const attempt = attemptNumber(sendable, state);
+  return {
+    ...whatOf(sendable),
+    ...(redelivery === undefined
+      ? resultOf(message, attempt, result)
+      : redeliveredOf(end === 'success', state.retries.get(revision)?.next)),
+    at: new Date(at).toISOString(),
+    attempt,
+    ms,
+    ...(status === undefined ? {} : { status }),
+    ...(error === undefined ? {} : { error }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(end === 'timeout' ? { isTimeout: true } : {}),
+  };
+}
+
+/** The outcome of a message that is not attempted. */
+export function outcomeWithout(
+  sendable: Sendable,
+  outcome: 'dead' | 'cancelled',
+  now: number,
+  error?: string,
+): Outcome {
+  const at = new Date(now).toISOString();
+  return { ...whatOf(sendable), outcome, at, ...(error === undefined ? {} : { error }) };
+}
+
+type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
+
+function resultOf({ id, strictOrder, subject }: Message, attempt: number, result: AttemptResult): Result {
+  if (result.end === 'success') return { outcome: 'delivered' };
+  const { at, ms, retryAfter } = result;
+  const failed = { id, attempt, ended: at + ms, ...(retryAfter === undefined ? {} : { retryAfter }) };
+  const next = nextAttempt(failed);
+  if (next === undefined) return { outcome: 'dead' };
+  const waited = strictOrder === true ? { subject } : {};
+  return { outcome: 'failed', next: new Date(next).toISOString(), ...waited };
+}
+
+/** The schedule stays as it is. */
+function redeliveredOf(isSuccess: boolean, next: number | undefined): Result {
+  if (isSuccess) return { outcome: 'delivered' };
+  return { outcome: 'failed', ...(next === undefined ? {} : { next: new Date(next).toISOString() }) };
+}
+
+function whatOf({ message, revision, redelivery }: Sendable) {
+  const { id, receiver, subscriptionId, organisationId } = message;
+  const what = { id, receiver, subscriptionId, organisationId, revision };
+  return redelivery === undefined ? what : { ...what, isManual: true as const, redelivery };
+}

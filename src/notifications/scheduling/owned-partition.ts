@@ -1,0 +1,85 @@
+import { setMaxListeners } from 'node:events';
+import { type EventLog } from '../../kernel/event-log';
+import { type LeaseHolder } from '../../kernel/lease-holder';
+import { type Outcome } from '../delivery-events';
+import { OutcomeWriter, type WriterEvents } from './outcome-writer';
+import { type TakenPartition } from './partition-log';
+import { type PartitionState } from './partition-state';
+import { type Started } from './scheduler';
+
+/** A partition that this process sends for. */
+export class OwnedPartition {
+  /** It has taken in all of `matched`, and is given what is new. */
+  isLive = false;
+  /** It is being given up: nothing is started any more. */
+  isClosing = false;
+  /** Its outcomes cannot be appended: nothing is started meanwhile. */
+  isInTrouble = false;
+  /** Messages that have been started and have no durable outcome. */
+  readonly inFlight = new Set<Started>();
+  /** Those of them whose outcomes are being appended. */
+  readonly ended = new Map<Outcome, Started>();
+  readonly writer: OutcomeWriter;
+  private onIdle: (() => void) | undefined;
+  /** Attempts end when the partition is lost or given up; appends only when it is lost. */
+  private readonly attempts = new AbortController();
+  private readonly appends = new AbortController();
+
+  constructor(
+    readonly number: number,
+    readonly lease: LeaseHolder,
+    log: EventLog,
+    taken: TakenPartition,
+    eventsOf: (partition: OwnedPartition) => WriterEvents,
+  ) {
+    setMaxListeners(0, this.attempts.signal);
+    this.writer = new OutcomeWriter(log, number, taken, eventsOf(this), this.appends.signal);
+  }
+
+  get state(): PartitionState {
+    return this.writer.state;
+  }
+
+  /** Whether messages may be started. */
+  get isOpen(): boolean {
+    return !this.isClosing && !this.isInTrouble && !this.signal.aborted;
+  }
+
+  /** Another process has it, or may have it. */
+  get isLost(): boolean {
+    return this.appends.signal.aborted;
+  }
+
+  /** Ends attempts. */
+  get signal(): AbortSignal {
+    return this.attempts.signal;
+  }
+
+  /** A message is no longer in flight. */
+  done(started: Started): void {
+    this.inFlight.delete(started);
+    if (this.inFlight.size === 0) this.onIdle?.();
+  }
+
+  /** Resolves when nothing is in flight, or after a time. */
+  async idle(mostMs: number): Promise<void> {
+    if (this.inFlight.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, mostMs);
+      this.onIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.onIdle = undefined;
+  }
+
+  abortAttempts(): void {
+    this.attempts.abort();
+  }
+
+  abort(): void {
+    this.attempts.abort();
+    this.appends.abort();
+  }
+}

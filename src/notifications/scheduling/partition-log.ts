@@ -1,0 +1,66 @@
+import { toNewEvent } from '../../kernel/decider';
+import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { type Outcome, type PartitionEvent, partitionStream } from '../delivery-events';
+import { PartitionState } from './partition-state';
+import { restorePartition, type SavedPart } from './saved-partition';
+
+/** A partition that this process has taken over: its state, and the revision of its stream. */
+export interface TakenPartition {
+  readonly state: PartitionState;
+  readonly revision: number;
+}
+
+/** Events per batch: only those after the last snapshot are needed. */
+const BATCH = 200;
+const MOST_CONFLICTS = 20;
+
+/**
+ * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over: appends of the process
+ * that had it before conflict from now on. Raises `EngineUnavailable`.
+ */
+export async function takePartition(
+  log: EventLog,
+  partition: number,
+  { owner, at }: { readonly owner: string; readonly at: string },
+): Promise<TakenPartition> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { state, revision } = await readPartition(log, partition);
+    try {
+      const taken: PartitionEvent = { type: 'PartitionTaken', data: { at, owner } };
+      const appended = await log.append(partitionStream(partition), revision, [toNewEvent(taken)]);
+      return { state, revision: appended.revision };
+    } catch (error) {
+      if (!(error instanceof RevisionConflict) || attempt === MOST_CONFLICTS) throw error;
+    }
+  }
+}
+
+/** The state as of the end of the partition's stream. */
+export async function readPartition(log: EventLog, partition: number): Promise<TakenPartition> {
+  const state = new PartitionState();
+  const outcomes: Outcome[] = [];
+  let revision: number | undefined;
+  let parts: SavedPart[] = [];
+  for await (const event of backwards(log, partition)) {
+    revision ??= event.revision;
+    if (event.type === 'MessageAttempted') outcomes.push(JSON.parse(event.data) as Outcome);
+    if (event.type !== 'PartitionSaved') continue;
+    parts = precededBy(parts, JSON.parse(event.data) as SavedPart);
+    if (parts[0]?.part === 1) break;
+  }
+  if (parts[0]?.part === 1) restorePartition(state, parts);
+  for (const outcome of outcomes.toReversed()) state.settle(outcome);
+  return { state, revision: revision ?? NO_STREAM };
+}
+
+async function* backwards(log: EventLog, partition: number): AsyncGenerator<RecordedEvent> {
+  const options = { backwards: true, batchSize: BATCH };
+  for await (const batch of log.readStream(partitionStream(partition), options)) yield* batch;
+}
+
+/** The parts of a snapshot from the last one back. One without its last part was interrupted, and is ignored. */
+function precededBy(later: readonly SavedPart[], part: SavedPart): SavedPart[] {
+  if (part.part === part.parts) return [part];
+  return later[0]?.part === part.part + 1 ? [part, ...later] : [];
+}

@@ -1,0 +1,90 @@
+import { type Outcome } from '../delivery-events';
+import { afterAttempt, type Ended, type Health, HEALTHY } from './health';
+import { Pointers } from './pointers';
+
+/** A message that has failed. */
+export interface Retry {
+  /** The number of its last attempt. */
+  readonly attempt: number;
+  /** When the next one is due (epoch ms). */
+  readonly next: number;
+  /** Messages about this subject wait for it (strict order). */
+  readonly subject?: string;
+}
+
+/** What has to be sent to a receiver. Messages are named by the revision of their `MessageDue`. */
+export class ReceiverState {
+  /** Messages that have not been attempted. */
+  readonly queue = new Pointers();
+  readonly retries = new Map<number, Retry>();
+  /** Messages to send once more, by the revision of `RedeliveryDue`. */
+  readonly redeliveries = new Map<number, number>();
+  /** Messages from this revision on are not in the queue, since it is long: they are found by reading `matched` again. */
+  rest: number | undefined;
+  /** Revisions that have an outcome, but have not been read yet in `matched`. */
+  readonly settled = new Set<number>();
+  health: Health = HEALTHY;
+
+  /** It is as if it had never been used. */
+  get isBlank(): boolean {
+    const { queue, retries, redeliveries, rest, settled, health } = this;
+    const size = queue.size + retries.size + redeliveries.size + settled.size;
+    return size === 0 && rest === undefined && health === HEALTHY;
+  }
+
+  /** `matchedUpTo`: up to where `matched` has been taken in. */
+  settle(outcome: Outcome, matchedUpTo: number): void {
+    const { revision, redelivery } = outcome;
+    if (outcome.attempt !== undefined) this.health = afterAttempt(this.health, endedOf(outcome));
+    // The receiver is gone. If somebody makes it again, it starts anew.
+    if (outcome.outcome === 'cancelled') this.health = HEALTHY;
+    if (redelivery !== undefined) this.settleRedelivery(redelivery, matchedUpTo);
+    if (redelivery !== undefined && outcome.outcome === 'failed') return;
+    const isQueued = this.queue.delete(revision);
+    const isRetried = this.retries.delete(revision);
+    if (!isQueued && !isRetried && this.isUnread(revision, matchedUpTo)) this.settled.add(revision);
+    if (outcome.outcome === 'failed') this.retries.set(revision, retryOf(outcome));
+  }
+
+  /** Takes a message that has been read in `matched`, unless it was settled before. */
+  take(revision: number): void {
+    if (!this.settled.delete(revision)) this.queue.add(revision);
+  }
+
+  /** Takes a redelivery that has been read in `matched`. */
+  takeRedelivery(redelivery: number, revision: number): void {
+    if (!this.settled.delete(redelivery)) this.redeliveries.set(redelivery, revision);
+  }
+
+  forget(revision: number): void {
+    this.queue.delete(revision);
+    this.retries.delete(revision);
+    for (const [redelivery, message] of this.redeliveries)
+      if (message === revision) this.redeliveries.delete(redelivery);
+  }
+
+  private settleRedelivery(redelivery: number, matchedUpTo: number): void {
+    if (!this.redeliveries.delete(redelivery) && redelivery > matchedUpTo) this.settled.add(redelivery);
+  }
+
+  private isUnread(revision: number, matchedUpTo: number): boolean {
+    return revision > matchedUpTo || (this.rest !== undefined && revision >= this.rest);
+  }
+}
+
+/** An outcome as the end of an attempt. */
+export function endedOf({ at, ms = 0, outcome, isTimeout, status }: Outcome): Ended {
+  return {
+    at: Date.parse(at),
+    ms,
+    isSuccess: outcome === 'delivered',
+    isTimeout: isTimeout === true,
+    isGone: status === GONE,
+  };
+}
+
+const GONE = 410;
+
+function retryOf({ attempt = 0, at, next = at, subject }: Outcome): Retry {
+  return { attempt, next: Date.parse(next), ...(subject === undefined ? {} : { subject }) };
+}

@@ -1,0 +1,239 @@
+import { type Position } from '../../kernel/event';
+import { type Message, type OutcomeKind } from '../delivery-events';
+import { Fifo } from './fifo';
+import { Lane, type Sendable } from './lane';
+import { LIMITS, Slots } from './slots';
+import { type ReceiverState } from './receiver-state';
+import { Timers } from './timers';
+import { TokenBucket } from './token-bucket';
+
+/** A receiver that is served. */
+export interface Receiver {
+  readonly id: string;
+  readonly partition: number;
+  readonly state: ReceiverState;
+  readonly lane: Lane;
+  readonly bucket: TokenBucket;
+  /** Scheme, host and port, known from its first message; they are the same for all. */
+  host: string;
+  subscriptionId: string | undefined;
+  inFlight: number;
+  /** Its requests take long: it has few slots, of those that such receivers share. */
+  isSlow: boolean;
+  /** When a timer wakes it, 0 if there is none. */
+  wakesAt: number;
+  /** It waits for its turn. */
+  isWaiting: boolean;
+  /** Its partition was given up. */
+  isGone: boolean;
+}
+
+/** A message that is to be sent now. Its slot is occupied until `ended` is called. */
+export interface Started extends Sendable {
+  readonly receiver: Receiver;
+  readonly at: number;
+  /** It is not to be sent: its receiver or subscription is gone. */
+  readonly isCancelled: boolean;
+  hasEnded: boolean;
+}
+
+/** Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never. */
+export type Permission = 'send' | 'hold' | 'cancel';
+
+/** What the scheduler asks. All are answered at once. */
+export interface Surface {
+  /** The message if it is in memory. */
+  peek(revision: number): Message | undefined;
+  /** Have the message read, then call `wake`. */
+  load(receiver: Receiver, revision: number): void;
+  /** For a receiver, and for one of its messages, which domain event `cause` has made due. */
+  permission(subscriptionId: string, receiver: string, cause?: Position): Permission;
+  /** Whether messages of this partition may be started now; if not, until `reconsider`. */
+  isOpen(partition: number): boolean;
+}
+
+/**
+ * Chooses what to send next (`docs/decisions.md#n7`): receivers take turns, each within its limits. A receiver that cannot send now is
+ * not asked again before something has changed for it, so a choice takes constant time, however many there are. The clock, in epoch ms,
+ * is passed in, and must not run backwards.
+ */
+export class Scheduler {
+  private readonly receivers = new Map<string, Receiver>();
+  private readonly turns = new Fifo<Receiver>();
+  private readonly timers = new Timers<{ readonly receiver: Receiver; readonly retry?: number }>();
+  /** In the order in which they were started. */
+  private readonly started = new Fifo<Started>();
+  /** Receivers that wait for `reconsider`. */
+  private readonly held = new Set<Receiver>();
+  private readonly slots = new Slots<Receiver>((receiver) => this.wake(receiver));
+
+  constructor(private readonly surface: Surface) {}
+
+  get inFlight(): number {
+    return this.slots.inFlight;
+  }
+
+  /** Serves a receiver from now on; returns what it has returned for it before. */
+  serve(id: string, partition: number, state: ReceiverState, now: number): Receiver {
+    const known = this.receivers.get(id);
+    if (known !== undefined) return known;
+    const receiver: Receiver = {
+      id,
+      partition,
+      state,
+      lane: new Lane(state, (revision) => this.surface.peek(revision)),
+      bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
+      host: '',
+      subscriptionId: undefined,
+      inFlight: 0,
+      isSlow: false,
+      wakesAt: 0,
+      isWaiting: false,
+      isGone: false,
+    };
+    this.receivers.set(id, receiver);
+    for (const [retry, { next }] of state.retries) this.timers.add(next, { receiver, retry });
+    this.wake(receiver);
+    return receiver;
+  }
+
+  /** The receiver as it is served, if it is. */
+  served(id: string): Receiver | undefined {
+    return this.receivers.get(id);
+  }
+
+  /** Serves a receiver no longer. What is in flight must still end. */
+  leave(id: string): void {
+    const receiver = this.receivers.get(id);
+    if (receiver === undefined) return;
+    receiver.isGone = true;
+    this.receivers.delete(id);
+    this.held.delete(receiver);
+  }
+
+  /** Something has changed for the receiver. */
+  wake(receiver: Receiver): void {
+    if (receiver.isWaiting || receiver.isGone) return;
+    receiver.isWaiting = true;
+    this.turns.add(receiver);
+  }
+
+  /** Permissions may have changed. */
+  reconsider(): void {
+    for (const receiver of this.held) this.wake(receiver);
+    this.held.clear();
+  }
+
+  /** Starts the next message, if any can be sent now. */
+  next(now: number): Started | undefined {
+    this.elapse(now);
+    // Those who find all slots occupied keep their places.
+    for (let receiver = this.turns.first; receiver !== undefined; receiver = this.turns.first) {
+      if (!receiver.isGone && this.slots.isFull(receiver)) return undefined;
+      this.turns.take();
+      receiver.isWaiting = false;
+      const started = receiver.isGone ? undefined : this.startFor(receiver, now);
+      if (started !== undefined) {
+        this.wake(receiver);
+        return started;
+      }
+      this.slots.passOn(receiver);
+    }
+    return undefined;
+  }
+
+  /** When something may be due that `next` does not return now. */
+  get nextTime(): number | undefined {
+    const slow = this.started.first;
+    const times = [this.timers.next, slow && slow.at + LIMITS.slowMs].filter((time) => time !== undefined);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /**
+   * Frees the slot of a message. The outcome must have been applied to the receiver's state; without one the message is due again, after
+   * `pauseMs`.
+   */
+  ended(started: Started, outcome: OutcomeKind | undefined, now: number, pauseMs = 0): void {
+    const { receiver, revision } = started;
+    started.hasEnded = true;
+    this.slots.leave(receiver, now - started.at);
+    receiver.lane.end(started, outcome);
+    const retry = receiver.state.retries.get(revision);
+    if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
+      this.timers.add(retry.next, { receiver, retry: revision });
+    if (pauseMs > 0) receiver.bucket.pause(now + pauseMs);
+    this.wake(receiver);
+  }
+
+  private startFor(receiver: Receiver, now: number): Started | undefined {
+    const { subscriptionId, id, partition } = receiver;
+    const { surface } = this;
+    const permission = subscriptionId === undefined ? 'send' : surface.permission(subscriptionId, id);
+    if (!surface.isOpen(partition) || permission === 'hold') {
+      this.held.add(receiver);
+      return undefined;
+    }
+    if (permission !== 'cancel' && !this.mayAttempt(receiver, now)) return undefined;
+    if (!this.slots.mayEnter(receiver)) return undefined;
+    const choice = receiver.lane.choose();
+    if (choice === undefined) return undefined;
+    if ('toLoad' in choice) {
+      surface.load(receiver, choice.toLoad);
+      return undefined;
+    }
+    return this.start(receiver, choice, now);
+  }
+
+  private start(receiver: Receiver, sendable: Sendable, now: number): Started | undefined {
+    const { message } = sendable;
+    const { subscriptionId, cause, request } = message;
+    receiver.subscriptionId = subscriptionId;
+    const permission = this.surface.permission(subscriptionId, receiver.id, cause);
+    if (permission === 'hold') {
+      this.held.add(receiver);
+      return undefined;
+    }
+    if (receiver.host === '' && request !== undefined) {
+      receiver.host = hostOf(request.url);
+      if (!this.slots.mayEnter(receiver)) return undefined;
+    }
+    receiver.lane.start(sendable);
+    this.slots.enter(receiver);
+    const isCancelled = permission === 'cancel';
+    if (!isCancelled) receiver.bucket.take(now);
+    const started: Started = { ...sendable, receiver, at: now, isCancelled, hasEnded: false };
+    this.started.add(started);
+    return started;
+  }
+
+  /** Whether the receiver is neither resting nor at its rate. Otherwise it is asked again in time. */
+  private mayAttempt(receiver: Receiver, now: number): boolean {
+    const { rest } = receiver.state.health;
+    // A probe is alone.
+    if (rest !== undefined && rest.until <= now && receiver.inFlight > 0) return false;
+    const time = Math.max(rest?.until ?? 0, receiver.bucket.next(now));
+    if (time <= now) return true;
+    if (receiver.wakesAt <= now || receiver.wakesAt > time) {
+      receiver.wakesAt = time;
+      this.timers.add(time, { receiver });
+    }
+    return false;
+  }
+
+  private elapse(now: number): void {
+    for (let due = this.timers.takeDue(now); due !== undefined; due = this.timers.takeDue(now)) {
+      const { receiver, retry } = due;
+      if (retry !== undefined) receiver.lane.retry(retry);
+      this.wake(receiver);
+    }
+    for (let { first } = this.started; first !== undefined; { first } = this.started) {
+      if (!first.hasEnded && first.at + LIMITS.slowMs > now) return;
+      this.started.take();
+      if (!first.hasEnded) this.slots.slow(first.receiver);
+    }
+  }
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
+}

@@ -1,0 +1,124 @@
+import { lookup, Resolver } from 'node:dns/promises';
+import { types } from 'node:util';
+
+/**
+ * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no name can be
+ * resolved, and nothing can be said about the receiver.
+ */
+export class UnresolvedName extends Error {
+  override readonly name = 'UnresolvedName';
+  constructor(readonly isOurFault: boolean) {
+    super(isOurFault ? 'names cannot be resolved' : 'the host name cannot be resolved');
+  }
+}
+
+/** Time (ms) for the first try of a query; the second has twice as much. Both fit into the time for a connection. */
+const QUERY_MS = 1_000;
+
+/** How long (ms) answers are used again, whatever their time to live says. */
+const LEAST_MS = 1_000;
+const MOST_MS = 60_000;
+const MOST_NAMES = 10_000;
+
+/** Answers: there is no such name, or it has no address of this family. */
+const NO_ADDRESS: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME', 'EFORMERR']);
+
+interface Found {
+  readonly address: string;
+  /** Seconds. */
+  readonly ttl: number;
+}
+
+interface Known {
+  readonly addresses: readonly string[];
+  readonly until: number;
+}
+
+/**
+ * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each name: four names
+ * whose servers do not answer would block all others, and files too.
+ */
+export class Names {
+  private readonly queries = new Resolver({ timeout: QUERY_MS, tries: 2 });
+  private readonly probe = new Resolver({ timeout: QUERY_MS, tries: 1 });
+  private readonly known = new Map<string, Known>();
+  private readonly pending = new Map<string, Promise<Known>>();
+  private isClosed = false;
+
+  /**
+   * `hasLocalNames`: names that DNS does not know are looked up by the operating system (`localhost`, the file `hosts`). `servers`: of
+   * DNS, by default those of the machine.
+   */
+  constructor(
+    private readonly hasLocalNames: boolean,
+    servers?: readonly string[],
+    private readonly now: () => number = Date.now,
+  ) {
+    for (const resolver of servers === undefined ? [] : [this.queries, this.probe])
+      resolver.setServers(servers ?? []);
+  }
+
+  /** At least one address. Raises `UnresolvedName`. */
+  async addressesOf(name: string): Promise<readonly string[]> {
+    const known = this.known.get(name);
+    if (known !== undefined && this.now() < known.until) return known.addresses;
+    let pending = this.pending.get(name);
+    if (pending === undefined) {
+      pending = this.resolve(name).finally(() => this.pending.delete(name));
+      this.pending.set(name, pending);
+    }
+    return (await pending).addresses;
+  }
+
+  /** Ends queries in progress. */
+  close(): void {
+    this.isClosed = true;
+    this.queries.cancel();
+    this.probe.cancel();
+  }
+
+  private async resolve(name: string): Promise<Known> {
+    const found = await this.query(name);
+    const addresses = found.map(({ address }) => address);
+    const ttl = Math.min(...found.map((one) => one.ttl * 1000));
+    const known = { addresses, until: this.now() + Math.min(Math.max(ttl, LEAST_MS), MOST_MS) };
+    if (this.known.size >= MOST_NAMES) this.known.clear();
+    this.known.set(name, known);
+    return known;
+  }
+
+  /** What has arrived when both queries have ended: a time-out of one family does not spoil the other. */
+  private async query(name: string): Promise<readonly Found[]> {
+    const options = { ttl: true } as const;
+    const answers = await Promise.allSettled<readonly Found[]>([
+      this.queries.resolve4(name, options),
+      this.queries.resolve6(name, options),
+    ]);
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (found.length > 0) return found;
+    const isUnknown = answers.every((answer) => answer.status === 'fulfilled' || saysNothing(answer.reason));
+    if (isUnknown) return this.local(name);
+    throw new UnresolvedName(this.isClosed || !(await this.works()));
+  }
+
+  private async local(name: string): Promise<readonly Found[]> {
+    if (!this.hasLocalNames) throw new UnresolvedName(false);
+    const found = await lookup(name, { all: true }).catch(() => {
+      throw new UnresolvedName(false);
+    });
+    return found.map(({ address }) => ({ address, ttl: 0 }));
+  }
+
+  /** Whether the DNS servers of the machine answer: each knows those of the root. */
+  private async works(): Promise<boolean> {
+    return this.probe.resolveNs('.').then(
+      () => true,
+      (error: unknown) => saysNothing(error),
+    );
+  }
+}
+
+/** Whether a query was answered: there is no such name or no such record. */
+function saysNothing(error: unknown): boolean {
+  return types.isNativeError(error) && 'code' in error && NO_ADDRESS.has(error.code);
+}

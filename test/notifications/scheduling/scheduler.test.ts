@@ -1,0 +1,230 @@
+import fc from 'fast-check';
+import { type Permission } from '../../../src/notifications/scheduling/scheduler';
+import { cases } from '../../support/size';
+import { type Answer, type Sent, World, type WorldOptions } from './simulated-world';
+
+const SUCCESS: Answer = { end: 'success', ms: 4 };
+const FAILURE: Answer = { end: 'failure', ms: 4 };
+const HUNG: Answer = { end: 'timeout', ms: 15_000 };
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+/** Raises as soon as a limit is broken. */
+function checkLimits(world: World, hostOf = (receiver: string) => receiver): void {
+  world.onStart = () => {
+    const flying = [...world.inFlight].map(({ receiver, at }) => ({ receiver, at }));
+    const perReceiver = countBy(flying, ({ receiver }) => receiver.id);
+    const perHost = countBy(flying, ({ receiver }) => hostOf(receiver.id));
+    expect(Math.max(...perReceiver.values())).toBeLessThanOrEqual(4);
+    expect(Math.max(...perHost.values())).toBeLessThanOrEqual(16);
+    expect(flying.filter(({ receiver }) => !receiver.isSlow).length).toBeLessThanOrEqual(256);
+    expect(flying.length).toBeLessThanOrEqual(512);
+  };
+}
+
+function countBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, number> {
+  const counts = new Map<string, number>([['', 0]]);
+  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  return counts;
+}
+
+/** Of first attempts about each subject to a receiver, each starts when the one before has ended. */
+function expectOrder(sent: readonly Sent[]): void {
+  const last = new Map<string, Sent>();
+  for (const one of sent) {
+    if (one.kind !== 'first') continue;
+    const key = `${one.message.receiver} ${one.message.subject}`;
+    const before = last.get(key);
+    if (before !== undefined) {
+      const isAgain = before.revision === one.revision && before.outcome === undefined;
+      expect(one.revision > before.revision || isAgain).toBe(true);
+      expect(one.started).toBeGreaterThanOrEqual(before.ended);
+    }
+    last.set(key, one);
+  }
+}
+
+describe('The scheduler', () => {
+  it('keeps every limit and the order, and sends everything, whatever the receivers do (decisions N6, N7)', () => {
+    const answers: readonly Answer[] = [
+      SUCCESS,
+      SUCCESS,
+      SUCCESS,
+      { end: 'success', ms: 2_500 },
+      { end: 'success', ms: 14_000 },
+      FAILURE,
+      { end: 'failure', ms: 800, retryAfter: 90_000 },
+      HUNG,
+      { end: 'aborted', ms: 10 },
+    ];
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(40), fc.nat(3), fc.nat(answers.length - 1), fc.boolean()), {
+          minLength: 1,
+          maxLength: 300,
+        }),
+        fc.boolean(),
+        (posted, loads) => {
+          const hostOf = (receiver: string) => (Number(receiver.slice(1)) % 2 === 0 ? 'shared' : receiver);
+          const attempts = new Map<string, number>();
+          const world = new World({
+            loads,
+            hostOf: (receiver) => `${hostOf(receiver)}.example`,
+            // The first attempts end at random, later ones succeed.
+            answer: ({ id, sequence }) => {
+              const attempt = (attempts.get(id) ?? 0) + 1;
+              attempts.set(id, attempt);
+              return attempt <= 2 ? (answers[posted[sequence]?.[2] ?? 0] ?? SUCCESS) : SUCCESS;
+            },
+          });
+          checkLimits(world, hostOf);
+          for (const [at, [receiver, subject, , strict]] of posted.entries())
+            world.after(at * 20, () => world.due(`r${receiver}`, `t${subject}`, strict));
+          world.run();
+          expect(world.scheduler.inFlight).toBe(0);
+          const delivered = world.sent.filter(({ outcome }) => outcome?.outcome === 'delivered');
+          expect(new Set(delivered.map(({ revision }) => revision)).size).toBe(posted.length);
+          expect(delivered).toHaveLength(posted.length);
+          expectOrder(world.sent);
+        },
+      ),
+      { numRuns: cases(200, 40) },
+    );
+  });
+
+  it('lets the others lose nothing by 50 of 1,000 receivers that hang (decisions N7)', () => {
+    const isHung = (receiver: string) => Number(receiver.slice(1)) < 50;
+    const rateOf = (hangs: boolean): number => {
+      const world = new World({ answer: ({ receiver }) => (hangs && isHung(receiver) ? HUNG : SUCCESS) });
+      for (let message = 0; message < 60; message += 1)
+        for (let receiver = 0; receiver < 1000; receiver += 1) world.due(`r${receiver}`, `t${message}`);
+      world.run(60_000);
+      const others = world.sent.filter(
+        ({ message, outcome }) => !isHung(message.receiver) && outcome?.outcome === 'delivered',
+      );
+      expect(others).toHaveLength(60 * 950);
+      return (
+        Math.max(...others.map(({ ended }) => ended)) - Math.min(...others.map(({ started }) => started))
+      );
+    };
+    const [alone, beside] = [rateOf(false), rateOf(true)];
+    expect(beside).toBeLessThan(alone * 1.1 + 2_000);
+  });
+
+  it('delays nobody by receivers that hang, once they are known to (decisions N7)', () => {
+    const isHung = (receiver: string) => Number(receiver.slice(1)) < 200;
+    const world = new World({ answer: ({ receiver }) => (isHung(receiver) ? HUNG : SUCCESS) });
+    for (let round = 0; round < 300; round += 1)
+      world.after(round * 200, () => {
+        for (let receiver = 0; receiver < 400; receiver += 1) world.due(`r${receiver}`, `t${round}`);
+      });
+    world.run(60_000);
+    const late = world.sent.filter(
+      ({ message, started }) => !isHung(message.receiver) && started - Date.parse(message.at) > 1_000,
+    );
+    // Until their requests have taken two seconds, nobody knows.
+    expect(late.filter(({ message }) => Date.parse(message.at) - START > 5_000)).toEqual([]);
+  });
+
+  it('sends at most 50 a second to a receiver, in bursts of up to 100 (decisions N7)', () => {
+    const world = new World({ answer: () => SUCCESS });
+    for (let message = 0; message < 400; message += 1) world.due('r1', `t${message}`);
+    world.run();
+    const inFirst = (ms: number) => world.sent.filter(({ started }) => started - START < ms).length;
+    expect(inFirst(1_000)).toBeGreaterThanOrEqual(140);
+    expect(inFirst(1_000)).toBeLessThanOrEqual(150);
+    expect(inFirst(4_000)).toBeLessThanOrEqual(300);
+    expect(world.sent).toHaveLength(400);
+    expect(Math.max(...world.sent.map(({ started }) => started)) - START).toBeLessThan(6_100);
+  });
+
+  it('lets first attempts and retries take turns 3 : 1 (decisions N7)', () => {
+    let isFailing = true;
+    const world = new World({ answer: () => (isFailing ? FAILURE : SUCCESS) });
+    for (let message = 0; message < 9; message += 1) world.due('r1', `t${message}`);
+    world.run(1_000);
+    isFailing = false;
+    world.run(3_900);
+    // All retries are due by now; nothing has been sent since.
+    world.now += 10_000;
+    for (let message = 100; message < 140; message += 1) world.due('r1', `t${message}`);
+    world.run(60_000);
+    const kinds = world.sent.slice(9, 9 + 36).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'retry')).toHaveLength(9);
+    for (let at = 0; at < 36; at += 4)
+      expect(kinds.slice(at, at + 4).filter((kind) => kind === 'first')).toHaveLength(3);
+  });
+
+  it('attempts nothing while a receiver rests, and then one message as a probe (decisions N7)', () => {
+    let isUp = false;
+    const world = new World({ answer: () => (isUp ? SUCCESS : { end: 'timeout', ms: 1_000 }) });
+    for (let message = 0; message < 20; message += 1) world.due('r1', `t${message}`);
+    world.run(25_000);
+    const before = world.sent.length;
+    expect(before).toBeLessThanOrEqual(8);
+    isUp = true;
+    world.run(31_000);
+    expect(world.sent).toHaveLength(before);
+    world.run(34_000);
+    const [probe, second] = world.sent.slice(before);
+    expect(second?.started).toBeGreaterThanOrEqual(probe?.ended ?? NaN);
+    world.run();
+    expect(world.sent.filter(({ outcome }) => outcome?.outcome === 'delivered')).toHaveLength(20);
+  });
+
+  it.each([
+    ['waits for the first attempt of the message before, whatever its outcome', false],
+    ['waits in strict order until the message before is delivered or dead, for its subject only', true],
+  ])('%s (decisions N6)', (_, isStrict) => {
+    const world = new World({ answer: ({ sequence }) => (sequence === 0 ? FAILURE : SUCCESS) });
+    world.due('r1', 'one', isStrict);
+    world.due('r1', 'one', isStrict);
+    world.due('r1', 'other', isStrict);
+    world.run(5 * DAY);
+    const firstOf = (revision: number) => world.sent.find((sent) => sent.revision === revision);
+    const dead = world.sent.find(({ outcome }) => outcome?.outcome === 'dead');
+    expect(dead?.revision).toBe(0);
+    expect(world.sent.filter(({ revision }) => revision === 0)).toHaveLength(10);
+    expect((firstOf(1)?.started ?? NaN) > (dead?.ended ?? NaN)).toBe(isStrict);
+    expect((firstOf(2)?.started ?? NaN) - START).toBeLessThan(1_000);
+    expectOrder(world.sent);
+  });
+
+  it('holds messages of a disabled receiver, sends them in order later, and cancels those of one that is gone (decisions N8)', () => {
+    let permission: Permission = 'hold';
+    const options: WorldOptions = { answer: () => SUCCESS, permission: () => permission };
+    const world = new World(options);
+    for (let message = 0; message < 5; message += 1) world.due('r1', 't');
+    world.run(MINUTE);
+    expect(world.sent).toEqual([]);
+    permission = 'send';
+    world.scheduler.reconsider();
+    world.run(2 * MINUTE);
+    expect(world.sent.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4]);
+    permission = 'cancel';
+    world.due('r1', 't');
+    world.run();
+    expect(world.sent).toHaveLength(5);
+    expect(world.state.receiver('r1').isBlank).toBe(true);
+  });
+
+  it('sends a message once more when somebody has asked for it, beside its schedule (decisions N14)', () => {
+    const world = new World({ answer: ({ sequence }) => (sequence === 0 ? FAILURE : SUCCESS) });
+    world.due('r1', 't');
+    world.due('r1', 't');
+    world.run(1_000);
+    world.state.redeliver('r1', 10, 1);
+    world.state.redeliver('r1', 11, 0);
+    for (const redelivery of [10, 11]) world.served('r1').lane.redeliver(redelivery);
+    world.scheduler.wake(world.served('r1'));
+    world.run(2_000);
+    const manual = world.sent.filter(({ kind }) => kind === 'redelivery');
+    expect(manual.map(({ revision, outcome }) => [revision, outcome?.outcome])).toEqual([
+      [1, 'delivered'],
+      [0, 'failed'],
+    ]);
+    expect(world.state.receiver('r1').retries.get(0)?.attempt).toBe(1);
+  });
+});
+
+const START = Date.parse('2026-03-01T00:00:00Z');

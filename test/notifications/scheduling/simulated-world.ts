@@ -1,0 +1,143 @@
+import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import { outcomeOf, outcomeWithout } from '../../../src/notifications/scheduling/outcome';
+import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
+import {
+  type Permission,
+  type Receiver,
+  Scheduler,
+  type Started,
+} from '../../../src/notifications/scheduling/scheduler';
+import { Timers } from '../../../src/notifications/scheduling/timers';
+import { type AttemptResult } from '../../../src/notifications/sending/attempt';
+
+/** How a receiver answers: how long that takes (ms), and how it ends. */
+export type Answer = Pick<AttemptResult, 'end' | 'ms' | 'retryAfter'>;
+
+export interface WorldOptions {
+  readonly answer: (message: Message, now: number) => Answer;
+  /** The host of a receiver; by default each has its own. */
+  readonly hostOf?: (receiver: string) => string;
+  readonly permission?: (receiver: string) => Permission;
+  /** How long an outcome takes to be durable, and a message to be read (ms). */
+  readonly latencyMs?: number;
+  /** Messages are not in memory at first. */
+  readonly loads?: boolean;
+}
+
+export interface Sent {
+  readonly message: Message;
+  readonly revision: number;
+  readonly started: number;
+  ended: number;
+  readonly kind: Started['kind'];
+  outcome: Outcome | undefined;
+}
+
+const EPOCH = Date.parse('2026-03-01T00:00:00Z');
+
+/** Scheduler and state with receivers and a clock that are simulated: as fast as it can be computed, and always the same. */
+export class World {
+  readonly state = new PartitionState();
+  readonly sent: Sent[] = [];
+  /** Checked at each start. */
+  readonly inFlight = new Set<Started>();
+  readonly scheduler: Scheduler;
+  now = EPOCH;
+  onStart: (started: Started) => void = () => undefined;
+  private readonly messages: Message[] = [];
+  private readonly loaded = new Set<number>();
+  private readonly events = new Timers<() => void>();
+
+  constructor(private readonly options: WorldOptions) {
+    const { permission = () => 'send' as const, latencyMs = 3, loads = false } = options;
+    this.scheduler = new Scheduler({
+      peek: (revision) => (!loads || this.loaded.has(revision) ? this.messages[revision] : undefined),
+      load: (receiver, revision) => {
+        this.after(latencyMs, () => {
+          this.loaded.add(revision);
+          this.scheduler.wake(receiver);
+        });
+      },
+      permission: (_, receiver) => permission(receiver),
+      isOpen: () => true,
+    });
+  }
+
+  /** A message is due. */
+  due(receiver: string, subject: string, strictOrder = false): void {
+    const revision = this.messages.length;
+    const { hostOf = (id) => `${id}.example` } = this.options;
+    this.messages.push({
+      id: `msg_${revision}`,
+      subscriptionId: 's',
+      organisationId: 1,
+      receiver,
+      subject,
+      sequence: revision,
+      stateId: 1,
+      at: new Date(this.now).toISOString(),
+      cause: '0',
+      request: { method: 'GET', url: `https://${hostOf(receiver)}/${revision}` },
+      ...(strictOrder ? { strictOrder } : {}),
+    });
+    this.state.due(receiver, revision);
+    this.scheduler.wake(this.served(receiver));
+  }
+
+  served(receiver: string): Receiver {
+    return this.scheduler.serve(receiver, 0, this.state.receiver(receiver), this.now);
+  }
+
+  after(ms: number, work: () => void): void {
+    this.events.add(this.now + ms, work);
+  }
+
+  /** Lets time pass until nothing is left to do, or a time (ms from the start). */
+  run(untilMs = Infinity): void {
+    for (;;) {
+      this.startAll();
+      const next = Math.min(this.events.next ?? Infinity, this.scheduler.nextTime ?? Infinity);
+      if (next === Infinity || next > EPOCH + untilMs) break;
+      this.now = Math.max(this.now, next);
+      for (let work = this.events.takeDue(this.now); work !== undefined; work = this.events.takeDue(this.now))
+        work();
+    }
+    if (untilMs !== Infinity) this.now = EPOCH + untilMs;
+  }
+
+  private startAll(): void {
+    for (;;) {
+      const started = this.scheduler.next(this.now);
+      if (started === undefined) return;
+      this.inFlight.add(started);
+      this.onStart(started);
+      this.begin(started);
+    }
+  }
+
+  private begin(started: Started): void {
+    const { latencyMs = 3 } = this.options;
+    const { message, revision, kind, receiver, isCancelled } = started;
+    if (isCancelled) {
+      const outcome = outcomeWithout(started, 'cancelled', this.now);
+      this.after(latencyMs, () => this.end(started, outcome));
+      return;
+    }
+    const sent: Sent = { message, revision, started: this.now, ended: NaN, kind, outcome: undefined };
+    this.sent.push(sent);
+    const at = this.now;
+    const answer = this.options.answer(message, at);
+    this.after(answer.ms, () => {
+      sent.ended = this.now;
+      if (answer.end !== 'aborted') sent.outcome = outcomeOf(started, receiver.state, { ...answer, at });
+      const { outcome } = sent;
+      this.after(latencyMs, () => this.end(started, outcome));
+    });
+  }
+
+  private end(started: Started, outcome: Outcome | undefined): void {
+    this.inFlight.delete(started);
+    if (outcome !== undefined) this.state.settle(outcome);
+    this.scheduler.ended(started, outcome?.outcome, this.now, outcome === undefined ? 1000 : 0);
+  }
+}
