@@ -46,11 +46,10 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
     switch (event.type) {
       case 'MessageDue': {
         const { subscriptionId, organisationId, receiver, subject, sequence, stateId, at } = event.data;
-        const { isTest } = event.data;
         return {
           ...{ subscriptionId, organisationId, receiver, subject, sequence, stateId, at },
-          ...(isTest === true ? { isTest } : {}),
           matched: event.revision,
+          ...only('isTest', event.data.isTest),
           state: 'due',
           attempts: [],
         };
@@ -66,24 +65,38 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
 };
 
 function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery {
-  const { next: _, redelivery: __, ...rest } = before;
-  const attempts = outcome.attempt === undefined ? before.attempts : [...before.attempts, attemptOf(outcome)];
-  const listed = { attempts: attempts.slice(-ATTEMPTS), changed: outcome.at };
-  const { next } = outcome;
+  const { next, at, attempt, error } = outcome;
+  const isManual = outcome.isManual === true;
+  const attempts = attempt === undefined ? before.attempts : [...before.attempts, attemptOf(outcome)];
+  const after = { ...factsOf(before), attempts: attempts.slice(-ATTEMPTS), changed: at };
   // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is.
-  if (outcome.isManual === true && outcome.outcome !== 'delivered') {
-    const schedule = before.next === undefined ? {} : { next: before.next };
-    return { ...rest, ...schedule, ...listed };
-  }
-  const redelivery = outcome.isManual === true ? {} : pendingOf(before);
+  if (isManual && outcome.outcome !== 'delivered')
+    return { ...after, state: before.state, ...only('next', before.next), ...only('reason', before.reason) };
   return {
-    ...rest,
-    ...redelivery,
-    ...listed,
+    ...after,
     state: STATE_AFTER[outcome.outcome],
-    ...(next === undefined ? {} : { next }),
-    ...(outcome.error === undefined || outcome.attempt !== undefined ? {} : { reason: outcome.error }),
+    ...only('redelivery', isManual ? undefined : before.redelivery),
+    ...only('next', next),
+    ...only('reason', attempt === undefined ? error : undefined),
   };
+}
+
+/** What does not change. */
+function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempts'> {
+  const { subscriptionId, organisationId, receiver, subject, sequence, stateId, at, matched, isTest } =
+    stored;
+  return {
+    ...{ subscriptionId, organisationId, receiver, subject, sequence, stateId, at, matched },
+    ...only('isTest', isTest),
+  };
+}
+
+/** An object with the property, or without it if there is no value. */
+function only<Name extends string, Value>(
+  name: Name,
+  value: Value | undefined,
+): { readonly [_ in Name]?: Value } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [_ in Name]?: Value });
 }
 
 const STATE_AFTER = {
@@ -93,19 +106,14 @@ const STATE_AFTER = {
   cancelled: 'cancelled',
 } as const;
 
-function pendingOf({ redelivery }: StoredDelivery): Pick<StoredDelivery, 'redelivery'> {
-  return redelivery === undefined ? {} : { redelivery };
-}
-
 function attemptOf({ attempt = 0, at, ms, status, error, answer, isManual }: Outcome): StoredAttempt {
   return {
-    attempt,
-    at,
-    ...(ms === undefined ? {} : { ms }),
-    ...(status === undefined ? {} : { status }),
-    ...(error === undefined ? {} : { error }),
-    ...(answer === undefined ? {} : { answer }),
-    ...(isManual === undefined ? {} : { isManual }),
+    ...{ attempt, at },
+    ...only('ms', ms),
+    ...only('status', status),
+    ...only('error', error),
+    ...only('answer', answer),
+    ...only('isManual', isManual),
   };
 }
 

@@ -43,19 +43,22 @@ function newDay({ receiver, subscriptionId, organisationId, at }: Outcome): Rece
 
 function afterOutcome(before: ReceiverDay, outcome: Outcome): ReceiverDay {
   const { at, attempt, outcome: kind } = outcome;
+  const { receiver, subscriptionId, organisationId, day } = before;
   const isSuccess = kind === 'delivered';
   const isFailure = attempt !== undefined && !isSuccess;
-  const day: ReceiverDay = {
-    ...before,
+  const failingSince = isSuccess ? undefined : (before.failingSince ?? (isFailure ? at : undefined));
+  const lastSuccess = isSuccess ? attemptOf(outcome) : before.lastSuccess;
+  const lastFailure = isFailure ? attemptOf(outcome) : before.lastFailure;
+  return {
+    ...{ receiver, subscriptionId, organisationId, day },
     attempts: before.attempts + (attempt === undefined ? 0 : 1),
     failed: before.failed + (isFailure ? 1 : 0),
     delivered: before.delivered + (isSuccess ? 1 : 0),
     dead: before.dead + (kind === 'dead' ? 1 : 0),
+    ...(lastSuccess === undefined ? {} : { lastSuccess }),
+    ...(lastFailure === undefined ? {} : { lastFailure }),
+    ...(failingSince === undefined ? {} : { failingSince }),
   };
-  if (isFailure) return { ...day, lastFailure: attemptOf(outcome), failingSince: before.failingSince ?? at };
-  if (!isSuccess) return day;
-  const { failingSince: _, ...succeeding } = day;
-  return { ...succeeding, lastSuccess: attemptOf(outcome) };
 }
 
 function attemptOf({ at, status, error }: Outcome): ReceiverAttempt {

@@ -63,7 +63,6 @@ export const SUBSCRIPTION_REQUESTS: readonly (readonly [
   ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries.xml;cursor=*;pageSize=1`],
   ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries;state=none`],
   ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}`],
-  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}.xml`],
   ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/7`],
   ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver`],
   ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver.xml`],

@@ -156,10 +156,10 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
 
   test('that cannot be sent say why', async () => {
     const sample = await sampleOf();
-    const { request: _, ...message } = await sample.due('huge', {
+    const message = await sample.due('huge', {
       unsendable: 'the URL is longer than 8 KiB',
     });
-    await history().decided(message as Due, {
+    await history().decided(message, {
       outcome: 'dead',
       error: 'the URL is longer than 8 KiB',
     });

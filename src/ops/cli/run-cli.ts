@@ -6,6 +6,7 @@ import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
 import { addNetwork } from './network';
+import { addNotifications } from './notifications';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
 import { addReceiver } from './receiver';
@@ -26,6 +27,7 @@ const COMMANDS = [
   addTokens,
   addFeeds,
   addTransactions,
+  addNotifications,
   addRebuild,
   addParked,
   addLog,
@@ -40,6 +42,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnknownEngine: 2,
   UnknownFeed: 2,
   UnknownLoad: 2,
+  UnknownMessage: 2,
   UnknownProjection: 2,
   UnknownTransaction: 2,
   UnusableReason: 2,

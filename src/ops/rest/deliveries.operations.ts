@@ -23,11 +23,9 @@ const whose = {
   subscriptionId: { type: TEXT, multiple: true, description: 'Ids of subscriptions' },
 } as const satisfies KeyTable;
 
-const { state: _, ...shared } = deliveryKeys;
-
 export const anyDeliveryKeys = {
   ...whose,
-  ...shared,
+  ...deliveryKeys,
   state: {
     type: oneOf('due', 'retrying', 'delivered', 'dead', 'cancelled'),
     multiple: true,
