@@ -1,9 +1,6 @@
 import { type SubscriptionKind } from './subscriptions/kind';
-import { listedTransaction } from './transactions/fields';
+import { transactionTopic } from './transactions/topic';
 import { EVENT_TYPES, STATES } from './transactions/states';
-
-/** In lists, but no attributes of messages. */
-const NOT_IN_MESSAGES: readonly string[] = ['stateName', 'changed'];
 
 /** Subscriptions to transactions (Document 2, Subscription): put together here, since services do not import each other. */
 export const transactionSubscriptions: SubscriptionKind = {
@@ -13,7 +10,7 @@ export const transactionSubscriptions: SubscriptionKind = {
   subject: 'transaction',
   states: { field: 'messageTypeIds', ids: STATES, notForAdvertisers: [9] },
   eventTypes: EVENT_TYPES,
-  attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.includes(name)),
+  attributes: transactionTopic.attributes,
   example: {
     states: [4, 6, 8],
     receiverBody: '{"order": "${orderNumber}", "state": ${messageTypeId}, "value": ${orderValue}}',
