@@ -5,6 +5,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
+import { ClaimsModule, claimService } from './claims/claims.module';
 import { baseUrlAt, type Config } from './config';
 import { conversionService } from './conversions/conversion-service';
 import { FollowedDirectory } from './directory/follower';
@@ -89,6 +90,7 @@ class AppModule {
         ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
         TransactionsModule,
+        ClaimsModule,
         SubscriptionsModule.with([transactionSubscriptions], parts.subscriptions),
         OpsModule.with(readiness),
         DescribeModule,
@@ -110,7 +112,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, log, tokenUses, now = () => new Date() } = parts;
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, conversions, opsService],
+    services: [productService, voucherService, conversions, claimService, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

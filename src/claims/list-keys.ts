@@ -15,7 +15,6 @@ const filterKeys = {
 const pageKeys = {
   limit: { type: INTEGER, description: 'Number of claims, at most 1000; 1000 by default' },
   sortOrder: { type: oneOf('desc', 'asc'), description: 'Direction of the order; desc by default' },
-  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 const LEGACY_ORDERS = ['claimId', 'programName', 'siteName', 'statusChanged'] as const;
@@ -34,6 +33,7 @@ export const listKeys = {
   },
   sortBy: { type: orderAmong(ORDERS), description: 'Order; by default claimId' },
   ...pageKeys,
+  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 /** Document 3, Legacy advertiser paths. */
@@ -49,7 +49,13 @@ export type LegacyListKeys = Keys<typeof legacyListKeys>;
 
 /** The keys of a legacy list: those that it lacks are absent. */
 export function fromLegacy(keys: LegacyListKeys): ListKeys {
-  return { ...keys, minTransactionDate: undefined, maxTransactionDate: undefined, tdconnect: undefined };
+  const none = {
+    minTransactionDate: undefined,
+    maxTransactionDate: undefined,
+    tdconnect: undefined,
+    format: undefined,
+  };
+  return { ...keys, ...none };
 }
 
 /** One of these, in any case and with spaces; `status change` is `statusChanged` (`docs/decisions.md#c8`). */
