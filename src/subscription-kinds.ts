@@ -1,3 +1,5 @@
+import { STATUSES } from './claims/statuses';
+import { claimTopic } from './claims/topic';
 import { type SubscriptionKind } from './subscriptions/kind';
 import { transactionTopic } from './transactions/topic';
 import { EVENT_TYPES, STATES } from './transactions/states';
@@ -14,5 +16,19 @@ export const transactionSubscriptions: SubscriptionKind = {
   example: {
     states: [4, 6, 8],
     receiverBody: '{"order": "${orderNumber}", "state": ${messageTypeId}, "value": ${orderValue}}',
+  },
+};
+
+/** Subscriptions to claims (`docs/decisions.md#c13`). */
+export const claimSubscriptions: SubscriptionKind = {
+  topic: 'claims',
+  path: '/1.0/claims/subscriptions',
+  name: 'ClaimSubscription',
+  subject: 'claim',
+  states: { field: 'statusIds', ids: STATUSES, notForAdvertisers: [] },
+  attributes: claimTopic.attributes,
+  example: {
+    states: [2, 3, 201],
+    receiverBody: '{"claim": ${claimId}, "order": "${orderNumber}", "status": "${statusName}"}',
   },
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { claimTopic } from '../claims/topic';
 import { type Config } from '../config';
 import { type EngineTicket, joinEngines } from '../engines/open';
 import { type Topic } from '../notifications/topic';
@@ -8,7 +9,7 @@ import { Notifier } from './notifier-run';
 import { serveThread } from './thread';
 
 /** Of all services. */
-const TOPICS: readonly Topic[] = [transactionTopic];
+const TOPICS: readonly Topic[] = [transactionTopic, claimTopic];
 
 export interface NotifierData {
   readonly ticket: EngineTicket;
