@@ -30,6 +30,7 @@ import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
 import { transactionSubscriptions } from './subscription-kinds';
+import { deliveryOperations } from './subscriptions/deliveries.operations';
 import { subscriptionOperations } from './subscriptions/operations';
 import { type SubscriptionParts } from './subscriptions/subscription-parts';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module';
@@ -57,6 +58,7 @@ export interface AppParts {
 const conversions = conversionService({
   ...transactionOperations,
   ...subscriptionOperations(transactionSubscriptions),
+  ...deliveryOperations(transactionSubscriptions),
 });
 
 const OPEN_ROUTES = [

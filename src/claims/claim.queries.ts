@@ -62,7 +62,7 @@ export class ClaimQueries {
         const event = toDomainEvent(recorded) as ClaimEvent;
         state = claimDecider.evolve(state, event);
         stored = storedAfter(stored, event);
-        if (stored === undefined || event.type === 'ClaimTracked') continue;
+        if (stored === undefined || INVISIBLE.has(event.type)) continue;
         by = changedBy(event, by);
         // Their screening follows at once, and is part of the change.
         if (event.type === 'ClaimFiled' || event.type === 'ClaimRevised') continue;
@@ -77,6 +77,9 @@ export class ClaimQueries {
     return versions;
   }
 }
+
+/** Their parties do not see these. */
+const INVISIBLE: ReadonlySet<ClaimEvent['type']> = new Set(['ClaimTracked', 'ClaimKeyReclaimed']);
 
 /** Events read at once: each may have the longest texts. */
 const BATCH = 50;
