@@ -3,7 +3,7 @@ import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
 import { type Kind, record } from '../wire/record';
 import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
-import { postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
+import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
 
 export const CLAIMS = {
   name: 'Claims',
@@ -77,11 +77,9 @@ const CLAIM = {
   orderValue: '129.90',
 } as const;
 
-const CSV =
+const csvOf = (orderNumber: string): string =>
   'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n' +
-  '1101,101,2026-02-20,1011,C-1003,129.90\r\n';
-
-const POSTED = posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: CSV });
+  `1101,101,2026-02-20,1011,${orderNumber},129.90\r\n`;
 
 const IGNORED = { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } as const;
 
@@ -103,7 +101,7 @@ export const claimOperations = {
       'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
       'validated at once; the list shows its status. CSV has fields as columns.',
     example: {},
-    body: POSTED,
+    body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
     status: 200,
     sends: IGNORED,
   },
@@ -121,7 +119,7 @@ export const claimOperations = {
     summary: 'Check claims without filing them',
     description: 'The status that each claim would have, in order. Nothing is stored.',
     example: {},
-    body: { ...POSTED, examples: { csv: CSV } },
+    body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
     answer: CHECKS,
     sends: IGNORED,
   },

@@ -110,5 +110,15 @@ function of(who: string, { kind, description }: Field): Field {
 }
 
 export const postedClaims = listOf(postedClaim, { each: 'claim', most: MOST });
+
+/** The same with the example of an order that nobody claims. */
+export const postedChecks = listOf(
+  record(
+    { ...postedClaim.fields, orderNumber: { ...postedClaim.fields.orderNumber, example: 'C-1004' } },
+    { name: 'PostedClaim' },
+  ),
+  { each: 'claim', most: MOST },
+);
+
 export const postedUpdates = listOf(postedUpdate, { each: 'claimUpdate', most: MOST });
 export const postedLegacyRulings = listOf(postedLegacyRuling, { each: 'claimUpdate', most: MOST });
