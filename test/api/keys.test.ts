@@ -19,6 +19,7 @@ import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries
 import { DELIVERY_EFFECTS, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
+import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
 import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
@@ -198,8 +199,14 @@ describe('this file', () => {
     ['listCategoryMappings', MAPPING_KEYS],
     ['listFeeds', FEED_KEYS],
     ['listVouchers', VOUCHER_KEYS],
+    ['listClaims', CLAIM_KEYS],
+    ['listLegacyClaims', missingFrom(CLAIM_KEYS, NOT_LEGACY_KEYS)],
   ])('has each key of the document for %s', (id, keys) => {
     const ofAll = ['token', 'pretty', 'jsonp'];
     expect(missingFrom(keys, [...Object.keys(named(id).keys), ...ofAll])).toEqual([]);
+  });
+
+  it('has no key that legacy lists lack (Document 3, Legacy advertiser paths; decisions C8)', () => {
+    expect(NOT_LEGACY_KEYS.filter((key) => key in named('listLegacyClaims').keys)).toEqual([]);
   });
 });
