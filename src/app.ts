@@ -7,7 +7,7 @@ import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
 import { ClaimsModule, claimService } from './claims/claims.module';
 import { baseUrlAt, type Config } from './config';
-import { conversionService } from './conversions/conversion-service';
+import { claimSubscriptionService, conversionService } from './conversions/conversion-service';
 import { FollowedDirectory } from './directory/follower';
 import { isExpired } from './directory/organisations';
 import { type TokenUses } from './directory/token-uses';
@@ -29,7 +29,7 @@ import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
-import { transactionSubscriptions } from './subscription-kinds';
+import { claimSubscriptions, transactionSubscriptions } from './subscription-kinds';
 import { deliveryOperations } from './subscriptions/deliveries.operations';
 import { subscriptionOperations } from './subscriptions/operations';
 import { type SubscriptionParts } from './subscriptions/subscription-parts';
@@ -59,6 +59,12 @@ const conversions = conversionService({
   ...transactionOperations,
   ...subscriptionOperations(transactionSubscriptions),
   ...deliveryOperations(transactionSubscriptions),
+});
+
+/** Subscriptions to messages about claims. */
+const claimMessages = claimSubscriptionService({
+  ...subscriptionOperations(claimSubscriptions),
+  ...deliveryOperations(claimSubscriptions),
 });
 
 const OPEN_ROUTES = [
@@ -91,7 +97,7 @@ class AppModule {
         VouchersModule.with(config),
         TransactionsModule,
         ClaimsModule,
-        SubscriptionsModule.with([transactionSubscriptions], parts.subscriptions),
+        SubscriptionsModule.with([transactionSubscriptions, claimSubscriptions], parts.subscriptions),
         OpsModule.with(readiness),
         DescribeModule,
       ],
@@ -112,7 +118,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, log, tokenUses, now = () => new Date() } = parts;
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, conversions, claimService, opsService],
+    services: [productService, voucherService, conversions, claimService, claimMessages, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

@@ -11,7 +11,7 @@ import { API_VERSION } from '../wire/routes';
 export interface Service {
   /** Whose tokens it takes. */
   readonly system: System;
-  /** The path segments after `/1.0/` that belong to it. */
+  /** The path segments after `/1.0/` that belong to it; two of them, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
   readonly legacyPrefixes: readonly string[];
@@ -101,11 +101,15 @@ export function pathsOf({ legacyPrefixes }: Pick<Service, 'legacyPrefixes'>, mod
 
 /** The service that a path belongs to, even if no route has the path; undefined for paths of no service. */
 export function serviceOf(services: readonly Service[], path: string): Service | undefined {
-  const [first = '', second = ''] = path.split('/').slice(1);
-  const names = first === API_VERSION ? [second] : [first, second];
-  return services.find(({ modules, legacyPrefixes }) =>
-    names.some((name) => modules.includes(name) || legacyPrefixes.includes(name)),
-  );
+  const [first = '', second = '', third = ''] = path.split('/').slice(1);
+  const names = first === API_VERSION ? [`${second}/${third}`, second] : [first, second];
+  for (const name of names) {
+    const found = services.find(
+      ({ modules, legacyPrefixes }) => modules.includes(name) || legacyPrefixes.includes(name),
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** The namespace of an error list that answers a request with this method; undefined for one without a namespace. */
