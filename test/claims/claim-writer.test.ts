@@ -99,9 +99,10 @@ describe('a key (decisions C4)', () => {
       // The first update reserves B, appends, and releases A only when the second one has taken A again.
       let release: () => void = () => undefined;
       const late = new Promise<void>((resolve) => (release = resolve));
-      const slow = atAppend(log, 3, async (append) => {
+      const slow = atAppend(log, 2, async (append) => {
+        const appended = await append();
         await late;
-        return await append();
+        return appended;
       });
       const first = revise(slow.log, id!, 'B');
       while (!(await ordersIn(log)).includes('B')) await Promise.resolve();
