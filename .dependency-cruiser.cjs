@@ -3,7 +3,8 @@ const plain = (service) =>
   `^src/${service}/(?!.*\\.(controller|module|queries)\\.ts$)(?!(automations|commands)\\.ts$)(?!download/)`;
 const services = 'products|vouchers|transactions|subscriptions|claims';
 /** What a service tells the delivery engine, and what it reads of it. */
-const told = '^src/notifications/(topic|template|subscription|receiver-id|secrets|delivery-events)\\.ts$';
+const told =
+  '^src/notifications/(topic|template|matching/compiled-template|subscription|receiver-id|secrets|delivery-events)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -19,7 +20,7 @@ module.exports = {
       name: 'no-orphans',
       severity: 'error',
       comment: 'a file that is never imported is dead',
-      from: { orphan: true, pathNot: '\\.(test|d)\\.ts$|^(src/main|bench/main)\\.ts$|thread\\.ts$' },
+      from: { orphan: true, pathNot: '\\.(test|d)\\.ts$|^(src/main|bench/main)\\.ts$|(thread|process)\\.ts$' },
       to: {},
     },
     {

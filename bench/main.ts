@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
 import { cursor } from './cursor';
+import { deliveries, deliveriesHung } from './deliveries';
+import { deliveriesRestart } from './deliveries-restart';
 import { esdbAppend, esdbAppend64 } from './esdb-append';
 import { esdbFollow } from './esdb-follow';
 import { esdbSubscribe } from './esdb-subscribe';
@@ -42,6 +44,9 @@ const FIGURES = {
   'transactions-report': transactionsReport,
   'transactions-list': transactionsList,
   'transactions-due': transactionsDue,
+  deliveries,
+  'deliveries-hung': deliveriesHung,
+  'deliveries-restart': deliveriesRestart,
   million,
   wal,
   start,
@@ -65,7 +70,7 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products, vouchers or transactions to measure with (100,000; memory, million and wal post ten times as many,
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, wal and deliveries-restart have ten times as many,
            transactions-list has ten times as many, feed-restart has a hundred times as many events)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.

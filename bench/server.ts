@@ -14,6 +14,9 @@ const PROGRAM = join(__dirname, '../src/main.js');
 /** What the system takes as that. */
 const RESET_PEAK = '5';
 
+/** Further settings, as environment variables. */
+type Settings = Readonly<Record<string, string>>;
+
 /** The server as users run it: its own process, accessed over HTTP on the loopback interface. */
 export class Server {
   private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
@@ -28,14 +31,14 @@ export class Server {
    * Starts it with a data folder (a new one gets the network of `networkFile` first) and some roles; without `projector`
    * nothing is projected.
    */
-  static async start(dataDir: string, roles: string): Promise<Server> {
+  static async start(dataDir: string, roles: string, settings: Settings = {}): Promise<Server> {
     const made = await mkdir(dataDir, { recursive: true });
     if (made !== undefined) {
       const network = join(dataDir, 'network.json');
       await writeFile(network, networkFile());
       await ended(launch(dataDir, ['network', 'import', network]));
     }
-    const child = launch(dataDir, ['serve', '--roles', roles]);
+    const child = launch(dataDir, ['serve', '--roles', roles], settings);
     return new Server(child, await originOf(child), dataDir);
   }
 
@@ -129,6 +132,13 @@ export class Server {
     return join(this.dataDir, 'log.sqlite');
   }
 
+  /** Ends it as a crash does. */
+  async kill(): Promise<void> {
+    await this.agent.close();
+    this.child.kill('SIGKILL');
+    if (this.child.exitCode === null) await once(this.child, 'exit');
+  }
+
   async stop(): Promise<void> {
     await this.agent.close();
     this.child.kill('SIGTERM');
@@ -148,20 +158,26 @@ export class Server {
   }
 }
 
-function launch(dataDir: string, args: readonly string[]): ChildProcess {
-  const env = { ...process.env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'warn' };
+function launch(dataDir: string, args: readonly string[], settings: Settings = {}): ChildProcess {
+  const env = {
+    ...process.env,
+    ...settings,
+    DATA_DIR: dataDir,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    LOG_LEVEL: 'warn',
+  };
   return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** The URL that the server prints. */
+/** The URL that the server prints; empty if it serves nothing over HTTP. */
 async function originOf(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error('expected a pipe for the output of the server');
   for await (const line of createInterface({ input: child.stdout })) {
-    const origin = /listening on (http:\S+)/.exec(line)?.[1];
-    if (origin !== undefined) {
-      child.stdout.resume();
-      return origin;
-    }
+    const started = /listening on (http:\S+)|^running /.exec(line);
+    if (started === null) continue;
+    child.stdout.resume();
+    return started[1] ?? '';
   }
   throw new Error('the server ended before it listened');
 }

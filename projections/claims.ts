@@ -5,6 +5,8 @@ import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {
+  id: 'keyword',
+  /** The id, for sorting. */
   claimId: 'number',
   publisherId: 'keyword',
   /** Absent without a program. */
@@ -48,6 +50,7 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
   const { origin, claim, status, created, lastChanged } = stored;
   const { publisherId, advertiserId } = origin;
   return {
+    id: String(claimId),
     claimId,
     publisherId: String(publisherId),
     ...(advertiserId === undefined ? {} : { advertiserId: String(advertiserId) }),

@@ -1,16 +1,18 @@
 import { type Projection } from '../src/projector/projection';
 import { claimBatches } from './claim-batches';
 import { claims } from './claims';
+import { deliveries } from './deliveries';
 import { delistings } from './delistings';
 import { feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
 import { subscriptions } from './subscriptions';
+import { receivers } from './receivers';
 import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
-/** All read models. Those with one document per offer are adjacent, so that its id is computed once. */
+/** All read models of the domain's log. Those with one document per offer are adjacent, so that its id is computed once. */
 export const PROJECTIONS: readonly Projection[] = [
   products,
   priceHistory,
@@ -23,3 +25,6 @@ export const PROJECTIONS: readonly Projection[] = [
   claims,
   claimBatches,
 ];
+
+/** The read models of the delivery log. */
+export const DELIVERY_PROJECTIONS: readonly Projection[] = [deliveries, receivers];

@@ -5,8 +5,9 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections/index';
+import { ClaimsModule, claimService } from './claims/claims.module';
 import { baseUrlAt, type Config } from './config';
-import { conversionService } from './conversions/conversion-service';
+import { claimSubscriptionService, conversionService } from './conversions/conversion-service';
 import { FollowedDirectory } from './directory/follower';
 import { isExpired } from './directory/organisations';
 import { type TokenUses } from './directory/token-uses';
@@ -28,7 +29,8 @@ import { FeedStates } from './products/feed-states.queries';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
-import { transactionSubscriptions } from './subscription-kinds';
+import { claimSubscriptions, transactionSubscriptions } from './subscription-kinds';
+import { deliveryOperations } from './subscriptions/deliveries.operations';
 import { subscriptionOperations } from './subscriptions/operations';
 import { type SubscriptionParts } from './subscriptions/subscription-parts';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module';
@@ -56,6 +58,13 @@ export interface AppParts {
 const conversions = conversionService({
   ...transactionOperations,
   ...subscriptionOperations(transactionSubscriptions),
+  ...deliveryOperations(transactionSubscriptions),
+});
+
+/** Subscriptions to messages about claims. */
+const claimMessages = claimSubscriptionService({
+  ...subscriptionOperations(claimSubscriptions),
+  ...deliveryOperations(claimSubscriptions),
 });
 
 const OPEN_ROUTES = [
@@ -87,7 +96,8 @@ class AppModule {
         ProductsModule.with(config, { loader, feeds }),
         VouchersModule.with(config),
         TransactionsModule,
-        SubscriptionsModule.with([transactionSubscriptions], parts.subscriptions),
+        ClaimsModule,
+        SubscriptionsModule.with([transactionSubscriptions, claimSubscriptions], parts.subscriptions),
         OpsModule.with(readiness),
         DescribeModule,
       ],
@@ -108,7 +118,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const { config, follower, log, tokenUses, now = () => new Date() } = parts;
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, conversions, opsService],
+    services: [productService, voucherService, conversions, claimService, claimMessages, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

@@ -1,9 +1,8 @@
+import { STATUSES } from './claims/statuses';
+import { claimTopic } from './claims/topic';
 import { type SubscriptionKind } from './subscriptions/kind';
-import { listedTransaction } from './transactions/fields';
+import { transactionTopic } from './transactions/topic';
 import { EVENT_TYPES, STATES } from './transactions/states';
-
-/** In lists, but no attributes of messages. */
-const NOT_IN_MESSAGES: readonly string[] = ['stateName', 'changed'];
 
 /** Subscriptions to transactions (Document 2, Subscription): put together here, since services do not import each other. */
 export const transactionSubscriptions: SubscriptionKind = {
@@ -13,9 +12,23 @@ export const transactionSubscriptions: SubscriptionKind = {
   subject: 'transaction',
   states: { field: 'messageTypeIds', ids: STATES, notForAdvertisers: [9] },
   eventTypes: EVENT_TYPES,
-  attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.includes(name)),
+  attributes: transactionTopic.attributes,
   example: {
     states: [4, 6, 8],
     receiverBody: '{"order": "${orderNumber}", "state": ${messageTypeId}, "value": ${orderValue}}',
+  },
+};
+
+/** Subscriptions to claims (`docs/decisions.md#c13`). */
+export const claimSubscriptions: SubscriptionKind = {
+  topic: 'claims',
+  path: '/1.0/claims/subscriptions',
+  name: 'ClaimSubscription',
+  subject: 'claim',
+  states: { field: 'statusIds', ids: STATUSES, notForAdvertisers: [] },
+  attributes: claimTopic.attributes,
+  example: {
+    states: [2, 3, 201],
+    receiverBody: '{"claim": ${claimId}, "order": "${orderNumber}", "status": "${statusName}"}',
   },
 };

@@ -1,3 +1,4 @@
+import { type PostedBody } from '../http/posted-body';
 import { parseJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
@@ -26,6 +27,19 @@ const LISTS = { claims: postedClaims, claimUpdates: postedUpdates } as const;
 
 /** The version of XML bodies (Document 3, Versioning). */
 const VERSION = '1.0';
+
+/** Most bytes of a body (`docs/decisions.md#c3`). */
+const MAX_BODY = 900 * 1024;
+
+/** The list in a body, in a format that is accepted. Raises faults of the body too. */
+export async function postedList(
+  name: PostedList['name'],
+  body: PostedBody,
+  accepted: readonly PostedFormat[],
+): Promise<PostedList> {
+  const format = body.format(accepted);
+  return readPosted(name, await body.bytes(MAX_BODY), format);
+}
 
 /**
  * Reads a posted list. Raises UTS_210, UTS_291 and UTS_212 for what is not JSON, XML or CSV, UTS_211 if it contains something

@@ -18,6 +18,7 @@ export function originOf(
   publisherId: number,
   { programs }: Pick<Directory, 'programs'>,
 ): ClaimOrigin {
-  const advertiserId = programs.get(programId)?.organisationId;
-  return { publisherId, ...(advertiserId === undefined ? {} : { advertiserId }) };
+  const program = programs.get(programId);
+  if (program === undefined) return { publisherId };
+  return { publisherId, advertiserId: program.organisationId, currencyId: program.currency };
 }

@@ -35,11 +35,24 @@ export interface ClaimContent {
   readonly advertiserInformation?: string;
 }
 
-/** Whose claim it is, and the names that it shows even if what they name is removed. */
-export interface ClaimOrigin {
-  readonly publisherId: number;
-  /** The owner of the program; absent if there is no such program. */
+/** Of the program, as it was when the claim was filed or revised; absent if there was no such program. */
+export interface ProgramFacts {
+  /** Its owner. */
   readonly advertiserId?: number;
+  /** ISO 4217. */
+  readonly currencyId?: string;
+}
+
+/** Whose claim it is. */
+export interface ClaimOrigin extends ProgramFacts {
+  readonly publisherId: number;
+}
+
+/** In each event that changes the status: all that a message about it may contain. */
+interface ClaimSubject extends ClaimOrigin {
+  /** Its `versionNo`. */
+  readonly version: number;
+  readonly claim: ClaimContent;
 }
 
 /** What screening has found; `autoApproveAt`, an ISO 8601 instant, only when it awaits approval. */
@@ -57,11 +70,7 @@ export interface Ruling {
   readonly expectedCommission?: number;
 }
 
-type RuledData = Ruling & {
-  readonly at: string;
-  readonly version: number;
-  readonly by: 'advertiser' | 'system';
-};
+type RuledData = Ruling & ClaimSubject & { readonly at: string; readonly by: 'advertiser' | 'system' };
 
 export type ClaimEvent =
   | {
@@ -69,15 +78,14 @@ export type ClaimEvent =
       readonly data: ClaimOrigin & { readonly at: string; readonly claim: ClaimContent };
     }
   /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated. */
-  | { readonly type: 'ClaimScreened'; readonly data: Screening & { readonly at: string } }
+  | { readonly type: 'ClaimScreened'; readonly data: Screening & ClaimSubject & { readonly at: string } }
   /** `version`: its new `versionNo`. */
   | {
       readonly type: 'ClaimRevised';
-      readonly data: {
+      readonly data: ProgramFacts & {
         readonly at: string;
         readonly version: number;
         readonly claim: ClaimContent;
-        readonly advertiserId?: number;
       };
     }
   | { readonly type: 'ClaimRuled'; readonly data: RuledData }
@@ -102,6 +110,7 @@ export type ClaimState =
       readonly transactionId: string | undefined;
       readonly publisherId: number;
       readonly advertiserId: number | undefined;
+      readonly currencyId: string | undefined;
     };
 
 export type FiledClaim = Extract<ClaimState, { readonly is: 'filed' }>;
@@ -114,14 +123,13 @@ export type ClaimCommand =
       readonly claim: ClaimContent;
       readonly screening: Screening;
     }
-  | {
+  | (ProgramFacts & {
       readonly do: 'revise';
       readonly at: string;
       readonly version: number;
       readonly claim: ClaimContent;
-      readonly advertiserId?: number;
       readonly screening: Screening;
-    }
+    })
   /** Does nothing unless this version could not be validated before. */
   | { readonly do: 'screen'; readonly at: string; readonly version: number; readonly screening: Screening }
   | { readonly do: 'rule'; readonly at: string; readonly version: number; readonly ruling: Ruling }
@@ -153,32 +161,36 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
     }
     switch (command.do) {
       case 'revise': {
-        const { version, claim, advertiserId, screening } = command;
-        requireVersion(state, version);
+        const { claim, screening } = command;
+        const program = programFacts(command);
+        const version = command.version + 1;
+        requireVersion(state, command.version);
         if (!isOpen(state.statusId)) throw wrongStatus(state, 'updated');
-        const party = advertiserId === undefined ? {} : { advertiserId };
+        const { publisherId } = state;
         return [
-          { type: 'ClaimRevised', data: { at, version: version + 1, claim, ...party } },
-          { type: 'ClaimScreened', data: { at, ...screening } },
+          { type: 'ClaimRevised', data: { at, version, claim, ...program } },
+          { type: 'ClaimScreened', data: { at, ...screening, publisherId, ...program, version, claim } },
         ];
       }
       case 'screen': {
         const { version, screening } = command;
         if (state.version !== version || state.statusId !== CANNOT_VALIDATE) return [];
         if (screening.statusId === CANNOT_VALIDATE) return [];
-        return [{ type: 'ClaimScreened', data: { at, ...screening } }];
+        return [{ type: 'ClaimScreened', data: { at, ...screening, ...subjectOf(state) } }];
       }
       case 'rule': {
         const { version, ruling } = command;
         requireVersion(state, version);
         if (state.statusId !== AWAITING_APPROVAL) throw wrongStatus(state, 'updated by its advertiser');
-        return [{ type: 'ClaimRuled', data: { at, version: version + 1, by: 'advertiser', ...ruling } }];
+        const subject = { ...subjectOf(state), version: version + 1 };
+        return [{ type: 'ClaimRuled', data: { at, by: 'advertiser', ...ruling, ...subject } }];
       }
       case 'autoApprove': {
-        const { statusId, autoApproveAt, version } = state;
+        const { statusId, autoApproveAt } = state;
         const isDue = autoApproveAt !== undefined && Date.parse(autoApproveAt) <= Date.parse(at);
         if (statusId !== AWAITING_APPROVAL || !isDue) return [];
-        return [{ type: 'ClaimRuled', data: { at, version, by: 'system', statusId: APPROVED } }];
+        const ruling = { at, by: 'system', statusId: APPROVED } as const;
+        return [{ type: 'ClaimRuled', data: { ...ruling, ...subjectOf(state) } }];
       }
       case 'track': {
         const { transactionId } = command;
@@ -196,9 +208,18 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
   },
   evolve(state, event) {
     if (event.type === 'ClaimFiled') {
-      const { claim, publisherId, advertiserId } = event.data;
+      const { claim, publisherId, advertiserId, currencyId } = event.data;
       const nothing = { autoApproveAt: undefined, ruling: undefined, transactionId: undefined };
-      return { is: 'filed', version: 0, statusId: 1, claim, publisherId, advertiserId, ...nothing };
+      return {
+        is: 'filed',
+        version: 0,
+        statusId: 1,
+        claim,
+        publisherId,
+        advertiserId,
+        currencyId,
+        ...nothing,
+      };
     }
     if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };
     return state.is === 'filed' ? changed(state, event) : state;
@@ -213,9 +234,24 @@ function filed({
 }: Extract<ClaimCommand, { readonly do: 'file' }>): readonly ClaimEvent[] {
   return [
     { type: 'ClaimFiled', data: { at, ...origin, claim } },
-    { type: 'ClaimScreened', data: { at, ...screening } },
+    { type: 'ClaimScreened', data: { at, ...screening, ...origin, version: 0, claim } },
   ];
 }
+
+function subjectOf(state: FiledClaim): ClaimSubject {
+  const { publisherId, version, claim } = state;
+  return { publisherId, ...programFacts(state), version, claim };
+}
+
+/** Without the fields that have no value. */
+export function programFacts({ advertiserId, currencyId }: Optional<ProgramFacts>): ProgramFacts {
+  return {
+    ...(advertiserId === undefined ? {} : { advertiserId }),
+    ...(currencyId === undefined ? {} : { currencyId }),
+  };
+}
+
+type Optional<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | undefined };
 
 function changed(
   state: FiledClaim,
@@ -225,8 +261,8 @@ function changed(
     case 'ClaimScreened':
       return { ...state, statusId: event.data.statusId, autoApproveAt: event.data.autoApproveAt };
     case 'ClaimRevised': {
-      const { version, claim, advertiserId } = event.data;
-      return { ...state, version, claim, advertiserId, statusId: 1 };
+      const { version, claim, advertiserId, currencyId } = event.data;
+      return { ...state, version, claim, advertiserId, currencyId, statusId: 1 };
     }
     case 'ClaimRuled':
       return { ...state, version: event.data.version, statusId: event.data.statusId, ruling: event.data };

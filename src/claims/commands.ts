@@ -9,7 +9,7 @@ import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
-import { type ClaimContent, type Screening } from './claim';
+import { type ClaimContent, programFacts, type Screening } from './claim';
 import { type ClaimsCaller, originOf, requirePublisher } from './claim-check';
 import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
 import { claimFaults as fault } from './faults';
@@ -232,15 +232,8 @@ export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
     ]);
     const screened = await this.claims.screened(checked, now);
     return await this.claims.each(screened, async ({ claimId, version, claim, screening, known }) => {
-      const { advertiserId } = originOf(claim, publisherId, directory);
-      const change = {
-        at,
-        version,
-        claim,
-        screening,
-        ...(advertiserId === undefined ? {} : { advertiserId }),
-      };
-      return await writer.revise(claimId, change, known);
+      const program = programFacts(originOf(claim, publisherId, directory));
+      return await writer.revise(claimId, { at, version, claim, screening, ...program }, known);
     });
   }
 }

@@ -1,4 +1,4 @@
-import { type ClaimContent, type ClaimEvent, type ClaimOrigin } from './claim';
+import { type ClaimContent, type ClaimEvent, type ClaimOrigin, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 
 /** A document of the read model; names come from the directory when answering. Times in epoch ms, amounts in hundredths. */
@@ -33,8 +33,8 @@ export interface ListedClaim extends StoredClaim {
 export function storedAfter(before: StoredClaim | undefined, event: ClaimEvent): StoredClaim | undefined {
   const at = Date.parse(event.data.at);
   if (event.type === 'ClaimFiled') {
-    const { publisherId, advertiserId, claim } = event.data;
-    const origin = originOf(publisherId, advertiserId);
+    const { publisherId, claim } = event.data;
+    const origin = { publisherId, ...programFacts(event.data) };
     return { origin, version: 0, claim, status: { id: 1, since: at }, created: at, lastChanged: at };
   }
   if (before === undefined) return undefined;
@@ -45,8 +45,8 @@ export function storedAfter(before: StoredClaim | undefined, event: ClaimEvent):
       return { ...before, status: { ...entered(before, statusId, at, message), ...due }, lastChanged: at };
     }
     case 'ClaimRevised': {
-      const { version, claim, advertiserId } = event.data;
-      const origin = originOf(before.origin.publisherId, advertiserId);
+      const { version, claim } = event.data;
+      const origin = { publisherId: before.origin.publisherId, ...programFacts(event.data) };
       return { ...before, origin, version, claim, lastChanged: at };
     }
     case 'ClaimRuled': {
@@ -65,10 +65,6 @@ export function storedAfter(before: StoredClaim | undefined, event: ClaimEvent):
     case 'ClaimWithdrawn':
       return undefined;
   }
-}
-
-function originOf(publisherId: number, advertiserId: number | undefined): ClaimOrigin {
-  return { publisherId, ...(advertiserId === undefined ? {} : { advertiserId }) };
 }
 
 function entered(

@@ -1,13 +1,26 @@
-import { defineService, type Service } from '../http/service';
+import { defineService, type Service, type ServiceDefinition } from '../http/service';
 import { type OperationText } from '../wire/description';
 import { schemaFiles } from '../wire/record-document';
 import { conversionFaults as fault, conversionFaultTable } from './faults';
 
-/**
- * The conversion notification service (Document 2), with the transactions that it tells subscribers of. JSON bodies may omit the charset
- * (`docs/decisions.md#a10`).
- */
-export function conversionService(operations: Readonly<Record<string, OperationText>>): Service {
+type Operations = Readonly<Record<string, OperationText>>;
+
+/** Document 2, Errors. JSON bodies may omit the charset (`docs/decisions.md#a10`). */
+const FAULTS: ServiceDefinition['faults'] = {
+  unusable: fault.content,
+  notAdmitted: fault.userType,
+  unexpected: fault.unexpected,
+  methodNotAllowed: fault.methodNotSupported,
+  body: {
+    type: fault.contentType,
+    charset: fault.contentType,
+    missingCharset: fault.syntax,
+    charsetOptional: ['json'],
+  },
+};
+
+/** The conversion notification service (Document 2), with the transactions that it tells subscribers of. */
+export function conversionService(operations: Operations): Service {
   return defineService({
     system: 'CONVERSIONS',
     modules: ['conversions'],
@@ -19,17 +32,22 @@ export function conversionService(operations: Readonly<Record<string, OperationT
       schemas: () => schemaFiles(operations),
       errorSchema: 'ConversionErrors_v1_0.xsd',
     },
-    faults: {
-      unusable: fault.content,
-      notAdmitted: fault.userType,
-      unexpected: fault.unexpected,
-      methodNotAllowed: fault.methodNotSupported,
-      body: {
-        type: fault.contentType,
-        charset: fault.contentType,
-        missingCharset: fault.syntax,
-        charsetOptional: ['json'],
-      },
+    faults: FAULTS,
+  });
+}
+
+/** Subscriptions to claims: for their tokens, otherwise as Document 2 has it (`docs/decisions.md#c13`). */
+export function claimSubscriptionService(operations: Operations): Service {
+  return defineService({
+    system: 'CLAIMS',
+    modules: ['claims/subscriptions'],
+    description: {
+      title: 'Claim subscriptions',
+      description: 'Subscriptions to messages about claims.',
+      faults: conversionFaultTable,
+      schemas: () => schemaFiles(operations),
+      errorSchema: 'ClaimSubscriptionErrors_v1_0.xsd',
     },
+    faults: FAULTS,
   });
 }

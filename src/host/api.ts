@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
@@ -6,11 +5,12 @@ import { type AppParts } from '../app';
 import { type Config } from '../config';
 import { TokenUses } from '../directory/token-uses';
 import { Exporter } from '../products/download/exporter';
-import { Secrets } from '../notifications/secrets';
-import { portProblem } from '../notifications/sending/ports';
+import { addressProblem } from '../notifications/sending/receiver-url';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { diskTrouble } from './disk';
+import { allowedBy, secretsOf } from './installation';
+import { NotificationFacts } from './notification-facts';
 import { startExporter } from './exporter';
 import { type Report } from './failure-report';
 import { makeLoader, startLoader } from './loader';
@@ -65,6 +65,13 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
     tokenUses.start();
     opened.push(() => tokenUses.close());
+    const ending = new AbortController();
+    const facts = new NotificationFacts(eventLog, await secretsOf(config), ending.signal);
+    opened.push(async () => {
+      ending.abort();
+      await facts.ended;
+    });
+    const allowed = allowedBy(config);
     const parts: AppParts = {
       config,
       eventLog,
@@ -75,10 +82,10 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       readiness,
       tokenUses,
       subscriptions: {
-        // Replaced by the key of the installation once settings have it.
-        secrets: new Secrets(randomBytes(32)),
-        addressProblem: portProblem,
-        convertible: () => undefined,
+        deliveries: engines.deliveries,
+        secrets: () => facts.secrets,
+        addressProblem: (url) => addressProblem(url, allowed),
+        convertible: () => facts.convertible(),
       },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
@@ -87,6 +94,8 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     const close = async (): Promise<void> => {
       await stopServing({ app, loader, feeds, exporter });
       await tokenUses.close();
+      ending.abort();
+      await facts.ended;
     };
     return { app, parts, exporter, close };
   }, report);

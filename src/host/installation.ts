@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config } from '../config';
+import { type Config, InvalidSetting } from '../config';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../notifications/ownership';
 import { Secrets } from '../notifications/secrets';
+import { AllowedAddresses, UnusableNetwork } from '../notifications/sending/allowed-addresses';
 
 type Place = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 
@@ -58,4 +59,14 @@ async function createdKey(file: string): Promise<string> {
 
 function isTaken(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST';
+}
+
+/** What operators permit to be notified. Raises `InvalidSetting`. */
+export function allowedBy({ notifyAllow }: Pick<Config, 'notifyAllow'>): AllowedAddresses {
+  if (notifyAllow === undefined) return AllowedAddresses.none;
+  try {
+    return AllowedAddresses.parse(notifyAllow);
+  } catch (error) {
+    throw error instanceof UnusableNetwork ? new InvalidSetting(`NOTIFY_ALLOW: ${error.message}`) : error;
+  }
 }

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
-import { EXPIRING_STREAMS } from '../notifications/delivery-events';
 import { MatcherRunner } from '../notifications/matching/matcher-runner';
 import { RatesPublisher } from '../notifications/matching/rates-publisher';
 import { FollowedSubscriptions } from '../notifications/matching/subscription-book';
@@ -17,7 +16,7 @@ import { type Topic } from '../notifications/topic';
 export interface NotifierParts {
   readonly log: EventLog;
   readonly store: ReadStore;
-  readonly deliveries: ExpiringLog;
+  readonly deliveries: EventLog;
   readonly topics: readonly Topic[];
   readonly secrets: Secrets;
   /** This installation. */
@@ -25,8 +24,6 @@ export interface NotifierParts {
   readonly allowed: AllowedAddresses;
   /** File or URL with exchange rates. */
   readonly rates?: string;
-  /** How long messages are kept (ms). */
-  readonly keepMs: number;
 }
 
 export interface NotifierOptions {
@@ -36,11 +33,8 @@ export interface NotifierOptions {
   readonly report: (failure: unknown) => void;
 }
 
-/** How often a process that may not deliver checks whether it may (ms). */
+/** How often to check whether this installation may deliver (ms). */
 const CLAIM_MS = 5_000;
-/** How often the delivery log is freed of what has expired (ms). */
-const EXPIRE_MS = 60 * 60 * 1000;
-const LOOK_MS = 1_000;
 
 interface Part {
   start(): void;
@@ -48,14 +42,14 @@ interface Part {
   trouble(): string | undefined;
 }
 
-/** Everything that a process with the role `notifier` does: rates, matching, sending, expiry. */
+/** Everything that a process with the role `notifier` does: rates, matching, sending. */
 export class Notifier {
   private readonly stopping = new AbortController();
   private parts: readonly Part[] = [];
+  private end: () => Promise<void> = async () => undefined;
   private running: Promise<void> | undefined;
   /** Why this process does not deliver. */
   private refusal: string | undefined;
-  private failure: string | undefined;
 
   constructor(
     private readonly surface: NotifierParts,
@@ -75,13 +69,38 @@ export class Notifier {
   /** Why it does not deliver, or makes no progress; undefined while it does. */
   trouble(): string | undefined {
     const troubles = this.parts.map((part) => part.trouble());
-    return this.refusal ?? this.failure ?? troubles.find((trouble) => trouble !== undefined);
+    return this.refusal ?? troubles.find((trouble) => trouble !== undefined);
   }
 
+  /** Delivers as long as this installation may. */
   private async run(): Promise<void> {
     const { signal } = this.stopping;
-    if (!(await this.mayDeliver())) return;
-    const { log, store, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
+    while (!signal.aborted) {
+      await this.claim();
+      if (this.refusal === undefined && this.parts.length === 0) this.deliver();
+      if (this.refusal !== undefined) await this.endDelivering();
+      await pause(CLAIM_MS, undefined, { signal }).catch(() => undefined);
+    }
+    await this.endDelivering();
+  }
+
+  /** Finds out whether this installation may deliver, and reports it when it may not. */
+  private async claim(): Promise<void> {
+    const { log, owner } = this.surface;
+    try {
+      const refusal = await claimDeliveries(log, owner, new Date());
+      if (refusal !== undefined && refusal !== this.refusal)
+        this.options.report(new Error(`no notifications are sent: ${refusal}`));
+      this.refusal = refusal;
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      // Once it delivers, it knows by itself what to do without the log.
+      if (this.parts.length === 0) this.refusal = reasonOf(error);
+    }
+  }
+
+  private deliver(): void {
+    const { log, store, deliveries, topics, secrets, allowed, rates } = this.surface;
     const { name, report } = this.options;
     const following = new AbortController();
     const subscriptions = new FollowedSubscriptions(log, following.signal);
@@ -93,50 +112,17 @@ export class Notifier {
       new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
+    this.end = async () => {
+      await Promise.all(this.parts.map(async (part) => part.stop()));
+      await sender.close();
+      following.abort();
+      await subscriptions.ended;
+    };
     for (const part of this.parts) part.start();
-    await this.expireRegularly(deliveries, keepMs, signal);
-    await Promise.all(this.parts.map(async (part) => part.stop()));
-    await sender.close();
-    following.abort();
-    await subscriptions.ended;
   }
 
-  /** Waits until this installation may deliver; false if it is stopped before. Reports why it may not. */
-  private async mayDeliver(): Promise<boolean> {
-    const { signal } = this.stopping;
-    const { log, owner } = this.surface;
-    while (!signal.aborted) {
-      const refusal = await claimDeliveries(log, owner, new Date()).catch((error: unknown) => {
-        if (!(error instanceof EngineUnavailable)) throw error;
-        return reasonOf(error);
-      });
-      if (refusal !== this.refusal && refusal !== undefined)
-        this.options.report(new Error(`no notifications are sent: ${refusal}`));
-      this.refusal = refusal;
-      if (refusal === undefined) return true;
-      await pause(CLAIM_MS, undefined, { signal }).catch(() => undefined);
-    }
-    return false;
-  }
-
-  /** Until it is stopped. */
-  private async expireRegularly(deliveries: ExpiringLog, keepMs: number, signal: AbortSignal): Promise<void> {
-    let due = -Infinity;
-    while (!signal.aborted) {
-      if (performance.now() >= due) {
-        due = performance.now() + EXPIRE_MS;
-        await deliveries.expire(new Date(Date.now() - keepMs), EXPIRING_STREAMS).then(
-          () => (this.failure = undefined),
-          (error: unknown) => this.fail(error),
-        );
-      }
-      await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  private fail(error: unknown): void {
-    const reason = reasonOf(error);
-    if (this.failure !== reason) this.options.report(error);
-    this.failure = reason;
+  private async endDelivering(): Promise<void> {
+    if (this.parts.length > 0) await this.end();
+    this.parts = [];
   }
 }

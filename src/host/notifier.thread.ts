@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { claimTopic } from '../claims/topic';
 import { type Config } from '../config';
 import { type EngineTicket, joinEngines } from '../engines/open';
-import { AllowedAddresses } from '../notifications/sending/allowed-addresses';
 import { type Topic } from '../notifications/topic';
 import { transactionTopic } from '../transactions/topic';
-import { ownerOf, secretsOf } from './installation';
+import { allowedBy, ownerOf, secretsOf } from './installation';
 import { Notifier } from './notifier-run';
 import { serveThread } from './thread';
 
 /** Of all services. */
-const TOPICS: readonly Topic[] = [transactionTopic];
+const TOPICS: readonly Topic[] = [transactionTopic, claimTopic];
 
 export interface NotifierData {
   readonly ticket: EngineTicket;
@@ -21,7 +21,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
   const engines = await joinEngines(ticket);
   const secrets = await secretsOf(config);
   const { log, store } = engines;
-  const { notifyAllow, notifyRates, notifyKeep } = config;
+  const { notifyRates } = config;
   const notifier = new Notifier(
     {
       log,
@@ -30,9 +30,8 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
       topics: TOPICS,
       secrets,
       owner: await ownerOf(config, secrets),
-      allowed: notifyAllow === undefined ? AllowedAddresses.none : AllowedAddresses.parse(notifyAllow),
+      allowed: allowedBy(config),
       ...(notifyRates === undefined ? {} : { rates: notifyRates }),
-      keepMs: notifyKeep,
     },
     { name: randomUUID(), report },
   );

@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { PROJECTIONS } from '../../projections/index';
 import { type EngineTicket, joinEngines } from '../engines/open';
-import { Runner } from '../projector/runner';
 import { runningCode } from '../projector/running-code';
+import { ReadModels } from './read-models';
 import { serveThread } from './thread';
 
+interface Data {
+  readonly ticket: EngineTicket;
+  /** How long messages are kept. */
+  readonly keepMs: number;
+}
+
 /** Keeps the read models up to date away from the thread that serves HTTP. */
-serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {
+serveThread(async ({ ticket, keepMs }: Data, report) => {
   const engines = await joinEngines(ticket, { writes: true });
   const options = { owner: randomUUID(), code: await runningCode(), report };
-  const runner = new Runner(engines.log, engines.store, PROJECTIONS, options);
+  const models = await ReadModels.open(engines, options, keepMs);
   return {
-    calls: runner,
+    calls: models,
     close: async () => {
-      await runner.stop();
+      await models.stop();
       await engines.close();
     },
   };

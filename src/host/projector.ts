@@ -1,19 +1,22 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type Remote } from '../kernel/calls';
-import { type Runner } from '../projector/runner';
 import { type Report } from './failure-report';
+import { type ReadModels } from './read-models';
 import { startThread } from './thread';
 
 /** A projector, in this thread or another. */
-export type Projector = Pick<Remote<Runner>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
+export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
 
-/** A projector in a thread of its own; needs compiled code. `report` receives failures after which it continues. */
-export function startProjector(engines: Engines, report: Report): Projector {
-  const { calls, end } = startThread<Runner, { readonly ticket: EngineTicket }>({
+/**
+ * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives failures after
+ * which it continues.
+ */
+export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
+  const { calls, end } = startThread<ReadModels, { readonly ticket: EngineTicket; readonly keepMs: number }>({
     file: join(__dirname, 'projector.thread.js'),
     methods: ['start', 'status', 'progress', 'trouble'],
-    data: () => ({ ticket: engines.ticket() }),
+    data: () => ({ ticket: engines.ticket(), keepMs }),
     report,
     onRestart: ({ start }) => start(),
     // The documents of a batch live until it is written: a larger young generation avoids promoting them.

@@ -12,6 +12,7 @@ import { failureReporter, type Report } from './failure-report';
 import { startAutomations } from './automation';
 import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
+import { allowedBy } from './installation';
 import { type Notifying, startNotifier } from './notifier';
 import { openAll } from './opened';
 import { programLog } from './program-log';
@@ -22,11 +23,16 @@ import { StartingPort } from './starting-port';
 import { Startup } from './startup';
 import { untilReadable } from './until-readable';
 
+/** What `affilog receiver` listens on in the README. */
+const DEMO_RECEIVER = '127.0.0.1:4000';
+
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
- * Raises `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
+ * Raises `InvalidSetting`, `EngineUnavailable`, `OtherLog`, and the error of the system when it cannot listen.
  */
-export async function start(config: Config, { roles, demo }: ServeOptions): Promise<Running> {
+export async function start(settings: Config, { roles, demo }: ServeOptions): Promise<Running> {
+  const config = demo ? { notifyAllow: DEMO_RECEIVER, ...settings } : settings;
+  allowedBy(config);
   const log = programLog(config, process.stderr);
   const began = performance.now();
   const report = failureReporter(log);
@@ -48,7 +54,11 @@ export async function start(config: Config, { roles, demo }: ServeOptions): Prom
     await base.follower.ready;
     if (demo) startup.waitsFor('the demo network is being created');
     const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
-    const projector = roles.includes('projector') ? startProjector(engines, report) : undefined;
+    // Before any ticket is issued, so that one thread appends to it.
+    if (roles.includes('projector')) await engines.deliveries();
+    const projector = roles.includes('projector')
+      ? startProjector(engines, config.notifyKeep, report)
+      : undefined;
     if (projector !== undefined) opened.push(() => projector.stop());
     const ending = new AbortController();
     opened.push(async () => ending.abort());

@@ -56,7 +56,7 @@ export class RolesGuard implements CanActivate {
       return true;
     const problem = `one of a ${caller.kind}: expected ${roles.join(' or ')}`;
     logRefused(request, problem, caller);
-    throw service.faults.notAdmitted(`the token is ${problem}`);
+    throw service.faults.notAdmitted[caller.kind](`the token is ${problem}`);
   }
 }
 

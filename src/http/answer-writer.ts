@@ -13,7 +13,7 @@ import { ReadQueue } from './read-queue';
 import { renderErrors, renderResult, type Rendered } from './render';
 import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf } from './send-stream';
-import { HttpOptions } from './service';
+import { errorNamespace, HttpOptions } from './service';
 import { StreamedAnswer } from './streamed-answer';
 import { checkJsonp, type Representation } from './representation';
 
@@ -60,8 +60,9 @@ export class AnswerWriter {
     reply: FastifyReply,
   ): Rendered {
     if (!('faults' in renderings)) return renderResult(renderings, status, view);
-    const { namespace } = admissionOf(reply.request).service;
-    return renderErrors(renderings.faults, status, `${this.options.baseUrl()}${namespace}`, view);
+    const { service } = admissionOf(reply.request);
+    const namespace = errorNamespace(service, reply.request.method, this.options.baseUrl());
+    return renderErrors(renderings.faults, status, namespace, view);
   }
 
   /** Reads and writes a list once `ReadQueue` admits the request. */

@@ -7,7 +7,7 @@ import { isUnavailable, UnavailableLog } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';
 import { namingRequest } from './request-id';
-import { HttpOptions } from './service';
+import { errorNamespace, HttpOptions } from './service';
 import { failureRepresentation } from './representation';
 
 /** Failures of this process since it started. */
@@ -38,7 +38,7 @@ export class FailureFilter implements ExceptionFilter {
     const failure = this.failureOf(error, request);
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
-    const namespace = `${this.options.baseUrl()}${request.service?.namespace ?? ''}`;
+    const namespace = errorNamespace(request.service, request.method, this.options.baseUrl());
     const view = failureRepresentation(request);
     const { status, contentType, body } = renderErrors(faults, failure.status, namespace, view);
     addHeaders(reply, faults);

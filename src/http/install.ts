@@ -57,8 +57,9 @@ export function installHttp(app: NestFastifyApplication): void {
   watchConnections(fastify, stop);
   // Fastify itself would refuse bodies without a Content-Type for unknown methods.
   fastify.addHook('onRequest', ({ raw, is404, method, target, service }, _reply, done) => {
-    const notAllowed = service?.faults.methodNotAllowed;
-    done(headerFault(raw) ?? (is404 ? missingRoute(method, target.path, routes, notAllowed) : undefined));
+    done(
+      headerFault(raw) ?? (is404 ? missingRoute(method, target.path, routes, service?.faults) : undefined),
+    );
   });
   app.enableCors(CORS);
   const writer = app.get(AnswerWriter);

@@ -27,7 +27,7 @@ export class PostedBody {
     if (service === undefined) throw new Error('only routes of a service take bodies');
     const encoding = raw.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') {
-      throw service.bodyFaults.type(`Content-Encoding: ${encoding}: expected an unencoded body`);
+      throw service.bodyFaults.charset(`Content-Encoding: ${encoding}: expected an unencoded body`);
     }
     return bodyFormat(contentType, service.bodyFaults, accepted);
   }

@@ -28,7 +28,7 @@ export function renderResult(renderings: Renderings, status: number, view: Repre
 export function renderErrors(
   faults: readonly Fault[],
   status: number,
-  namespace: string,
+  namespace: string | undefined,
   view: Representation,
 ): Rendered {
   if (view.jsonp !== undefined && faults.length > 0) {

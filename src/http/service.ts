@@ -1,5 +1,5 @@
 import { type Caller } from '../directory/organisations';
-import { type System } from '../directory/events';
+import { type OrganisationKind, type System } from '../directory/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Description } from '../wire/description';
 import { type BodyFaults, type Format } from '../wire/format';
@@ -11,12 +11,14 @@ import { API_VERSION } from '../wire/routes';
 export interface Service {
   /** Whose tokens it takes. */
   readonly system: System;
-  /** The path segments after `/1.0/` that belong to it. */
+  /** The path segments after `/1.0/` that belong to it; two of them, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
   readonly legacyPrefixes: readonly string[];
   /** Namespace of its error lists, below the base URL: `/1.0/products`. */
   readonly namespace: string;
+  /** Methods whose error lists are, in XML, a root `errors` with `error` elements, without a namespace. */
+  readonly bareErrors: readonly string[];
   /** Formats that `Accept` may choose (`docs/decisions.md#a1`). */
   readonly byAccept: readonly Format[];
   readonly keyFaults: KeyFaults;
@@ -26,11 +28,13 @@ export interface Service {
   readonly faults: {
     /** A bug of ours (`docs/decisions.md#a12`). */
     readonly unexpected: MakeFault;
-    /** The token is valid, but not for this operation (`docs/decisions.md#a4`). */
-    readonly notAdmitted: MakeFault;
+    /** The token is valid, but not for this operation (`docs/decisions.md#a4`): by the kind of its owner. */
+    readonly notAdmitted: Readonly<Record<OrganisationKind, MakeFault>>;
     readonly tokenTwice: MakeFault;
     /** A path of the service does not support the method. */
     readonly methodNotAllowed: MakeFault;
+    /** No route has the path, which is one of its modules. */
+    readonly notFound: MakeFault;
   };
 }
 
@@ -38,14 +42,15 @@ type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
 /** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<
-  Pick<Service, 'legacyPrefixes' | 'namespace' | 'byAccept' | 'description'>
+  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'byAccept' | 'description'>
 > {
   readonly system: System;
   readonly modules: readonly [string, ...string[]];
-  readonly faults: Partial<Service['faults']> & {
+  readonly faults: Partial<Omit<Service['faults'], 'notAdmitted'>> & {
     /** Used for keys and bodies unless `keys` and `body` name a fault of their own. */
     readonly unusable: MakeFault;
-    readonly notAdmitted: MakeFault;
+    /** The same for all kinds of owners, or one for each. */
+    readonly notAdmitted: MakeFault | Service['faults']['notAdmitted'];
     readonly keys?: Partial<KeyFaults>;
     readonly body?: Partial<BodyFaults>;
   };
@@ -55,10 +60,15 @@ export interface ServiceDefinition extends Partial<
 export function defineService({ faults, ...given }: ServiceDefinition): Service {
   const { unusable, notAdmitted, keys, body } = faults;
   const { unexpected = httpFaults.serviceDown, tokenTwice = openApiFaults.invalidToken } = faults;
-  const { methodNotAllowed = httpFaults.methodNotAllowed } = faults;
+  const { methodNotAllowed = httpFaults.methodNotAllowed, notFound = httpFaults.notFound } = faults;
+  const admission =
+    typeof notAdmitted === 'function'
+      ? { advertiser: notAdmitted, publisher: notAdmitted, operator: notAdmitted }
+      : notAdmitted;
   return {
     legacyPrefixes: [],
     namespace: `/${API_VERSION}/${given.modules[0]}`,
+    bareErrors: [],
     byAccept: [],
     ...given,
     keyFaults: {
@@ -76,7 +86,7 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
       missingCharset: unusable,
       ...body,
     },
-    faults: { unexpected, notAdmitted, tokenTwice, methodNotAllowed },
+    faults: { unexpected, notAdmitted: admission, tokenTwice, methodNotAllowed, notFound },
   };
 }
 
@@ -91,11 +101,24 @@ export function pathsOf({ legacyPrefixes }: Pick<Service, 'legacyPrefixes'>, mod
 
 /** The service that a path belongs to, even if no route has the path; undefined for paths of no service. */
 export function serviceOf(services: readonly Service[], path: string): Service | undefined {
-  const [first = '', second = ''] = path.split('/').slice(1);
-  const names = first === API_VERSION ? [second] : [first, second];
-  return services.find(({ modules, legacyPrefixes }) =>
-    names.some((name) => modules.includes(name) || legacyPrefixes.includes(name)),
-  );
+  const [first = '', second = '', third = ''] = path.split('/').slice(1);
+  const names = first === API_VERSION ? [`${second}/${third}`, second] : [first, second];
+  for (const name of names) {
+    const found = services.find(
+      ({ modules, legacyPrefixes }) => modules.includes(name) || legacyPrefixes.includes(name),
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The namespace of an error list that answers a request with this method; undefined for one without a namespace. */
+export function errorNamespace(
+  service: Service | undefined,
+  method: string,
+  baseUrl: string,
+): string | undefined {
+  return service?.bareErrors.includes(method) === true ? undefined : `${baseUrl}${service?.namespace ?? ''}`;
 }
 
 /** What the shared HTTP code depends on; the container's token for it. */

@@ -1,5 +1,11 @@
 import { type Lease, type ReadStore } from './read-store';
 
+/** A lease by name, with its time in ms. */
+export interface LeaseKind {
+  readonly name: string;
+  readonly ms: number;
+}
+
 /** The process that holds it updates the live read models. */
 export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
 

@@ -16,8 +16,8 @@ export function partitionStream(partition: number): string {
   return `partition-${String(partition).padStart(2, '0')}`;
 }
 
-/** The streams whose events are deleted when `NOTIFY_KEEP` is over. */
-export const EXPIRING_STREAMS: readonly string[] = [
+/** All its streams. */
+export const DELIVERY_STREAMS: readonly string[] = [
   MATCHED,
   ...Array.from({ length: PARTITIONS }, (_, partition) => partitionStream(partition)),
 ];

@@ -25,9 +25,13 @@ interface OwnershipCommand {
   readonly owner: Owner;
 }
 
+/** The stream is `deliveries-owner`. */
+const [CATEGORY, OWNER] = ['deliveries', 'owner'] as const;
+export const OWNER_STREAM = `${CATEGORY}-${OWNER}`;
+
 /** `claim` takes what nobody owns, `take` takes it from whoever owns it. */
 const ownership: Decider<OwnershipCommand, Owner | undefined, DeliveriesOwned> = {
-  category: 'deliveries',
+  category: CATEGORY,
   initial: undefined,
   decide({ do: action, at, owner }, current) {
     if (action === 'claim' && current !== undefined) return [];
@@ -36,8 +40,6 @@ const ownership: Decider<OwnershipCommand, Owner | undefined, DeliveriesOwned> =
   },
   evolve: (_, { data: { installation, key } }) => ({ installation, key }),
 };
-
-const OWNER = 'owner';
 
 /** Claims the deliveries of a log. Returns why this installation may not deliver; undefined if it may. */
 export async function claimDeliveries(log: EventLog, owner: Owner, now: Date): Promise<string | undefined> {

@@ -1,12 +1,9 @@
-import { PROJECTIONS } from '../../projections/index';
 import { liveGeneration, nameOf } from '../projector/generations';
 import { countParked, keyOf, listParked, type Parked, requestRetry } from '../projector/parked';
-import { refuseOtherLog } from '../projector/origin';
 import { skipDecider } from '../projector/skipped-events';
 import { execute } from '../kernel/decider';
 import { type ReadStore } from '../kernel/read-store';
-import { type Engines } from '../engines/open';
-import { projectionsNamed } from './rebuild';
+import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
 
 /** A parked document of a live read model. */
 export interface ParkedIn {
@@ -85,13 +82,14 @@ export async function retry(store: ReadStore, projection: string, id?: string): 
  * (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`, `OtherLog`.
  */
 export async function skip(
-  { log, store }: Pick<Engines, 'log' | 'store'>,
+  engines: ProjectedEngines,
   { projection, id }: { readonly projection: string; readonly id: string },
   { reason, by, at }: { readonly reason: string; readonly by: string; readonly at: string },
 ): Promise<Parked> {
   if (reason.trim() === '' || reason.length > MAX_REASON)
     throw new UnusableReason(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
-  await refuseOtherLog(log, store, PROJECTIONS);
+  const { store } = engines;
+  const log = await logOf(engines, projection);
   const { projection: name, entry } = await parkedById(store, projection, id);
   const { event, stream, document } = entry;
   if (event === undefined)

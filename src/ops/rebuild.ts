@@ -1,30 +1,68 @@
 import { randomUUID } from 'node:crypto';
-import { PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { type Engines } from '../engines/open';
+import { type EventLog } from '../kernel/event-log';
 import { type Projection } from '../projector/projection';
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
 import { rebuild, type Rebuilt, type RebuildOptions } from '../projector/rebuild';
-import { type Engines } from '../engines/open';
 import { runningCode } from '../projector/running-code';
+import { DELIVERY_LOG, DOMAIN_LOG, type Source } from '../projector/source';
+
+/** The logs and the read store. */
+export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
+
+/** A log with its read models. */
+interface Projected {
+  readonly source: Source;
+  readonly projections: readonly Projection[];
+  readonly log: (engines: ProjectedEngines) => Promise<EventLog>;
+}
+
+const PROJECTED: readonly Projected[] = [
+  { source: DOMAIN_LOG, projections: PROJECTIONS, log: async ({ log }) => log },
+  {
+    source: DELIVERY_LOG,
+    projections: DELIVERY_PROJECTIONS,
+    log: async ({ deliveries }) => await deliveries(),
+  },
+];
+
+type Options = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
 
 /**
- * Rebuilds a read model, or `all` of them in one pass, and swaps it in. Raises `UnknownProjection`, `RebuildUnderWay`,
- * `RebuildRefused`, and `OtherLog` unless all of them are rebuilt with `force`.
+ * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UnknownProjection`,
+ * `RebuildUnderWay`, `RebuildRefused`, and `OtherLog` unless all of a log are rebuilt with `force`.
  */
 export async function rebuildProjections(
-  { log, store }: Pick<Engines, 'log' | 'store'>,
+  engines: ProjectedEngines,
   name: string,
-  options: Pick<RebuildOptions, 'onProgress' | 'signal' | 'force'> = {},
+  options: Options = {},
 ): Promise<readonly Rebuilt[]> {
+  const { store } = engines;
   const chosen = projectionsNamed(name);
-  const isWhole = options.force === true && chosen.length === PROJECTIONS.length;
-  if (!isWhole) await refuseOtherLog(log, store, PROJECTIONS);
-  const rebuilt = await rebuild(log, store, chosen, {
-    ...options,
-    owner: randomUUID(),
-    code: await runningCode(),
-  });
-  if (isWhole) await recordOrigin(log, store, PROJECTIONS);
+  const code = await runningCode();
+  const rebuilt: Rebuilt[] = [];
+  for (const { source, projections, log: open } of PROJECTED) {
+    const own = projections.filter((projection) => chosen.includes(projection));
+    if (own.length === 0) continue;
+    const log = await open(engines);
+    const isWhole = options.force === true && own.length === projections.length;
+    if (!isWhole) await refuseOtherLog(log, store, projections, source);
+    rebuilt.push(...(await rebuild(log, store, own, { ...options, source, owner: randomUUID(), code })));
+    if (isWhole) await recordOrigin(log, store, projections, source);
+  }
   return rebuilt;
+}
+
+/** The log that a read model is projected from, once it is known that the read store belongs to it. Raises `OtherLog`. */
+export async function logOf(engines: ProjectedEngines, projection: string): Promise<EventLog> {
+  for (const { source, projections, log: open } of PROJECTED) {
+    if (!projections.some(({ collection }) => collection.name === projection)) continue;
+    const log = await open(engines);
+    await refuseOtherLog(log, engines.store, projections, source);
+    return log;
+  }
+  return engines.log;
 }
 
 class UnknownProjection extends Error {
@@ -33,8 +71,9 @@ class UnknownProjection extends Error {
 
 /** The projection of this name, or all of them for `all`. Raises `UnknownProjection`. */
 export function projectionsNamed(name: string): readonly Projection[] {
-  const chosen = PROJECTIONS.filter(({ collection }) => name === 'all' || collection.name === name);
+  const all = PROJECTED.flatMap(({ projections }) => projections);
+  const chosen = all.filter(({ collection }) => name === 'all' || collection.name === name);
   if (chosen.length > 0) return chosen;
-  const names = PROJECTIONS.map(({ collection }) => collection.name);
+  const names = all.map(({ collection }) => collection.name);
   throw new UnknownProjection(`${name}: expected the name of a projection: ${names.join(', ')} or all`);
 }

@@ -1,5 +1,4 @@
-import { schemaFiles } from '../wire/record-document';
-import { XsdTypes } from '../wire/record-xsd';
+import { elementSchema, schemaFiles } from '../wire/record-document';
 import { type Schema, type SchemaFiles } from '../wire/xsd';
 import { foundProduct, postedProduct } from './fields';
 import { PRODUCT_FILES as FILES, productOperations } from './operations';
@@ -20,20 +19,11 @@ export const productSchemas: SchemaFiles = (vendor) => {
   };
 };
 
-const COMMON = commonSchema();
-
 /** Answers have these elements as posts do, and one more. */
-function commonSchema(): Schema {
-  const types = new XsdTypes('posted');
-  const { programLogo } = foundProduct.fields;
-  const elements = Object.entries({ ...postedProduct.fields, programLogo }).filter(
-    ([, field]) => !('in' in field),
-  );
-  return {
-    elements: Object.fromEntries(elements.map(([name, { kind }]) => [name, types.typeOf(kind)])),
-    ...types.types,
-  };
-}
+const COMMON = elementSchema(
+  { ...postedProduct.fields, programLogo: foundProduct.fields.programLogo },
+  'posted',
+);
 
 /** Posts may name any version 3. */
 function withVersion(schema: Schema | undefined): Schema {

@@ -3,6 +3,7 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { catchUp } from './build-generations';
+import { isExpired } from './expiry';
 import { type GenerationProjector } from './generation-projector';
 import { nameOf } from './generations';
 import { listParked } from './parked';
@@ -24,19 +25,25 @@ const BATCH = 500;
 /**
  * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
  * rebuilt generation catches up until both are at the same position; what differs then is a real difference.
- * Documents that are parked in the live generation are ignored.
+ * Documents that are parked in the live generation are ignored, and so are those from before `keptSince` (epoch ms) that expire.
  */
 export async function compareWithLive(
   log: EventLog,
   store: ReadStore,
   live: Generation,
   rebuilt: GenerationProjector,
+  keptSince = -Infinity,
 ): Promise<Comparison> {
+  const differ = (ours?: Found, theirs?: Found): boolean =>
+    ours?.body !== theirs?.body &&
+    ![ours, theirs].some((one) => one && isExpired(rebuilt.projection, one.body, keptSince));
   const liveTarget = targetOf(live);
   const rebuiltTarget = targetOf(rebuilt.generation);
   await catchUp(log, rebuilt, await store.checkpoint(liveTarget));
   const parked = new Set((await listParked(store, nameOf(live))).map(({ document }) => document));
-  let candidates = (await differingIds(store, liveTarget, rebuiltTarget)).filter((id) => !parked.has(id));
+  let candidates = (await differingIds(store, liveTarget, rebuiltTarget, differ)).filter(
+    (id) => !parked.has(id),
+  );
   for (
     let round = 0;
     candidates.length > 0 && candidates.length <= MAX_CANDIDATES && round < MAX_ROUNDS;
@@ -52,7 +59,7 @@ export async function compareWithLive(
         byId(store, rebuiltTarget, ids),
         byId(store, liveTarget, ids),
       ]);
-      differing.push(...ids.filter((id) => ours.get(id)?.body !== theirs.get(id)?.body));
+      differing.push(...ids.filter((id) => differ(ours.get(id), theirs.get(id))));
       hasLiveMoved ||= [...theirs.values()].some(({ version }) => version > position);
     }
     hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
@@ -64,7 +71,12 @@ export async function compareWithLive(
 }
 
 /** Ids of the documents that differ between two generations; stops at one more than can be checked again. */
-async function differingIds(store: ReadStore, a: Target, b: Target): Promise<string[]> {
+async function differingIds(
+  store: ReadStore,
+  a: Target,
+  b: Target,
+  differ: (one?: Found, other?: Found) => boolean,
+): Promise<string[]> {
   const differing: string[] = [];
   await Promise.all([store.refresh(a), store.refresh(b)]);
   const [left, right] = [new DocumentCursor(store, a), new DocumentCursor(store, b)];
@@ -74,7 +86,8 @@ async function differingIds(store: ReadStore, a: Target, b: Target): Promise<str
       const theirs = right.current ?? (await right.nextPage());
       const first = firstOf(mine, theirs);
       if (first === undefined) break;
-      if (mine?.id !== theirs?.id || mine?.body !== theirs?.body) differing.push(first.id);
+      const [one, other] = [mine, theirs].map((found) => (found?.id === first.id ? found : undefined));
+      if (differ(one, other)) differing.push(first.id);
       if (mine?.id === first.id) left.advance();
       if (theirs?.id === first.id) right.advance();
     }

@@ -20,7 +20,7 @@ const FAN_OUT_BATCH = 2000;
  * write is raised by the next call, at the latest by `flush` (`DocumentWriter`).
  */
 export class GenerationProjector {
-  private readonly target: Target;
+  readonly target: Target;
   private readonly types: ReadonlySet<string>;
   private readonly replacing: ReadonlySet<string>;
   private readonly writer: DocumentWriter;

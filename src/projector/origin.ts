@@ -11,6 +11,7 @@ import {
 } from '../kernel/read-store';
 import { dropGenerations, liveGeneration } from './generations';
 import { type Projection } from './projection';
+import { DOMAIN_LOG, type Source } from './source';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
 class OtherLog extends Error {
@@ -22,14 +23,15 @@ const OTHER =
 const OLDER =
   'READ_STORE contains read models of events that are missing from EVENT_LOG, as after restoring it from an older backup: rebuild them with `affilog rebuild all --force`';
 
-const COLLECTION: CollectionSpec = { name: 'origin', version: 1, fields: {} };
-const TARGET = { collection: COLLECTION.name };
+const collectionOf = ({ origin }: Source): CollectionSpec => ({ name: origin, version: 1, fields: {} });
 /** Ids of the two documents: the first event of the log, and a recently applied event. */
 const FIRST = 'log';
 const APPLIED = 'folded';
 
 /** The origin of a log without events: it may become any log. */
 const NONE = '';
+/** The origin of a log whose first event expires. */
+const EXPIRING = 'expiring';
 
 /** An event that was applied. If the log does not have it, the log was replaced by an older copy of itself. */
 type EventRef = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
@@ -39,14 +41,14 @@ export async function refuseOtherLog(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
+  source = DOMAIN_LOG,
 ): Promise<void> {
-  const { first, applied } = await readRecord(store);
-  if (first !== NONE && first !== (await originOf(log, projections))) throw new OtherLog(OTHER);
+  const { first, applied } = await readRecord(store, source);
+  if (first !== NONE && first !== (await originOf(log, projections, source))) throw new OtherLog(OTHER);
   // Read the checkpoints before the head: both may be advancing.
   const checkpoint = await highestCheckpoint(store, projections);
   if (checkpoint > (await log.head())) throw new OtherLog(OLDER);
-  if (applied !== undefined && (await eventAt(log, applied.stream, applied.revision))?.id !== applied.id)
-    throw new OtherLog(OLDER);
+  if (applied !== undefined && !(await hasEvent(log, applied, source))) throw new OtherLog(OLDER);
 }
 
 /**
@@ -58,18 +60,23 @@ export async function claimStore(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
+  source = DOMAIN_LOG,
 ): Promise<Generation | undefined> {
   // Read this before the check: a record that replaces it in the meantime has not been checked.
-  const claim = await liveGeneration(store, COLLECTION);
-  await refuseOtherLog(log, store, projections);
-  if ((await readRecord(store)).first !== NONE) return claim;
-  if ((await originOf(log, projections)) === NONE) return undefined;
-  return await recordOrigin(log, store, projections);
+  const claim = await liveGeneration(store, collectionOf(source));
+  await refuseOtherLog(log, store, projections, source);
+  if ((await readRecord(store, source)).first !== NONE) return claim;
+  if ((await originOf(log, projections, source)) === NONE) return undefined;
+  return await recordOrigin(log, store, projections, source);
 }
 
 /** False once the record has been replaced; `claimStore` checks the new one. */
-export async function isClaimLive(store: ReadStore, claim: Generation): Promise<boolean> {
-  return (await liveGeneration(store, COLLECTION))?.number === claim.number;
+export async function isClaimLive(
+  store: ReadStore,
+  claim: Generation,
+  source = DOMAIN_LOG,
+): Promise<boolean> {
+  return (await liveGeneration(store, collectionOf(source)))?.number === claim.number;
 }
 
 /** Records that all read models belong to this log. */
@@ -77,14 +84,17 @@ export async function recordOrigin(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
+  source = DOMAIN_LOG,
 ): Promise<Generation> {
-  const body = await originOf(log, projections);
-  const before = await store.generations(COLLECTION.name);
-  const generation = await store.create(COLLECTION);
+  const body = await originOf(log, projections, source);
+  const before = await store.generations(source.origin);
+  const generation = await store.create(collectionOf(source));
   await store.finish(generation);
   await store.swap(generation);
   // After the swap: writes to a generation under construction tolerate a failing server for longer than the lease lasts.
-  await store.write(TARGET, [{ version: START, put: { id: FIRST, fields: {}, body } }]);
+  await store.write({ collection: source.origin }, [
+    { version: START, put: { id: FIRST, fields: {}, body } },
+  ]);
   await dropGenerations(store, before);
   return generation;
 }
@@ -104,20 +114,25 @@ export async function recordApplied(
 }
 
 /** Id and position of our first event: a copy in another engine has the same events at other positions. */
-async function originOf(log: EventLog, projections: readonly Projection[]): Promise<string> {
+async function originOf(
+  log: EventLog,
+  projections: readonly Projection[],
+  { isExpiring }: Source,
+): Promise<string> {
   // An EventStoreDB may contain streams of other programs, which may delete them.
   const prefixes = [...new Set([...DIRECTORY_PREFIXES, ...projections.flatMap(({ streams }) => streams)])];
   for await (const { events } of log.readAll({ after: START, prefixes, batchSize: 1 })) {
     const [first] = events;
-    if (first !== undefined) return `${first.position} ${first.id}`;
+    if (first !== undefined) return isExpiring ? EXPIRING : `${first.position} ${first.id}`;
   }
   return NONE;
 }
 
 async function readRecord(
   store: ReadStore,
+  { origin }: Source,
 ): Promise<{ readonly first: string; readonly applied?: EventRef }> {
-  const found = await ifLive<readonly Found[]>(store.get(TARGET, [FIRST, APPLIED]), []);
+  const found = await ifLive<readonly Found[]>(store.get({ collection: origin }, [FIRST, APPLIED]), []);
   const bodyOf = (document: string): string | undefined => found.find(({ id }) => id === document)?.body;
   const applied = bodyOf(APPLIED);
   return {
@@ -166,8 +181,13 @@ export async function lastEventUpTo(
   return undefined;
 }
 
-/** The event of this revision; undefined if there is none. */
-async function eventAt(log: EventLog, stream: string, from: number): Promise<RecordedEvent | undefined> {
-  for await (const [event] of log.readStream(stream, { from, limit: 1 })) return event;
-  return undefined;
+/** Whether the log has the event, or has had it: the last event of a stream does not expire. */
+async function hasEvent(
+  log: EventLog,
+  { stream, revision: from, id }: EventRef,
+  { isExpiring }: Source,
+): Promise<boolean> {
+  for await (const [event] of log.readStream(stream, { from, limit: 1 }))
+    return event?.id === id || (isExpiring && event !== undefined && event.revision > from);
+  return false;
 }

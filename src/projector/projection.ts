@@ -13,7 +13,7 @@ export interface Described<Document> {
 }
 
 /**
- * A read model as pure functions: documents, each folded in order from the events of one stream. `Document` is
+ * A read model as pure functions: documents, each folded in log order from the events of one stream (or `acrossStreams`). `Document` is
  * plain JSON; the same events give the same text.
  *
  * Only `describe` reads the directory. So a document always is the fold of its own events, described with the
@@ -33,6 +33,14 @@ export interface Projection<Document extends object = object, Event extends Doma
   /** The document after an event: undefined when it is deleted, the same object when nothing changed. */
   fold(document: Document | undefined, event: ParsedEvent<Event>): Document | undefined;
   describe(document: Document, id: string, directory: Directory): Described<Document>;
+  /** A document is folded from events of several of the streams, which are read as a whole when it is retried. */
+  readonly acrossStreams?: true;
+  /** Documents leave the read model when the time in this `number` field (epoch ms) is longer ago than they are kept. */
+  readonly expires?: {
+    readonly field: string;
+    /** The same time. */
+    at(document: Document): number;
+  };
   /** For documents that depend on the directory: which of them a change may affect. */
   readonly fanOut?: {
     affectedBy(changes: readonly CategoryChange[]): Filter;

@@ -7,10 +7,11 @@ import { compareWithLive, type Comparison } from './compare';
 import { buildGenerations, catchUp, type OnBatch } from './build-generations';
 import { type GenerationProjector } from './generation-projector';
 import { dropGenerations, liveGeneration, nameOf } from './generations';
-import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
+import { LeaseHolder } from '../kernel/lease-holder';
 import { ProgressMeter, type Progress } from './progress-meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';
+import { DOMAIN_LOG, type Source } from './source';
 
 export interface RebuildOptions {
   /** A name that no other process uses. */
@@ -24,6 +25,10 @@ export interface RebuildOptions {
   readonly force?: boolean;
   /** Epoch ms. */
   readonly now?: () => number;
+  /** The kind of the log; by default that of the domain. */
+  readonly source?: Source;
+  /** How long documents are kept whose projection says that they expire. */
+  readonly keepMs?: number;
 }
 
 export interface RebuildProgress extends Progress {
@@ -67,8 +72,9 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
   const now = options.now ?? Date.now;
-  const lease = new LeaseHolder(store, REBUILD_LEASE.name, options.owner, REBUILD_LEASE.ms, now);
-  await acquireLease(lease, options.signal);
+  const { name, ms } = (options.source ?? DOMAIN_LOG).rebuildLease;
+  const lease = new LeaseHolder(store, name, options.owner, ms, now);
+  await acquireLease(lease, ms, options.signal);
   try {
     await prepareParked(store);
     const rebuilding = new Rebuild(log, store, projections, options, lease, now);
@@ -83,8 +89,8 @@ export async function rebuild(
 }
 
 /** Waits long enough for the lease of a killed rebuild to expire. */
-async function acquireLease(lease: LeaseHolder, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = performance.now() + REBUILD_LEASE.ms + POLL_MS;
+async function acquireLease(lease: LeaseHolder, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = performance.now() + ms + POLL_MS;
   while (!(await lease.acquire())) {
     if (performance.now() > deadline)
       throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
@@ -103,7 +109,7 @@ class Rebuild {
     private readonly projections: readonly Projection[],
     private readonly options: RebuildOptions,
     private readonly lease: LeaseHolder,
-    now: () => number,
+    private readonly now: () => number,
   ) {
     this.meter = new ProgressMeter(now);
   }
@@ -126,7 +132,8 @@ class Rebuild {
     const comparisons: (Comparison | undefined)[] = [];
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
-      comparisons.push(generation && (await compareWithLive(log, store, generation, projector)));
+      const keptSince = this.now() - (this.options.keepMs ?? Infinity);
+      comparisons.push(generation && (await compareWithLive(log, store, generation, projector, keptSince)));
     }
     this.refuseUnlessSound(projectors, comparisons);
     this.enter('swap');

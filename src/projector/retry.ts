@@ -46,12 +46,13 @@ async function* readStreams(
   projector: GenerationProjector,
   due: readonly Parked[],
 ): AsyncIterable<IncomingEvent> {
+  const { streams: prefixes, acrossStreams: isWhole = false } = projector.projection;
   const streams = new Set(due.map(({ stream }) => stream));
   if (streams.size === 0) return;
-  for await (const { events } of log.readAll({ after: START, prefixes: [...streams] })) {
+  for await (const { events } of log.readAll({ after: START, prefixes: isWhole ? prefixes : [...streams] })) {
     for (const event of events) {
       if (event.position > projector.checkpoint) return;
-      if (streams.has(event.stream) && projector.handles(event)) yield new IncomingEvent(event);
+      if ((isWhole || streams.has(event.stream)) && projector.handles(event)) yield new IncomingEvent(event);
     }
   }
 }

@@ -3,18 +3,21 @@ import { isAbort } from '../kernel/abort';
 import { Backoff } from '../kernel/backoff';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
+import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
 import { GenerationProjector } from './generation-projector';
 import { liveGeneration, nameOf } from './generations';
-import { LeaseHolder, PROJECTOR_LEASE } from '../kernel/lease-holder';
+import { LeaseHolder } from '../kernel/lease-holder';
 import { ProjectionGroup } from './projection-group';
+import { Expiry, type ExpiryOptions } from './expiry';
 import { ProgressMeter } from './progress-meter';
-import { claimStore, isClaimLive, lastEventUpTo, recordApplied } from './origin';
+import { lastEventUpTo } from './origin';
+import { OriginRecord } from './origin-record';
 import { DocumentsParked, prepareParked, TooManyParked } from './parked';
 import { type Projection } from './projection';
 import { rebuild, type RebuildProgress } from './rebuild';
 import { retryDue } from './retry';
+import { DOMAIN_LOG, type Source } from './source';
 import { StoppedProjections } from './stopped-projections';
 import { Sweeper } from './sweeper';
 
@@ -27,6 +30,10 @@ export interface RunnerOptions {
   readonly report?: (error: unknown) => void;
   /** Epoch ms. */
   readonly now?: () => number;
+  /** The kind of the log; by default that of the domain. */
+  readonly source?: Source;
+  /** For a log that expires. */
+  readonly expiry?: ExpiryOptions;
 }
 
 export interface ProjectionStatus {
@@ -63,11 +70,10 @@ export class Runner {
   private projectors: readonly GenerationProjector[] = [];
   /** Parked documents reported so far, by generation. */
   private readonly reportedParked = new Map<number, number>();
-  /** The record that the store belongs to this log, once the log has events. */
-  private claim: Generation | undefined;
+  private readonly origin: OriginRecord;
+  private readonly expiry: Expiry | undefined;
   /** The last event that was applied and written. */
   private applied: RecordedEvent | undefined;
-  private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
   private readonly stopped = new StoppedProjections();
   private failure: unknown;
   private building: RebuildProgress | undefined;
@@ -79,9 +85,13 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    this.lease = new LeaseHolder(store, PROJECTOR_LEASE.name, options.owner, PROJECTOR_LEASE.ms, this.now);
+    const { owner, source = DOMAIN_LOG, expiry } = options;
+    const { name, ms } = source.projectorLease;
+    this.lease = new LeaseHolder(store, name, owner, ms, this.now);
     this.meter = new ProgressMeter(this.now);
-    this.sweeper = new Sweeper(store, projections, options.owner, this.now);
+    this.sweeper = new Sweeper(store, projections, owner, this.now, source);
+    this.origin = new OriginRecord(log, store, projections, source, this.now);
+    this.expiry = expiry && new Expiry(store, expiry, this.now);
   }
 
   /** Starts; resolves once every projection has a live generation, or when stopped. */
@@ -147,8 +157,8 @@ export class Runner {
 
   /** Projects until it is stopped or has to restart. */
   private async lead(onOpen: () => void): Promise<void> {
-    this.applied = this.recorded = undefined;
-    this.claim = await claimStore(this.log, this.store, this.projections);
+    this.applied = undefined;
+    await this.origin.claim();
     await this.buildMissing();
     this.projectors = await this.openProjectors();
     const running = await this.stopped.without(this.projectors);
@@ -163,7 +173,7 @@ export class Runner {
     const results = await Promise.allSettled(tasks.map((task) => task.finally(() => restart.abort())));
     for (const result of results)
       if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
-    await this.recordApplied(0);
+    await this.origin.record(this.applied, 0);
   }
 
   private async follow(group: ProjectionGroup, signal: AbortSignal): Promise<void> {
@@ -214,12 +224,12 @@ export class Runner {
    */
   private async watch(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.sweeper.sweep().catch((error: unknown) => this.options.report?.(error));
+      for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
+        await work?.catch((error: unknown) => this.options.report?.(error));
       await pause(WATCH_MS, undefined, { signal });
       if (!(await this.lease.acquire())) return;
-      this.claim ??= await claimStore(this.log, this.store, this.projections);
-      if (this.claim !== undefined && !(await isClaimLive(this.store, this.claim))) return;
-      await this.recordApplied(RECORD_MS);
+      if (!(await this.origin.isLive())) return;
+      await this.origin.record(this.applied, RECORD_MS);
       for (const { collection } of this.projections) {
         const projector = this.projectors.find(({ projection }) => projection.collection === collection);
         const live = await liveGeneration(this.store, collection);
@@ -227,16 +237,6 @@ export class Runner {
         if ((await projector?.parked.isRetryRequested()) === true) return;
       }
     }
-  }
-
-  /** Records the last applied event, which identifies an older log; at most once per `intervalMs`. */
-  private async recordApplied(intervalMs: number): Promise<void> {
-    const { claim, applied: event, recorded } = this;
-    if (claim === undefined || event === undefined || event === recorded?.event) return;
-    const now = this.now();
-    if (recorded !== undefined && now - recorded.at < intervalMs) return;
-    await recordApplied(this.store, claim, event);
-    this.recorded = { event, at: now };
   }
 
   /** Waits while another runner holds the lease. */

@@ -9,6 +9,7 @@ const FOLDERS = [
   '../categories',
   '../directory',
   '../kernel',
+  '../notifications',
   '../products',
   '../vouchers',
   '../wire',

@@ -1,7 +1,8 @@
-import { LeaseHolder, REBUILD_LEASE } from '../kernel/lease-holder';
+import { LeaseHolder } from '../kernel/lease-holder';
 import { type Generation, type ReadStore } from '../kernel/read-store';
 import { dropGenerations, nameOf } from './generations';
 import { type Projection } from './projection';
+import { DOMAIN_LOG } from './source';
 
 const SWEEP_MS = 60_000;
 
@@ -21,6 +22,7 @@ export class Sweeper {
     private readonly projections: readonly Projection[],
     private readonly owner: string,
     private readonly now: () => number,
+    private readonly source = DOMAIN_LOG,
   ) {}
 
   /** Sweeps, unless the last sweep was less than a minute ago. */
@@ -39,14 +41,16 @@ export class Sweeper {
   private async findSuspects(): Promise<ReadonlySet<string>> {
     // In this order: a generation created in between belongs to whoever holds the lease then.
     const building = await this.building();
-    const holder = await this.store.holder(REBUILD_LEASE.name, this.now(), REBUILD_LEASE.ms);
+    const { name, ms } = this.source.rebuildLease;
+    const holder = await this.store.holder(name, this.now(), ms);
     return new Set(holder === undefined ? building.map(nameOf) : []);
   }
 
   /** Drops the named generations that are still unfinished, unless someone has taken the lease. */
   private async drop(names: ReadonlySet<string>): Promise<void> {
     const owner = `${this.owner} sweeping`;
-    const lease = new LeaseHolder(this.store, REBUILD_LEASE.name, owner, REBUILD_LEASE.ms, this.now);
+    const { name, ms } = this.source.rebuildLease;
+    const lease = new LeaseHolder(this.store, name, owner, ms, this.now);
     if (!(await lease.acquire())) return;
     try {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));

@@ -17,7 +17,7 @@ import {
 import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
-import { checkReceiverId, missingSubscription, ownedSubscription } from './owned-subscription';
+import { checkEnabled, checkReceiverId, missingSubscription, ownedSubscription } from './owned-subscription';
 import { type CheckOptions, SubscriptionCheck } from './subscription-check';
 import { SubscriptionParts } from './subscription-parts';
 
@@ -167,6 +167,7 @@ export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscrip
     const known = await this.subscriptions.owned(which);
     const { state } = known;
     if ('receiver' in change) checkReceiverId(id, state, change.receiver);
+    if (change.do === 'test') checkEnabled(id, state, change.receiver);
     const [firstState = NaN] = state.content.filter.stateIds;
     const at = this.subscriptions.now();
     const command = change.do === 'test' ? { stateId: firstState, ...change, at } : { ...change, at };

@@ -151,7 +151,11 @@ function filterOf({ states, eventTypes, subject, example }: SubscriptionKind) {
     programIds: ids('Programs'),
     siteIds: ids('Sites'),
     eventIds: ids('Events of programs'),
-    eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`),
+    ...(eventTypes === undefined
+      ? {}
+      : {
+          eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`),
+        }),
     [states.field]: {
       kind: listOf(idOf(states.ids), {
         each: 'id',

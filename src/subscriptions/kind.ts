@@ -19,7 +19,8 @@ export interface SubscriptionKind {
     /** Those that advertisers may not select. */
     readonly notForAdvertisers: readonly number[];
   };
-  readonly eventTypes: Named;
+  /** Types of events that a filter may select; absent if what messages are about has none. */
+  readonly eventTypes?: Named;
   /** Names of the attributes that may be placeholders. */
   readonly attributes: readonly string[];
   /** For the description: states to select, and a body with placeholders. */

@@ -26,7 +26,7 @@ export const SECRET = {
 
 const WRITE = { sends: { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } } as const;
 
-const ID = {
+export const SUBSCRIPTION_ID = {
   id: {
     type: TEXT,
     description: 'Id of the subscription',
@@ -35,7 +35,7 @@ const ID = {
 } as const;
 
 const RECEIVER = {
-  ...ID,
+  ...SUBSCRIPTION_ID,
   receiverId: { type: TEXT, description: 'Id of one of its receivers', example: '0123456789abcdef' },
 } as const;
 
@@ -65,7 +65,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
         'Replaces all settings: send every field, not only those that change. Receivers that the system has disabled are ' +
         'enabled.',
       example: {},
-      path: ID,
+      path: SUBSCRIPTION_ID,
       body,
       answer: one,
     },
@@ -74,7 +74,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'Delete a subscription',
       description: 'Messages that are not delivered yet are cancelled.',
       example: {},
-      path: ID,
+      path: SUBSCRIPTION_ID,
       status: 200,
     },
     list: {
@@ -84,13 +84,13 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       example: { pretty: true },
       answer: list,
     },
-    get: { id: `get${name}`, summary: 'Get a subscription', example: {}, path: ID, answer: one },
+    get: { id: `get${name}`, summary: 'Get a subscription', example: {}, path: SUBSCRIPTION_ID, answer: one },
     secret: {
       id: `get${name}Secret`,
       summary: 'Get the secret of a subscription',
       description: 'Messages are signed with it, as Standard Webhooks describes.',
       example: {},
-      path: ID,
+      path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
     rotate: {
@@ -98,7 +98,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'Replace the secret of a subscription',
       description: 'For 24 hours messages are signed with the new secret and with the one before.',
       example: {},
-      path: ID,
+      path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
     enable: {

@@ -2,7 +2,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
 import { load, type StateAt } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
-import { receiverIdOf } from '../notifications/receiver-id';
+import { receiverIdOf, receiversOf } from '../notifications/receiver-id';
 import { type ActiveSubscription, subscriptionDecider } from '../notifications/subscription';
 import { type SubscriptionKind } from './kind';
 
@@ -39,4 +39,11 @@ export function checkReceiverId(id: string, { content }: ActiveSubscription, rec
   const ids = content.receivers.map((receiver) => receiverIdOf(id, receiver));
   if (!ids.includes(receiverId))
     throw fault.unknownReceiver(`${receiverId.slice(0, 100)}: expected one of ${ids.join(', ')}`);
+}
+
+/** Raises CON_350 if nothing would be sent to a receiver, since its owner has disabled it (`docs/decisions.md#n8`). */
+export function checkEnabled(id: string, { content }: ActiveSubscription, receiverId: string): void {
+  const place = content.disabled === true ? 'the subscription' : 'the receiver';
+  if (content.disabled !== true && receiversOf(id, content).get(receiverId)?.disabled !== true) return;
+  throw fault.content(`disabled: ${place} is disabled, so no test is sent; set disabled to false with a PUT`);
 }

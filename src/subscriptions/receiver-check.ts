@@ -64,7 +64,7 @@ function checkUrl(
   const problem = urlFault(template, rules.addressProblem);
   if (problem !== undefined) {
     const its = problem.is === 'protocol' ? fault.urlProtocol : fault.urlSyntax;
-    refusals.add(its, `${place} ${problem.reason}, got '${url.slice(0, 100)}'`);
+    refusals.add(its, `${place}: ${problem.reason}, got '${url.slice(0, 100)}'`);
   }
   if (isPost && namesIn(template).length > 0)
     refusals.add(

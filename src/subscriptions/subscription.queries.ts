@@ -44,6 +44,6 @@ export class SubscriptionQueries {
 
   /** `docs/decisions.md#n5`. */
   secretOf(id: string, { secret: { number, since } }: ActiveSubscription): OutputSecret {
-    return { secret: this.parts.secrets.text(id, number), since };
+    return { secret: this.parts.secrets().text(id, number), since };
   }
 }

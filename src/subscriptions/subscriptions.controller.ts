@@ -1,11 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Res, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
+import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
+import { Fault } from '../kernel/fault';
 import { listPieces } from '../wire/list-text';
 import { ignoredFields } from '../wire/name-list';
 import { documentWriter } from '../wire/record-document';
@@ -14,12 +16,15 @@ import { ChangeSubscription, CreateSubscription, ReplaceSubscription, type Which
 import { type SubscriptionKind } from './kind';
 import { SECRET, subscriptionOperations, subscriptionShapes } from './operations';
 import { toOutput } from './output';
-import { postedJson, postedState } from './posted-json';
+import { postedObject, postedState } from './posted-json';
 import { SubscriptionCheck } from './subscription-check';
 import { SubscriptionQueries } from './subscription.queries';
 
+/** Most bytes of a body (`docs/decisions.md#n15`). */
+const MAX_BODY = 1024 * 1024;
+
 /** Operators have no subscriptions (`docs/decisions.md#n11`). */
-const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
+export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 
 /** A secret is in no cache. */
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
@@ -65,7 +70,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = await postedJson(body);
+      const posted = postedObject(await jsonIn(body));
       reply.headers(ignoredFields(check.unknownFields(posted)));
       const { subscriptionId, subscription, position } = await this.commands.execute(
         new CreateSubscription(kind, posted, caller),
@@ -83,7 +88,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = await postedJson(body);
+      const posted = postedObject(await jsonIn(body));
       reply.headers(ignoredFields(check.unknownFields(posted)));
       const { subscription, position } = await this.commands.execute(
         new ReplaceSubscription({ kind, id, caller }, posted),
@@ -142,11 +147,28 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Param('receiverId') receiver: string,
       @Body() body: PostedBody,
     ): Promise<Answer> {
-      const stateId = await postedState(kind, body, caller);
+      const bytes = await bytesOf(body);
+      if (bytes.length > 0) body.format(['json']);
+      const stateId = bytes.length === 0 ? undefined : postedState(kind, bytes, caller);
       const change = { do: 'test', receiver, ...(stateId === undefined ? {} : { stateId }) } as const;
       const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
       return new Answer('none', { position, status: 202 });
     }
   }
   return SubscriptionsController;
+}
+
+/** A body that declares JSON; raises CON_360 for any other. */
+export async function jsonIn(body: PostedBody): Promise<Buffer> {
+  body.format(['json']);
+  return await bytesOf(body);
+}
+
+async function bytesOf(body: PostedBody): Promise<Buffer> {
+  try {
+    return await body.bytes(MAX_BODY);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.status !== 413) throw error;
+    throw fault.content(`the body is too large: expected at most ${MAX_BODY} bytes`);
+  }
 }

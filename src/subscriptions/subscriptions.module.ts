@@ -6,6 +6,9 @@ import {
   ReplaceSubscriptionHandler,
   Subscriptions,
 } from './commands';
+import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveries.commands';
+import { deliveriesController } from './deliveries.controller';
+import { DeliveryQueries } from './deliveries.queries';
 import { type SubscriptionKind } from './kind';
 import { SubscriptionParts } from './subscription-parts';
 import { SubscriptionQueries } from './subscription.queries';
@@ -17,13 +20,16 @@ export class SubscriptionsModule {
   static with(kinds: readonly SubscriptionKind[], parts: SubscriptionParts): DynamicModule {
     return {
       module: SubscriptionsModule,
-      controllers: kinds.map(subscriptionsController),
+      controllers: kinds.flatMap((kind) => [subscriptionsController(kind), deliveriesController(kind)]),
       providers: [
         CreateSubscriptionHandler,
         ReplaceSubscriptionHandler,
         ChangeSubscriptionHandler,
         Subscriptions,
         SubscriptionQueries,
+        RedeliverMessageHandler,
+        RedeliverDeadLettersHandler,
+        DeliveryQueries,
         VisibleWrites,
         { provide: SubscriptionParts, useValue: parts },
       ],

@@ -26,7 +26,7 @@ export function urlFault(
   const beginning = first?.is === 'text' ? first.text : '';
   const scheme = SCHEME.exec(beginning)?.[1]?.toLowerCase();
   if (scheme !== undefined && scheme !== 'http' && scheme !== 'https')
-    return { is: 'protocol', reason: `has the protocol ${scheme}: expected http or https` };
+    return { is: 'protocol', reason: `its protocol is ${scheme}; expected http or https` };
   const syntax = syntaxProblem(template, addressProblem);
   return syntax === undefined ? undefined : { is: 'syntax', reason: syntax };
 }
@@ -37,15 +37,15 @@ function syntaxProblem(
 ): string | undefined {
   const strange = template.find((part) => part.is === 'text' && /[\s\\\p{Cc}]/u.test(part.text));
   if (strange !== undefined)
-    return 'has white space, a control character or a backslash: expected it percent-encoded';
+    return 'it has white space, a control character or a backslash; expected it percent-encoded';
   const [whole = '', , authority = ''] = PARTS.exec(filled(template, SAMPLE)) ?? [];
-  if (whole === '') return 'is no absolute URL: expected https://host/path';
-  if (authority === '') return 'has no host: expected https://host/path';
+  if (whole === '') return 'it is no absolute URL; expected https://host/path';
+  if (authority === '') return 'it has no host; expected https://host/path';
   // With another sample, the authority is another one if a placeholder is in it.
   if (PARTS.exec(filled(template, 'y'))?.[2] !== authority || !startsWithScheme(template))
-    return 'has a placeholder before its path: expected placeholders in path, query and fragment only';
-  if (authority.includes('@')) return 'has a user name or password: expected none';
-  if (!URL.canParse(whole)) return `has no usable host and port: expected https://host/path`;
+    return 'a placeholder is before its path; expected placeholders in path, query and fragment only';
+  if (authority.includes('@')) return 'it has a user name or password; expected none';
+  if (!URL.canParse(whole)) return 'its host or port is malformed; expected https://host/path';
   return addressProblem(new URL(whole));
 }
 

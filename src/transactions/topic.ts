@@ -1,5 +1,5 @@
 import { type ParsedEvent } from '../kernel/decider';
-import { type Occurrence, type Topic } from '../notifications/topic';
+import { type Attributes, type Occurrence, type Topic } from '../notifications/topic';
 import { listedTransaction } from './fields';
 import { toOutput } from './output';
 import { STATES, type StateId, stateIdOf } from './states';
@@ -34,9 +34,7 @@ export const transactionTopic: Topic = {
 function occurrenceOf(listed: ListedTransaction, sequence: number): Occurrence {
   const { transactionId, messageTypeId, transaction, changed } = listed;
   const { advertiserId, publisherId, programId, siteId, eventId, eventTypeId, currencyId } = transaction;
-  const attributes = Object.entries(toOutput(listed, 'iso8601')).filter(
-    ([name]) => !NOT_IN_MESSAGES.has(name),
-  );
+  let attributes: Attributes | undefined;
   return {
     subject: transactionId,
     sequence,
@@ -48,9 +46,17 @@ function occurrenceOf(listed: ListedTransaction, sequence: number): Occurrence {
     eventId,
     eventTypeId,
     currencyId,
-    attributes: Object.fromEntries(attributes),
+    // Most occurrences interest nobody.
+    get attributes() {
+      return (attributes ??= attributesOf(listed));
+    },
     amounts: ['orderValue', 'publisherCommission', 'tdCommission', 'mediaCost'],
   };
+}
+
+function attributesOf(listed: ListedTransaction): Attributes {
+  const output = Object.entries(toOutput(listed, 'iso8601'));
+  return Object.fromEntries(output.filter(([name]) => !NOT_IN_MESSAGES.has(name)));
 }
 
 const DAY = 24 * 60 * 60 * 1000;

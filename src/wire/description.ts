@@ -52,6 +52,8 @@ export interface OperationText {
   /** A verb and a noun, unique. */
   readonly id: string;
   readonly summary: string;
+  /** Another operation replaces it. */
+  readonly isDeprecated?: true;
   readonly description?: string;
   /** Example keys. */
   readonly example: Readonly<Record<string, unknown>>;

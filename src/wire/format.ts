@@ -105,7 +105,9 @@ function admits(range: string, format: Format): boolean {
 export interface BodyFaults {
   /** None, or another than JSON and XML. */
   readonly type: (message: string) => Fault;
-  /** Another than UTF-8. */
+  /** No media type at all; by default the fault of another one. */
+  readonly syntax?: (message: string) => Fault;
+  /** Another encoding than UTF-8, or a compressed body. */
   readonly charset: (message: string) => Fault;
   readonly missingCharset: (message: string) => Fault;
   /** Formats of which a body may omit the charset. */
@@ -124,7 +126,10 @@ export function bodyFormat<Accepted extends Format>(
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
   const format = accepted.find((one) => MEDIA_TYPES[one].includes(mediaTypeOf(contentType)));
-  if (format === undefined) throw faults.type(`${sent}: expected ${example}`);
+  if (format === undefined) {
+    const isType = contentType === undefined || MEDIA_TYPE.test(mediaTypeOf(contentType));
+    throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example}`);
+  }
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
   if (charset === '') {
     if (faults.charsetOptional?.includes(format)) return format;
@@ -133,6 +138,9 @@ export function bodyFormat<Accepted extends Format>(
   if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: expected ${example}`);
   return format;
 }
+
+/** RFC 9110, 8.3.1. */
+const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/;
 
 function mediaTypeOf(contentType: string | undefined): string {
   return contentType?.split(';')[0]?.trim().toLowerCase() ?? '';

@@ -64,6 +64,14 @@ export const DATE: KeyType<number> = {
   read: (text) => readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+')),
 };
 
+/** The first instant (UTC) of a day, in milliseconds since 1970 (Document 3, List keys). */
+export const DAY: KeyType<number> = {
+  expected: 'a date such as 2026-03-31',
+  schema: { type: 'string', format: 'date' },
+  problem: 'notDate',
+  read: (text) => (/^\s*\d{4}-\d\d-\d\d\s*$/.test(text) ? readDate(text.trim()) : undefined),
+};
+
 /** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
 export const CURRENCY: KeyType<string> = {
   expected: 'an ISO 4217 code such as EUR',

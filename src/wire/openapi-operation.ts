@@ -72,7 +72,7 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
 /** A view of an operation in OpenAPI. */
 export function describeOperation(operation: Operation, view: View, service: Describing): Json {
   const { method, callers, text } = operation;
-  const { id, summary, description, body } = text;
+  const { id, summary, description, body, isDeprecated } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
   const { isJson, formats } = view;
   const errors = (statuses: '4XX' | '5XX'): Json => ({
@@ -80,6 +80,7 @@ export function describeOperation(operation: Operation, view: View, service: Des
   });
   return {
     operationId: isJson ? id : `${id}As`,
+    ...(isDeprecated === undefined ? {} : { deprecated: true }),
     tags: [service.description.title],
     summary: isJson ? summary : `${summary}, as ${formats.map(nameOf).join(' or ')}`,
     description: [description, `For tokens of ${kinds}, system ${service.system}.`]

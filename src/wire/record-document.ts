@@ -1,5 +1,5 @@
 import { type OperationText, type Shape, type XmlDocument } from './description';
-import { type Direction, type AnswerOf, type Kind } from './record';
+import { type Direction, type AnswerOf, type Fields, type Kind } from './record';
 import { postedXmlWriter, xmlWriter } from './record-xml';
 import { XsdTypes } from './record-xsd';
 import { isList, writeXml, type XmlContent, type XmlElement } from './xml-write';
@@ -29,13 +29,32 @@ export function schemaFiles(
   const add = (shape: Shape | undefined, direction: Direction): void => {
     if (shape?.xml === undefined) return;
     const { kind, xml } = shape;
-    files[xml.file] = schemaOf(xml.kind ?? kind, xml, direction);
+    files[xml.file] = joined(files[xml.file], schemaOf(xml.kind ?? kind, xml, direction));
   };
   for (const { body, answer } of Object.values(operations)) {
     add(body, 'posted');
     add(answer, 'answered');
   }
   return files;
+}
+
+/** Documents with different roots may have one file. */
+function joined(first: Schema | undefined, other: Schema): Schema {
+  return {
+    elements: { ...first?.elements, ...other.elements },
+    types: { ...first?.types, ...other.types },
+    simpleTypes: { ...first?.simpleTypes, ...other.simpleTypes },
+  };
+}
+
+/** The XML schema of the elements of some fields, which schemas of other namespaces import. */
+export function elementSchema(fields: Fields, direction: Direction): Schema {
+  const types = new XsdTypes(direction);
+  const elements = Object.entries(fields).filter(([, field]) => !('in' in field));
+  return {
+    elements: Object.fromEntries(elements.map(([name, { kind }]) => [name, types.typeOf(kind)])),
+    ...types.types,
+  };
 }
 
 /** The XML schema of a document. */

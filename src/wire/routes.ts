@@ -18,14 +18,14 @@ export interface Routes {
   formatsOf(method: string, path: string): readonly string[];
 }
 
-/** Why a request matches no route (`docs/decisions.md#a8`). `notAllowed`: the service's fault for a method, if it has one. */
+/** Why a request matches no route (`docs/decisions.md#a8`). `faults`: those of the service, if the path belongs to one. */
 export function missingRoute(
   method: string,
   path: string,
   routes: Routes,
-  notAllowed: NotAllowed = httpFaults.methodNotAllowed,
+  faults: RouteFaults = httpFaults,
 ): Fault {
-  const fault = problemOf(method, path, routes, notAllowed);
+  const fault = problemOf(method, path, routes, faults);
   const [, withoutExtension = '', extension = ''] = /^(.*)\.(\w+)$/.exec(path) ?? [];
   const formats = routes.formatsOf(method, withoutExtension);
   if (formats.length === 0) return fault;
@@ -33,9 +33,9 @@ export function missingRoute(
   return new Fault(fault.code, fault.status, `.${extension}: unknown format; expected ${expected}`);
 }
 
-type NotAllowed = typeof httpFaults.methodNotAllowed;
+type RouteFaults = Pick<typeof httpFaults, 'methodNotAllowed' | 'notFound'>;
 
-function problemOf(method: string, path: string, routes: Routes, notAllowed: NotAllowed): Fault {
+function problemOf(method: string, path: string, routes: Routes, faults: RouteFaults): Fault {
   if (!path.startsWith('/')) return httpFaults.notFound(`${path}: expected a path that begins with /`);
   const [first = '', ...segments] = path.split('/').slice(1);
   if (routes.legacyPrefixes.has(segments[0] ?? '')) segments.shift();
@@ -46,7 +46,7 @@ function problemOf(method: string, path: string, routes: Routes, notAllowed: Not
   }
   const allow = routes.methodsOf(path);
   if (allow.length > 0) {
-    return notAllowed(`${method} ${path}: expected ${allow.join(', ')}`, { allow });
+    return faults.methodNotAllowed(`${method} ${path}: expected ${allow.join(', ')}`, { allow });
   }
   if (routes.modules.has(first) || routes.legacyPrefixes.has(first)) {
     return openApiFaults.missingVersion(`the version is missing: /${API_VERSION}${path}`);
@@ -58,5 +58,5 @@ function problemOf(method: string, path: string, routes: Routes, notAllowed: Not
   if (!routes.modules.has(module)) {
     return openApiFaults.missingModule(`no module is called "${module}" under /${API_VERSION}/`);
   }
-  return httpFaults.notFound(`${path}: URL does not exist`);
+  return faults.notFound(`${path}: URL does not exist`);
 }

@@ -4,8 +4,11 @@ import { operationsOf } from '../../src/http/describe/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
+import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
+import { SUBSCRIPTIONS, targetWithIds } from './subscription-network';
+import { SUBSCRIPTION_REQUESTS } from './described-subscriptions';
 import { CONVERSION_NETWORK, CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
@@ -16,6 +19,7 @@ const EXAMPLE_EVENT = 1011;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 let app: TestApp;
+let deliveries: AppDeliveries;
 let described: OpenApiDocument;
 let operations: ReadonlyMap<string, Operation>;
 const { post } = clientOf(() => app);
@@ -29,13 +33,17 @@ beforeAll(async () => {
   });
   const network = { ...CONVERSION_NETWORK, programs, feeds: [...CONVERSION_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
+  deliveries = await projectDeliveries(app, () => NOW);
   described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
   operations = new Map(all.map((operation) => [operation.text.id, operation]));
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
   await post(german, [FULL]);
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await deliveries.stop();
+  await app.close();
+});
 
 /** A token for an operation. */
 function tokenFor({ path, callers }: Operation): string {
@@ -170,6 +178,11 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions`],
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
+  ...SUBSCRIPTION_REQUESTS,
+  ['listAnyDeliveries', '/ops/1.0/deliveries'],
+  ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
+  ['listAnyReceivers', '/ops/1.0/receivers'],
+  ['listAnyReceivers', '/ops/1.0/receivers;cursor=x'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
@@ -188,12 +201,18 @@ const REQUESTS: readonly Asked[] = [
   ['unmapName', mappings],
 ];
 
+function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
+  if (path.startsWith(SUBSCRIPTIONS))
+    return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
+  return { id: path.startsWith(transactions) ? transactionId : '2' };
+}
+
 const asked = new Map<string, number[]>();
 
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
-  const answer = await app.request(operation.method as 'GET', target, {
+  const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target, deliveries), {
     token: tokenFor(operation),
     ...details,
   });
@@ -256,7 +275,7 @@ describe('the examples of the description', () => {
         expect([id, await described.problemsIn(body, type, schema)]).toEqual([id, []]);
         const answer = await ask([
           id,
-          targetOf(operation, { extension: 'xml' }),
+          targetOf(operation, { extension: 'xml', ...idsFor(operation) }),
           { headers: { 'content-type': type }, body },
         ]);
         expect([id, type, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, type, '']);
@@ -269,13 +288,7 @@ describe('the examples of the description', () => {
     for (const operation of described.operations.filter(({ requestBody }) => requestBody === undefined)) {
       const id = routedId(operation);
       for (const extension of extensionsOf(operation)) {
-        const answer = await ask([
-          id,
-          targetOf(operation, {
-            extension,
-            id: operation.path.startsWith(transactions) ? transactionId : '2',
-          }),
-        ]);
+        const answer = await ask([id, targetOf(operation, { extension, ...idsFor(operation) })]);
         expect([id, extension, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, extension, '']);
         expect([id, extension, await described.problemsOf(id, answer)]).toEqual([id, extension, []]);
       }

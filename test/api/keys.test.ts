@@ -15,10 +15,13 @@ import {
   SEARCH_KEYS,
   VOUCHER_KEYS,
 } from './document-tables';
+import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { DELIVERY_EFFECTS, writeDeliveries } from './delivery-key-effects';
 import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
+import { subscriptionClientOf, SUBSCRIPTIONS } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
 import { CONVERSION_NETWORK, CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
 import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
@@ -28,11 +31,14 @@ const { german, swedish, shared, unconnected } = FEEDS;
 let app: TestApp;
 let now: Date;
 let operations: readonly Operation[];
+let subscriptionId: string;
+let messageId: string;
+let deliveries: AppDeliveries;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
 const { report } = transactionClientOf(() => app);
 
-const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS];
+const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS, ...DELIVERY_EFFECTS];
 
 beforeAll(async () => {
   now = new Date('2026-02-01');
@@ -53,8 +59,15 @@ beforeAll(async () => {
   await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
   await create({ title: 'Lamps', endDate: NOW + DAY });
   await create({ siteIds: [1202] });
+  subscriptionId = (await subscriptionClientOf(() => app).create()).subscriptionId;
+  deliveries = await projectDeliveries(app, () => NOW);
+  messageId = await writeDeliveries(deliveries.history, subscriptionId);
+  await deliveries.settled();
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await deliveries.stop();
+  await app.close();
+});
 
 function named(id: string): Operation {
   const found = operations.find(({ text }) => text.id === id);
@@ -71,8 +84,10 @@ function tokenFor({ path, callers }: Operation): string {
 }
 
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
-  const id = operation.path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
-  const path = operation.path.replace(':feedId', String(german)).replace(':id', id);
+  const { path: routed } = operation;
+  const conversion = routed.startsWith(SUBSCRIPTIONS) ? subscriptionId : REPORTED_ID;
+  const id = routed.startsWith('/1.0/conversions') ? conversion : '1';
+  const path = routed.replace(':feedId', String(german)).replace(':id', id).replace(':messageId', messageId);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }

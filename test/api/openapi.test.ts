@@ -7,6 +7,10 @@ import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
+import { transactionSubscriptions } from '../../src/subscription-kinds';
+import { anyDeliveryOperations } from '../../src/ops/rest/deliveries.operations';
+import { deliveryOperations } from '../../src/subscriptions/deliveries.operations';
+import { subscriptionOperations } from '../../src/subscriptions/operations';
 import { transactionOperations } from '../../src/transactions/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
 import { type Operation } from '../../src/wire/openapi-operation';
@@ -127,9 +131,12 @@ describe('the description of the interface (decisions A8)', () => {
   });
 
   it('has the operations of all services with their methods, callers, keys and formats', () => {
-    const told = [productOperations, voucherOperations, transactionOperations, mappingOperations].flatMap(
-      (one) => Object.keys(one),
-    );
+    const told = [
+      ...[productOperations, voucherOperations, transactionOperations, mappingOperations],
+      subscriptionOperations(transactionSubscriptions),
+      deliveryOperations(transactionSubscriptions),
+      anyDeliveryOperations,
+    ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');
     const search = operations.find(({ text: { id } }) => id === 'searchProducts');

@@ -1,4 +1,6 @@
+import { receiverIdOf } from '../../src/notifications/receiver-id';
 import { type Response, TestApp } from '../support/app';
+import { type AppDeliveries } from '../support/app-deliveries';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
 import { NOW } from './voucher-network';
 
@@ -68,6 +70,27 @@ export function subscriptionClientOf(app: () => TestApp) {
       return answer.json<readonly Copy[]>().map(({ subscriptionId }) => subscriptionId);
     },
   };
+}
+
+/**
+ * A target with the ids of a new subscription of `nord`, of its receiver, and of a message to it in the place of `{id}`, `{receiverId}`
+ * and `{messageId}`.
+ */
+export async function targetWithIds(
+  app: TestApp,
+  target: string,
+  deliveries: AppDeliveries,
+): Promise<string> {
+  if (!target.includes('{id}')) return target;
+  const { subscriptionId } = await subscriptionClientOf(() => app).create();
+  const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
+  const whole = target.replace('{id}', subscriptionId).replace('{receiverId}', receiverId);
+  if (!/deliveries|receivers/.test(whole)) return whole;
+  const own = { subscriptionId, organisationId: 1, receiver: receiverId };
+  const due = await deliveries.history.due(subscriptionId, { ...own, at: new Date(NOW).toISOString() });
+  await deliveries.history.outcome(due, { outcome: 'failed', error: 'timeout', answer: 'no', next: due.at });
+  await deliveries.settled();
+  return whole.replace('{messageId}', due.id);
 }
 
 /** One application for the tests of a file. */

@@ -102,7 +102,7 @@ describe('creating a subscription (Document 2, Endpoints, Subscriptions)', () =>
     await remove(subscriptionId);
   });
 
-  it('names unknown fields, which are ignored (decisions A15)', async () => {
+  it('names unknown fields, which are ignored (decisions A15, N16)', async () => {
     const answer = await post(
       subscription({ colour: 'red', receivers: [{ ...GET_RECEIVER, method: 'GET' }], subscriptionId: '7' }),
     );
@@ -113,7 +113,7 @@ describe('creating a subscription (Document 2, Endpoints, Subscriptions)', () =>
     await remove(answer.json<Copy>().subscriptionId);
   });
 
-  it('takes empty lists of a filter as absent, and numbers as text (decisions A11)', async () => {
+  it('takes empty lists of a filter as absent, and numbers as text (decisions A11, N16)', async () => {
     const filter = { programIds: [], siteIds: null, eventIds: ['301'], messageTypeIds: ['4'] };
     const { filter: copy, subscriptionId } = await create({ filter });
     expect(copy).toEqual({ eventIds: [301], messageTypeIds: [4] });
@@ -252,7 +252,19 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     await remove(id);
   });
 
-  it('that a subscription does not have are CON_530', async () => {
+  it.each([
+    ['the receiver', { receivers: [{ ...GET_RECEIVER, disabled: true }] }],
+    ['the subscription', { disabled: true }],
+  ])('get no test while %s is disabled: nothing would be sent (decisions N8, N16)', async (_, changes) => {
+    const { subscriptionId: id } = await create(changes);
+    const { receiverIdOf } = await import('../../src/notifications/receiver-id.js');
+    const path = `/${id}/receivers/${receiverIdOf(id, GET_RECEIVER)}/test`;
+    const { codes, message } = refusalOf(await send('POST', path, 'nord'));
+    expect([codes, message]).toEqual(['400 CON_350', expect.stringMatching(/disabled: .*PUT/)]);
+    await remove(id);
+  });
+
+  it('that a subscription does not have are CON_530 (decisions N16)', async () => {
     const { subscriptionId: id } = await create();
     for (const action of ['enable', 'test']) {
       const { codes, message } = refusalOf(

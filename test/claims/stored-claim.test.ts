@@ -20,7 +20,7 @@ describe('claims as they have been stored for ever (test/golden)', () => {
     expect(state(...FILED)).toMatchObject({ is: 'filed', version: 0, statusId: 2, publisherId: 2 });
     expect(stored(...FILED)).toEqual({
       document: {
-        origin: { publisherId: 2, advertiserId: 1 },
+        origin: { publisherId: 2, advertiserId: 1, currencyId: 'SEK' },
         version: 0,
         claim: (golden<ClaimEvent>('ClaimFiled').event.data as { readonly claim: object }).claim,
         status: { id: 2, since: at('05T08:00:00'), autoApproveAt: Date.parse('2026-02-04T08:00:00.000Z') },
@@ -28,6 +28,7 @@ describe('claims as they have been stored for ever (test/golden)', () => {
         lastChanged: at('05T08:00:00'),
       },
       fields: {
+        id: '17',
         claimId: 17,
         publisherId: '2',
         advertiserId: '1',
@@ -94,12 +95,15 @@ describe('claims as they have been stored for ever (test/golden)', () => {
   });
 });
 
+const { publisherId, claim } = golden<Extract<ClaimEvent, { type: 'ClaimFiled' }>>('ClaimFiled').event.data;
+const SUBJECT = { publisherId, version: 0, claim };
+
 describe('the read model of claims', () => {
   it('says what could not be validated, until it could (decisions C5)', () => {
     const filed = events('ClaimFiled');
     const screened = (statusId: 100 | 106, time: string): ClaimEvent => ({
       type: 'ClaimScreened',
-      data: { statusId, at: `2026-01-${time}.000Z` },
+      data: { ...SUBJECT, statusId, at: `2026-01-${time}.000Z` },
     });
     const unscreened = project(claims, [...filed, screened(100, '05T08:00:00')], directoryOf(), 'claim-17');
     expect(unscreened?.fields).toMatchObject({ statusId: '100', unscreened: at('05T08:00:00') });

@@ -8,6 +8,7 @@ const TOKENS = {
   publisher: { organisationId: 11, system: 'PRODUCTS', siteId: 1101, token: 'b'.repeat(40) },
   voucherAdvertiser: { organisationId: 1, system: 'VOUCHERS', token: 'c'.repeat(40) },
   voucherPublisher: { organisationId: 11, system: 'VOUCHERS', siteId: 1101, token: 'd'.repeat(40) },
+  subscriber: { organisationId: 1, system: 'CONVERSIONS', token: 'e'.repeat(40) },
 } as const;
 
 let app: TestApp;
@@ -54,5 +55,14 @@ describe('the examples of the description, on the demonstration network (decisio
     expect((await send('listVouchers', 'voucherPublisher')).json()).toMatchObject([
       { id, programId: 101, code: 'LAMPS-10' },
     ]);
+  });
+
+  it('create a subscription, which is listed', async () => {
+    const created = await send('createSubscription', 'subscriber');
+    expect([created.statusCode, created.json()]).toEqual([
+      201,
+      expect.objectContaining({ subscriptionName: 'My transactions' }),
+    ]);
+    expect((await send('listSubscriptions', 'subscriber')).json()).toEqual([created.json()]);
   });
 });

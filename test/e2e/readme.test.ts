@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { openEngines } from '../../src/engines/open';
 import { removeFolder, Server, temporaryFolder } from '../support/server';
@@ -37,12 +39,16 @@ const { scripts, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'ut
 };
 const [BUILD, START = ''] = scripts.start.split(/ && (?:exec )?/);
 
-/** Replaces times, which differ from run to run. */
+/** What runs in a second shell. */
+const [, RECEIVER = ''] = /^npx affilog (receiver .*)$/m.exec(README) ?? [];
+
+/** Replaces times and random ids, which differ from run to run. */
 function withoutTimes(text: string): string {
   return text
     .trim()
     .replaceAll(/\b1[78]\d{11}\b/g, '<ms>')
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>');
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+    .replaceAll(/"subscriptionId":"\w{32}"/g, '"subscriptionId":"<id>"');
 }
 
 describe('the README', () => {
@@ -88,16 +94,23 @@ describe('the README', () => {
     expect(commands.map(({ answer }) => answer !== undefined)).toEqual([
       ...[true, true, true, true, true],
       ...[false, false, false, false, false, false, false],
-      ...[true, true, true, true],
+      ...[true, true, true, true, true, true],
     ]);
+    const receiver = spawn(join(ROOT, bin.affilog), RECEIVER.split(' '), { cwd: folder });
+    const printed: string[] = [];
+    createInterface(receiver.stdout).on('line', (line) => printed.push(line));
     for (const { command, answer } of commands) {
       const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
       const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder });
-      expect([command, stderr]).toEqual([command, '200']);
-      const printed = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
-      if (answer === undefined) expect(printed + command).toMatch(/^[{[\d]|^HTTP| -o /);
-      else expect(withoutTimes(printed)).toBe(withoutTimes(answer));
+      expect([command, stderr]).toEqual([command, command.includes('/subscriptions?') ? '201' : '200']);
+      const answered = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
+      if (answer === undefined) expect(answered + command).toMatch(/^[{[\d]|^HTTP| -o /);
+      else expect(withoutTimes(answered)).toBe(withoutTimes(answer));
     }
+    while (printed.filter((line) => line.includes(' POST /in ')).length < 2)
+      await once(receiver.stdout, 'data');
+    receiver.kill();
+    expect(printed.join('\n')).toContain('"order": "HELLO-2"');
     expect(await readFile(join(folder, 'feed-1001.csv'), 'utf8')).toMatch(/hello-1/);
     expect(await readFile(join(folder, 'changes-1001.json'), 'utf8')).toMatch(/"hello-1"/);
   });

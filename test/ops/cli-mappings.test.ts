@@ -1,4 +1,4 @@
-import { PROJECTIONS } from '../../projections';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './cli-run';
 
@@ -65,7 +65,7 @@ describe('affilog mappings (decisions X60)', () => {
 });
 
 describe('affilog rebuild', () => {
-  const projections = PROJECTIONS.map(({ collection }) => collection.name);
+  const projections = [...PROJECTIONS, ...DELIVERY_PROJECTIONS].map(({ collection }) => collection.name);
 
   it('rebuilds all read models, shows progress, and prints the live generations', async () => {
     const { code, out, err } = await run(['rebuild', 'all'], settings());

@@ -30,7 +30,7 @@ describe('Read models of another log (decisions X31)', () => {
   });
 
   /** The read models of `one` with the log of `other`. */
-  const mixed = () => ({ log: other.log, store: one.store });
+  const mixed = () => ({ log: other.log, store: one.store, deliveries: one.deliveries });
 
   /** Waits until the origin is recorded, which needs an event. */
   async function claimed(): Promise<void> {

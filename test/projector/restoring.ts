@@ -7,17 +7,17 @@ import { PROJECTIONS } from '../../projections/index';
 import { refuseOtherLog } from '../../src/projector/origin';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
-import { openLog } from '../../src/engines/embedded/log/open-log';
+import { openDeliveryLog, openLog } from '../../src/engines/embedded/log/open-log';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { type EventLog } from '../../src/kernel/event-log';
+import { type EventLog, type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { startEsdbServer } from '../support/esdb-server';
-import { logFolder } from '../support/log-folder';
+import { logFolder, type LogFolder } from '../support/log-folder';
 import { FEED_ID, listed } from './sample-events';
 
 /** A log that can be backed up and restored. */
@@ -107,8 +107,16 @@ export function restoredLog(
   let log: EventLog;
   let store: ReadStore;
   let close: () => Promise<void>;
+  let other: LogFolder;
+  const opened: ExpiringLog[] = [];
+  const deliveries = async (): Promise<ExpiringLog> => {
+    const { log: delivered } = await openDeliveryLog(other.file, false);
+    opened.push(delivered);
+    return delivered;
+  };
   beforeEach(async () => {
     restorable = await openTheLog();
+    other = await logFolder();
     ({ store, close } = await openTheStore());
     ({ log } = restorable);
     await list('a');
@@ -121,6 +129,8 @@ export function restoredLog(
   afterEach(async () => {
     await restorable.close();
     await close();
+    for (const one of opened.splice(0)) await one.close();
+    await other.remove();
   });
 
   async function list(...ids: readonly string[]): Promise<void> {
@@ -179,8 +189,8 @@ export function restoredLog(
 
   test('are replaced by a forced rebuild of all (docs/operations.md, Backup)', async () => {
     await list('e');
-    await expect(rebuildProjections({ log, store }, 'all')).rejects.toMatchObject(REFUSED);
-    await rebuildProjections({ log, store }, 'all', { force: true });
+    await expect(rebuildProjections({ log, store, deliveries }, 'all')).rejects.toMatchObject(REFUSED);
+    await rebuildProjections({ log, store, deliveries }, 'all', { force: true });
     expect(await products()).toEqual(['a', 'e']);
     await list('f');
     await projectAll();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DirectoryEvent } from '../../src/directory/events';
-import { openEngines } from '../../src/engines/open';
+import { type Engines as EngineSet, openEngines } from '../../src/engines/open';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -47,6 +47,7 @@ export class World {
     readonly dataDir: string,
     readonly log: EventLog,
     readonly store: ReadStore,
+    readonly deliveries: EngineSet['deliveries'],
     private readonly close: () => Promise<void>,
   ) {}
 
@@ -54,7 +55,7 @@ export class World {
   static async open(readStore = 'sqlite:'): Promise<World> {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-projections-'));
     const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore, threads: false });
-    return new World(dataDir, engines.log, engines.store, async () => {
+    return new World(dataDir, engines.log, engines.store, engines.deliveries, async () => {
       await engines.close();
       await rm(dataDir, { recursive: true });
     });

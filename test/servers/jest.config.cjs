@@ -5,7 +5,7 @@ const ROOT = join(__dirname, '../..');
 
 /** Tests of the API that no engine has a part in. */
 const ABOUT_HTTP_ONLY =
-  '/test/api/(body-messages|docs-page|hostile-transactions|index|openapi|page-size|transaction-schemas|voucher-schemas|xml-schemas)\\.test\\.ts$';
+  '/test/api/(body-messages|docs-page|hostile-transactions|index|openapi|page-size|subscription-errors|transaction-schemas|voucher-schemas|xml-schemas)\\.test\\.ts$';
 
 /** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
 const over = (displayName, roots, engines) => ({

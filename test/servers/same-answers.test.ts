@@ -2,6 +2,8 @@ import { generateProducts } from '../../bench/generate';
 import { TestApp } from '../support/app';
 import { type TestedEngines } from '../support/engines';
 import { REAL_PRODUCTS, type RealFeed, realFeeds } from '../support/real-products';
+import { appWithClaims, randomClaimListings } from '../api/claim-listings';
+import { CLAIM_NETWORK, CLAIM_TOKENS, type ClaimClient } from '../api/claim-network';
 import { TOKENS } from '../api/network';
 import { randomSearches, SEARCHES, SEED } from '../api/searches';
 import { appWith, twoFeeds } from '../api/two-feeds';
@@ -67,5 +69,23 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same dat
         token: VOUCHER_TOKENS[client],
       })),
     );
+  }, 300_000);
+
+  test(`answer ${SEARCHES} random lists of claims with identical bytes (decisions C8)`, async () => {
+    const { app } = await appWithClaims(SEED, { engines: ENGINES[0] });
+    apps.push(app);
+    const now = (): Date => new Date(NOW);
+    const copyOf = app.engines.log;
+    apps.push(await TestApp.start({ network: CLAIM_NETWORK, now, engines: ENGINES[1], copyOf }));
+    await apps[1]?.settled();
+    const clients = Object.keys(CLAIM_TOKENS) as readonly ClaimClient[];
+    const listings = randomClaimListings(SEARCHES, SEED, clients);
+    const asked = listings.map(({ target, client }) => ({ keys: target, token: CLAIM_TOKENS[client] }));
+    for (const [at, { keys, token }] of asked.entries()) {
+      const target = `/1.0/claims${keys}`;
+      const headers = { accept: FORMATS[at % 2] === 'xml' ? 'application/xml' : 'application/json' };
+      const [here, there] = await Promise.all(apps.map((one) => one.get(target, { token, headers })));
+      expect([target, there?.statusCode, there?.body]).toEqual([target, 200, here?.body]);
+    }
   }, 300_000);
 });

@@ -14,10 +14,10 @@ export class TlsFront {
     readonly certificate: string,
   ) {}
 
-  /** Forwards to the local port `target`; writes the certificate to `folder`. */
-  static async start(target: number, folder: string): Promise<TlsFront> {
+  /** Forwards to the local port `target`; writes the certificate, which is valid `until` then, to `folder`. */
+  static async start(target: number, folder: string, until = '29991231235959Z'): Promise<TlsFront> {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-    const cert = selfSigned(publicKey, privateKey);
+    const cert = selfSigned(publicKey, privateKey, until);
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
     const sockets = new Set<TLSSocket>();
     const server = createServer({ cert, key, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
@@ -48,7 +48,7 @@ export class TlsFront {
 }
 
 /** A PEM certificate for `localhost` and 127.0.0.1: X.509 (RFC 5280) in DER. */
-function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
+function selfSigned(publicKey: KeyObject, privateKey: KeyObject, until: string): string {
   const name = sequence(set(sequence(COMMON_NAME, tagged(0x0c, Buffer.from('localhost')))));
   const time = (date: string): Buffer => tagged(0x18, Buffer.from(date));
   const names = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.from([127, 0, 0, 1])));
@@ -57,7 +57,7 @@ function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
     integer(1),
     ECDSA_WITH_SHA256,
     name,
-    sequence(time('20200101000000Z'), time('29991231235959Z')),
+    sequence(time('20200101000000Z'), time(until)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(sequence(SUBJECT_ALT_NAME, tagged(0x04, names)))),

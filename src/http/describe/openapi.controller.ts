@@ -30,9 +30,10 @@ export class OpenApiController {
 
   private describe(): object {
     const operations = operationsOf(this.modules);
-    const described = this.options.services.flatMap((service) => {
+    const { services } = this.options;
+    const described = services.flatMap((service) => {
       const { system, description } = service;
-      const own = operations.filter(({ path }) => serviceOf([service], path) !== undefined);
+      const own = operations.filter(({ path }) => serviceOf(services, path) === service);
       return description === undefined ? [] : { system, description, operations: own };
     });
     return openApiDocument(described, this.clock.now());

@@ -1,29 +1,30 @@
 import { toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { NO_STREAM, START } from '../../kernel/event';
+import { NO_STREAM, type Position, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Cursor, MATCHED, type MatchedEvent } from '../delivery-events';
 
 /**
- * The cursor beside those in `matched`, which are deleted with the messages: a stream of the delivery log that is never deleted.
+ * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts where there is no
+ * delivery log, since that was lost or the log was copied: otherwise all messages of all time would be sent again. Its position is
+ * its own, since a copy has others.
  *
- * The name and shape of its event are the storage format: add, never rename.
+ * The name and shape of the event are the storage format: add, never rename.
  */
-export const CURSOR = 'cursor';
-
-export interface CursorEvent {
-  readonly type: 'CursorKept';
-  readonly data: Cursor;
+export interface DeliveriesMatched {
+  readonly type: 'DeliveriesMatched';
+  readonly data: { readonly at: string };
 }
+
+const STREAM = 'deliveries-matched';
 
 /** Where matching continues, and the revision of `matched` there. */
 export interface Continuation {
   readonly cursor: Cursor;
-  /** `NO_STREAM` too if all events have been deleted. */
   readonly revision: number;
 }
 
-/** Reads where matching continues: at the start of the log if nothing has been matched. */
-export async function continuationOf(deliveries: EventLog): Promise<Continuation> {
+/** The last cursor; without a delivery log the position of the last mark, or the start of the log. */
+export async function continuationOf(deliveries: EventLog, log: EventLog): Promise<Continuation> {
   let revision = NO_STREAM;
   for await (const batch of deliveries.readStream(MATCHED, { backwards: true, batchSize: 10 })) {
     for (const event of batch) {
@@ -32,24 +33,47 @@ export async function continuationOf(deliveries: EventLog): Promise<Continuation
       if (type === 'Matched') return { cursor: data, revision };
     }
   }
-  return { cursor: (await keptCursor(deliveries)).cursor, revision };
+  const { position } = await lastMark(log);
+  return { cursor: { upTo: position, messages: 0 }, revision };
 }
 
-/** Keeps the cursor beyond the messages. Another matcher may do so at the same time: either is right. */
-export async function keepCursor(deliveries: EventLog, cursor: Cursor): Promise<void> {
-  const kept = await keptCursor(deliveries);
-  if (kept.cursor.upTo >= cursor.upTo) return;
-  const event: CursorEvent = { type: 'CursorKept', data: cursor };
-  try {
-    await deliveries.append(CURSOR, kept.revision, [toNewEvent(event)]);
-  } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error;
+/** How long what is matched is not marked again (ms). */
+const MARK_MS = 24 * 60 * 60 * 1000;
+
+/** Marks daily what is matched, if anything was. */
+export class DailyMark {
+  private last: Mark | undefined;
+
+  constructor(private readonly log: EventLog) {}
+
+  /** Call when everything is matched. `now`: epoch ms; `upTo`: the cursor of the last append. */
+  async setIfDue(now: number, upTo: Position): Promise<void> {
+    const { at, position, revision } = (this.last ??= await lastMark(this.log));
+    if (at + MARK_MS > now || upTo <= position) return;
+    const mark: DeliveriesMatched = { type: 'DeliveriesMatched', data: { at: new Date(now).toISOString() } };
+    try {
+      this.last = { at: now, ...(await this.log.append(STREAM, revision, [toNewEvent(mark)])) };
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+      // Another process has marked it.
+      this.last = undefined;
+    }
   }
 }
 
-async function keptCursor(deliveries: EventLog): Promise<Continuation> {
-  for await (const batch of deliveries.readStream(CURSOR, { backwards: true, limit: 1 }))
-    for (const event of batch)
-      return { cursor: (toDomainEvent(event) as CursorEvent).data, revision: event.revision };
-  return { cursor: { upTo: START, messages: 0 }, revision: NO_STREAM };
+interface Mark {
+  /** Epoch ms. */
+  readonly at: number;
+  readonly position: Position;
+  readonly revision: number;
+}
+
+async function lastMark(log: EventLog): Promise<Mark> {
+  for await (const batch of log.readStream(STREAM, { backwards: true, limit: 1 })) {
+    for (const event of batch) {
+      const { data } = toDomainEvent(event) as DeliveriesMatched;
+      return { at: Date.parse(data.at), position: event.position, revision: event.revision };
+    }
+  }
+  return { at: -Infinity, position: START, revision: NO_STREAM };
 }

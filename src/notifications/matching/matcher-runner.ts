@@ -1,15 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAbort } from '../../kernel/abort';
 import { Backoff } from '../../kernel/backoff';
-import { NO_STREAM, type Position, START } from '../../kernel/event';
+import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 import { reasonOf } from '../../kernel/unavailable';
 import { WaitablePosition } from '../../kernel/waitable-position';
-import { MATCHED } from '../delivery-events';
 import { type Topic } from '../topic';
-import { type Continuation, continuationOf, keepCursor } from './cursor';
+import { type Continuation, continuationOf, DailyMark } from './cursor';
 import { MatchedWriter } from './matched-writer';
 import { Matcher, STATE_STREAMS } from './matcher';
 
@@ -36,15 +35,13 @@ const WATCH_MS = 1_000;
 const BACKOFF_MS = { first: 50, longest: 5_000 } as const;
 /** When nothing is due, the cursor is appended after so many events, or so much time (ms): the next start reads no more. */
 const IDLE = { events: 10_000, ms: 60 * 60 * 1000 } as const;
-/** How often the cursor is kept beyond the messages (ms). */
-const KEEP_MS = 24 * 60 * 60 * 1000;
 
 /** The delivery log knows positions that the log does not have: one of them is from a backup. */
 class MatchedBeyondLog extends Error {
   override readonly name = 'MatchedBeyondLog';
   constructor() {
     super(
-      'the delivery log is ahead of the event log: nothing is matched; restore both from the same backup, or remove the delivery log',
+      'the delivery log is ahead of the event log: nothing is matched; restore both from the same backup, or remove the delivery log, and messages of the last day are sent again',
     );
   }
 }
@@ -62,9 +59,6 @@ export class MatcherRunner {
   private readonly now: () => number;
   private running: Promise<void> | undefined;
   private failure: string | undefined;
-  /** The revision of `matched` while all of its events have been deleted. */
-  private emptyRevision = NO_STREAM;
-  private keptAt = -Infinity;
 
   constructor(
     private readonly parts: MatcherParts,
@@ -105,8 +99,8 @@ export class MatcherRunner {
         else await this.standBy();
       } catch (error) {
         if (isAbort(error)) continue;
-        if (error instanceof RevisionConflict && error.stream === MATCHED) this.emptyRevision = error.actual;
-        else this.fail(error);
+        // Another process has appended.
+        if (!(error instanceof RevisionConflict)) this.fail(error);
         await backoff.wait(signal);
       }
     }
@@ -114,20 +108,17 @@ export class MatcherRunner {
 
   /** Matches until it is stopped or the lease is lost. `onProgress` is called when something has been matched. */
   private async lead(onProgress: () => void): Promise<void> {
-    const { deliveries } = this.parts;
-    const found = await continuationOf(deliveries);
-    const revision = found.revision === NO_STREAM ? this.emptyRevision : found.revision;
-    const writer = new MatchedWriter(deliveries, { ...found, revision });
-    const matcher = new Matcher(this.parts.topics);
+    const { log, deliveries, topics } = this.parts;
+    const found = await continuationOf(deliveries, log);
+    const writer = new MatchedWriter(deliveries, found);
+    const matcher = new Matcher(topics);
     await this.catchUp(matcher, found);
-    await this.keep(writer);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
-    const tasks = [this.follow(matcher, writer, signal, onProgress), this.watch(writer, signal)];
+    const tasks = [this.follow(matcher, writer, signal, onProgress), this.watch(signal)];
     const results = await Promise.allSettled(tasks.map((task) => task.finally(() => ending.abort())));
     for (const result of results)
       if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
-    if (this.stopping.signal.aborted) await keepCursor(deliveries, writer.cursor);
   }
 
   /** Reads the state as of the cursor. */
@@ -148,14 +139,16 @@ export class MatcherRunner {
     signal: AbortSignal,
     onProgress: () => void,
   ): Promise<void> {
+    const mark = new DailyMark(this.parts.log);
     let [read, appendedAt] = [0, this.now()];
     const options = { after: writer.cursor.upTo, prefixes: matcher.streams, signal };
-    for await (const { events, position } of this.parts.log.subscribe(options)) {
+    for await (const { events, position, caughtUp } of this.parts.log.subscribe(options)) {
       for (const event of events) await writer.add(event.position, event.id, matcher.match(event));
       read += events.length;
       const before = writer.cursor;
       await writer.flush(position, read >= IDLE.events || this.now() - appendedAt >= IDLE.ms);
       if (writer.cursor !== before) [read, appendedAt] = [0, this.now()];
+      if (caughtUp) await mark.setIfDue(this.now(), writer.cursor.upTo);
       this.matched.advance(position);
       this.failure = undefined;
       onProgress();
@@ -164,16 +157,8 @@ export class MatcherRunner {
   }
 
   /** Returns when the lease is lost. */
-  private async watch(writer: MatchedWriter, signal: AbortSignal): Promise<void> {
-    while (await this.lease.acquire()) {
-      if (Math.abs(this.now() - this.keptAt) >= KEEP_MS) await this.keep(writer);
-      await pause(WATCH_MS, undefined, { signal });
-    }
-  }
-
-  private async keep(writer: MatchedWriter): Promise<void> {
-    await keepCursor(this.parts.deliveries, writer.cursor);
-    this.keptAt = this.now();
+  private async watch(signal: AbortSignal): Promise<void> {
+    while (await this.lease.acquire()) await pause(WATCH_MS, undefined, { signal });
   }
 
   private async standBy(): Promise<void> {

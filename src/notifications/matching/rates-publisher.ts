@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -26,7 +27,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The source cannot be read, or its content cannot be used. The message has neither path nor host. */
-export class RatesFailure extends Error {
+class RatesFailure extends Error {
   override readonly name = 'RatesFailure';
   constructor(why: string, cause?: unknown) {
     super(`the exchange rates cannot be read: ${why}; those that are known remain`, { cause });
@@ -47,6 +48,8 @@ export class RatesPublisher {
   private due = -Infinity;
   /** The file as it was last read. */
   private version: string | undefined;
+  /** The digest of what was published, or was known already. */
+  private published: string | undefined;
   private failure: string | undefined;
 
   /** `source`: a path or an http(s) URL. */
@@ -91,12 +94,17 @@ export class RatesPublisher {
   }
 
   private async publish(now: number): Promise<void> {
-    const read = ratesIn(await this.read());
+    const bytes = await this.read();
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    // Parsing the rates of all days takes half a second.
+    if (digest === this.published) return;
+    const read = ratesIn(bytes);
     const at = new Date(now).toISOString();
     if (Date.parse(read.day) > now + DAY_MS) throw new RatesFailure(`they are of ${read.day}, a day to come`);
     const { state } = await execute(this.log, ratesDecider, RATES_ID, { at, ...read });
     if (state !== undefined && state.day > read.day)
       throw new RatesFailure(`they are of ${read.day}, and those of ${state.day} are known`);
+    this.published = digest;
   }
 
   private async read(): Promise<Buffer> {

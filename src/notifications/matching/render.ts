@@ -1,6 +1,7 @@
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type MessageRequest } from '../delivery-events';
 import { type Receiver, type ReceiverFormat } from '../subscription';
+import { isTemplate, parseTemplate, type Template } from '../template';
 import { type Attributes } from '../topic';
 import {
   type CompiledTemplate,
@@ -12,7 +13,7 @@ import {
 } from './compiled-template';
 
 /** A message as it is sent, or why it cannot be. */
-export type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
+type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
 export type Renderer = (attributes: Attributes) => Rendered;
@@ -32,14 +33,16 @@ const CONTENT_TYPES: Readonly<Record<ReceiverFormat, string>> = {
 /** Compiles the templates of a receiver, once for many messages. */
 export function rendererOf(receiver: Receiver): Renderer {
   try {
-    const url = urlRenderer(compiledNamed('receiverUrl', () => compiledUrl(receiver.receiverUrl)));
+    const url = urlRenderer(compiledField('receiverUrl', receiver.receiverUrl, compiledUrl));
     if (receiver.httpMethod === 'GET')
       return (attributes) => {
         const rendered = url(attributes);
         return 'unsendable' in rendered ? rendered : { request: { method: 'GET', url: rendered.text } };
       };
     const { receiverBody, receiverFormat } = receiver;
-    const body = compiledNamed('receiverBody', () => compiledBody(receiverBody, receiverFormat));
+    const body = compiledField('receiverBody', receiverBody, (template) =>
+      compiledBody(template, receiverFormat),
+    );
     return (attributes) => post(url(attributes), bodyOf(body, attributes), CONTENT_TYPES[receiverFormat]);
   } catch (error) {
     if (!(error instanceof UnusableTemplate)) throw error;
@@ -86,9 +89,15 @@ function bodyOf(template: CompiledTemplate, attributes: Attributes): Part {
   return { text };
 }
 
-function compiledNamed(field: string, compile: () => CompiledTemplate): CompiledTemplate {
+function compiledField(
+  field: string,
+  text: string,
+  compile: (template: Template) => CompiledTemplate,
+): CompiledTemplate {
   try {
-    return compile();
+    const template = parseTemplate(text);
+    if (!isTemplate(template)) throw new UnusableTemplate(template.reason);
+    return compile(template);
   } catch (error) {
     throw error instanceof UnusableTemplate ? new UnusableTemplate(`${field}: ${error.message}`) : error;
   }

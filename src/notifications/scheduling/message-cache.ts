@@ -9,7 +9,9 @@ const CHUNK = 256;
 const OVERHEAD = 300;
 
 interface Cached {
-  readonly data: string;
+  readonly bytes: number;
+  /** As it is in the log until it is needed. */
+  data: string | undefined;
   message: Message | undefined;
 }
 
@@ -29,8 +31,9 @@ export class MessageCache {
   /** Adds a message as it is in the log. */
   add(revision: number, data: string): void {
     if (this.cached.has(revision)) return;
-    this.cached.set(revision, { data, message: undefined });
-    this.bytes += data.length + OVERHEAD;
+    const bytes = data.length + OVERHEAD;
+    this.cached.set(revision, { bytes, data, message: undefined });
+    this.bytes += bytes;
     for (const oldest of this.cached.keys()) {
       if (this.bytes <= this.maxBytes) break;
       this.delete(oldest);
@@ -39,8 +42,9 @@ export class MessageCache {
 
   get(revision: number): Message | undefined {
     const cached = this.cached.get(revision);
-    if (cached === undefined) return undefined;
-    cached.message ??= JSON.parse(cached.data) as Message;
+    if (cached?.data === undefined) return cached?.message;
+    cached.message = JSON.parse(cached.data) as Message;
+    cached.data = undefined;
     return cached.message;
   }
 
@@ -48,7 +52,7 @@ export class MessageCache {
     const cached = this.cached.get(revision);
     if (cached === undefined) return;
     this.cached.delete(revision);
-    this.bytes -= cached.data.length + OVERHEAD;
+    this.bytes -= cached.bytes;
   }
 
   /** Reads a message and its neighbours. If it is not there afterwards, it has expired. Raises `EngineUnavailable`. */

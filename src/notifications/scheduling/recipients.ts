@@ -1,20 +1,13 @@
 import { type Position } from '../../kernel/event';
+import { type FollowedSubscriptions, type SubscriptionBook } from '../matching/subscription-book';
 import { OLD_SECRET_MS, type Secrets } from '../secrets';
-import { type ActiveSubscription } from '../subscription';
+
 import { type Permission } from './scheduler';
 
-/** The current state of all subscriptions: `FollowedSubscriptions`. */
-export interface Subscriptions {
-  readonly book: {
-    get(id: string): Pick<ActiveSubscription, 'secret'> | undefined;
-    standingOf(
-      subscriptionId: string,
-      receiver: string,
-    ): 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
-  };
-  /** All events of the domain log up to here have been applied. */
-  readonly position: Position;
-}
+/** The current state of all subscriptions. */
+export type Subscriptions = Pick<FollowedSubscriptions, 'position'> & {
+  readonly book: Pick<SubscriptionBook, 'get' | 'standingOf'>;
+};
 
 /** Derived secrets that are kept. */
 const KEPT = 10_000;

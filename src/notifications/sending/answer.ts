@@ -38,9 +38,14 @@ export class AnswerBody {
     const encoding = this.headers['content-encoding'] ?? 'identity';
     if (encoding !== 'identity') return undefined;
     // A character that is cut off at the end is left out.
-    const text = new TextDecoder().decode(this.kept, { stream: true }).replace(CONTROLS, '');
+    const text = printable(new TextDecoder().decode(this.kept, { stream: true }));
     return text === '' ? undefined : text;
   }
+}
+
+/** The text without control characters, except for tabs and line ends. */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, '');
 }
 
 /** `Retry-After` in ms from `now`, at most a day; undefined: there is none, or it does not count. */

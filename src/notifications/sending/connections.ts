@@ -1,85 +1,113 @@
-import { type Socket } from 'node:net';
-import { type Dispatcher, Pool } from 'undici';
-import { Connector, type ConnectorOptions } from './connector';
+import { Connection, type ConnectionOptions, type Shared } from './connection';
 import { Refused } from './failures';
-import { refusalOfTarget } from './receiver-url';
+import { refusalOfUrl } from './receiver-url';
 
-/** Connections to one origin (`docs/decisions.md#n7`). */
-const CONNECTIONS = 16;
+/** Connections to one host (`docs/decisions.md#n7`). */
+const MOST = 16;
 
-/** No socket is older (ms): then the name is resolved, and its addresses are checked, once more. */
-const MOST_AGE_MS = 5 * 60 * 1000;
-
-/** The connections to an origin are replaced after this share of `MOST_AGE_MS` at the earliest, so that not all are at once. */
-const LEAST_SHARE = 0.8;
-
-/** How long (ms) an idle connection is kept: less than most servers do, unless the receiver allows more. */
-const IDLE_MS = 4_000;
-const MOST_IDLE_MS = 60_000;
-
-interface Origin {
-  readonly pool: Pool;
-  readonly until: number;
-}
+/** What wants a connection. */
+export type Use = (connection: Connection) => void;
 
 /** Keep-alive connections to receivers. No proxy of the environment is used (`docs/decisions.md#n9`). */
 export class Connections {
-  private readonly origins = new Map<string, Origin>();
-  /** Pools that finish their requests. */
-  private readonly retired = new Set<Pool>();
-  private readonly connecting = new Set<Socket>();
-  private sweepAt = 0;
+  private readonly hosts = new Map<string, Host>();
 
-  constructor(private readonly options: ConnectorOptions) {}
+  constructor(private readonly options: ConnectionOptions) {}
 
-  /** Raises `Refused`. */
-  to(url: URL): Dispatcher {
-    const now = performance.now();
-    if (now > this.sweepAt) this.sweep(now);
-    const known = this.origins.get(url.origin);
-    if (known !== undefined && now < known.until && url.username === '' && url.password === '')
-      return known.pool;
-    const refusal = refusalOfTarget(url, this.options.allowed);
-    if (refusal !== undefined) throw new Refused(refusal);
-    if (known !== undefined && now < known.until) return known.pool;
-    if (known !== undefined) this.retire(known.pool);
-    const pool = new Pool(url.origin, {
-      connections: CONNECTIONS,
-      pipelining: 1,
-      connect: new Connector(this.options, this.connecting).connect,
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: MOST_IDLE_MS,
-      // Each attempt has a timer of its own.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+  /** The host (scheme, host and port) of a URL. */
+  hostOf(url: URL): Host | Refused {
+    const { origin } = url;
+    const known = this.hosts.get(origin);
+    if (known !== undefined && url.username === '' && url.password === '') return known;
+    const refusal = refusalOfUrl(url, this.options.allowed);
+    if (refusal !== undefined) return new Refused(refusal);
+    const host = new Host(origin, this.options, () => {
+      if (this.hosts.get(origin) === host) this.hosts.delete(origin);
     });
-    const share = LEAST_SHARE + (1 - LEAST_SHARE) * Math.random();
-    this.origins.set(url.origin, { pool, until: now + share * MOST_AGE_MS });
-    return pool;
+    this.hosts.set(origin, host);
+    return host;
   }
 
   /** Ends all connections; requests in progress fail. */
   async close(): Promise<void> {
-    const pools = [...this.retired, ...[...this.origins.values()].map(({ pool }) => pool)];
-    this.origins.clear();
-    const closed = pools.map((pool) => pool.destroy());
-    for (const socket of this.connecting) socket.destroy();
-    await Promise.all(closed);
+    await Promise.all([...this.hosts.values()].map((host) => host.close()));
+  }
+}
+
+/** The connections to a host. (In a pool of undici, ending a request that hangs connects once more, for nothing.) */
+export class Host {
+  private readonly all = new Set<Connection>();
+  /** The last one was used last. */
+  private readonly idle: Connection[] = [];
+  private waiting: Use[] = [];
+  private readonly shared: Shared = {};
+
+  /** `onUnused`: there is no connection any more. */
+  constructor(
+    private readonly origin: string,
+    private readonly options: ConnectionOptions,
+    private readonly onUnused: () => void,
+  ) {}
+
+  /** Calls `use` with a connection, which must be given back: at once, or when one is free. */
+  take(use: Use): void {
+    const connection = this.free();
+    if (connection === undefined) this.waiting.push(use);
+    else use(connection);
   }
 
-  /** Forgets origins that nothing is sent to any more. */
-  private sweep(now: number): void {
-    this.sweepAt = now + MOST_AGE_MS / 10;
-    for (const [origin, { pool, until }] of this.origins) {
-      if (now < until) continue;
-      this.origins.delete(origin);
-      this.retire(pool);
+  /** Does not call `use` any more. */
+  leave(use: Use): void {
+    this.waiting = this.waiting.filter((one) => one !== use);
+  }
+
+  /** `isUsable`: its request and the answer are complete. Otherwise it is ended. */
+  giveBack(connection: Connection, isUsable: boolean): void {
+    // Some servers close a connection right after an answer: what they have sent with it is read first.
+    if (isUsable) setImmediate(() => this.keep(connection));
+    else {
+      this.end(connection);
+      this.next();
     }
   }
 
-  private retire(pool: Pool): void {
-    this.retired.add(pool);
-    const forget = (): boolean => this.retired.delete(pool);
-    pool.close().then(forget, forget);
+  async close(): Promise<void> {
+    await Promise.all([...this.all].map((connection) => connection.end()));
+  }
+
+  private keep(connection: Connection): void {
+    if (connection.isOpen) this.idle.push(connection);
+    else this.end(connection);
+    this.next();
+  }
+
+  private next(): void {
+    const [use] = this.waiting;
+    const connection = use === undefined ? undefined : this.free();
+    if (use === undefined || connection === undefined) return;
+    this.waiting.shift();
+    use(connection);
+  }
+
+  private free(): Connection | undefined {
+    for (let last = this.idle.pop(); last !== undefined; last = this.idle.pop()) {
+      if (!last.isOld) return last;
+      this.end(last);
+    }
+    if (this.all.size >= MOST) return undefined;
+    const connection = new Connection(this.origin, this.options, this.shared, (closed) => {
+      const at = this.idle.indexOf(closed);
+      if (at === -1) return;
+      this.idle.splice(at, 1);
+      this.end(closed);
+    });
+    this.all.add(connection);
+    return connection;
+  }
+
+  private end(connection: Connection): void {
+    this.all.delete(connection);
+    void connection.end();
+    if (this.all.size === 0 && this.waiting.length === 0) this.onUnused();
   }
 }

@@ -1,9 +1,10 @@
 import { type IncomingHttpHeaders } from 'node:http';
-import { types } from 'node:util';
 import { type Dispatcher } from 'undici';
 import { AnswerBody, retryAfterOf } from './answer';
 import { type AttemptResult } from './attempt';
-import { ConnectionFailed, CLOSED, type Failure, failureOf, Refused } from './failures';
+import { type Connection } from './connection';
+import { type Host } from './connections';
+import { CLOSED, ConnectionFailed, type Failure, failureOf, Refused, STOPPED } from './failures';
 
 /** All of a result but its times. */
 export type ExchangeResult = Omit<AttemptResult, 'at' | 'ms'>;
@@ -26,88 +27,85 @@ interface Answer {
 const MOST_REPEATS = 3;
 
 /**
- * One request and its answer: calls `done` once, within its bounds. What is still in progress then is ended with its socket.
+ * One request and its answer: calls `done` once, within its bounds. What is still in progress then is ended with its connection.
  *
  * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private bodyTimer: NodeJS.Timeout | undefined;
-  private controller: Dispatcher.DispatchController | undefined;
+  private connection: Connection | undefined;
+  private isWritten = false;
   private repeats = 0;
   private isOver = false;
   private answer: Answer | undefined;
 
   constructor(
+    private readonly host: Host,
+    private readonly request: Dispatcher.DispatchOptions,
     private readonly limits: ExchangeLimits,
-    private readonly dispatch: (handler: Exchange) => void,
     private readonly done: (result: ExchangeResult) => void,
-  ) {
-    const { attemptMs } = limits;
-    const timeout: Failure = { end: 'timeout', error: `no answer within ${attemptMs / 1000} s` };
-    this.timer = setTimeout(() => this.cut(timeout), attemptMs);
-  }
+  ) {}
 
   start(): void {
-    try {
-      this.dispatch(this);
-    } catch (error) {
-      this.onResponseError(undefined, types.isNativeError(error) ? error : new Error(String(error)));
-    }
+    const { attemptMs } = this.limits;
+    const timeout: Failure = { end: 'timeout', error: `no answer within ${attemptMs / 1000} s` };
+    this.timer = setTimeout(() => this.finish(timeout, false), attemptMs);
+    this.host.take(this.begin);
   }
 
-  /** Ends what is in progress: with the answer's status, if that has arrived, otherwise with this result. */
-  cut(failure: Failure): void {
-    this.finish(failure);
-    this.controller?.abort(new Error(failure.error));
+  /** Ends it: with the answer's status, if that has arrived, otherwise as aborted. */
+  stop(): void {
+    this.finish(STOPPED, false);
   }
 
   /** The request is about to be written: what fails before has sent nothing. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-    if (this.isOver) controller.abort(new Error('over'));
+  onRequestStart(): void {
+    this.isWritten = true;
   }
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
     // Interim answers do not end the wait for the answer.
     if (status < 200 || this.isOver) return;
     const retryAfter = retryAfterOf(status, headers, Date.now());
-    this.answer = {
-      status,
-      body: new AnswerBody(headers),
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-    };
-    this.bodyTimer = setTimeout(() => this.cutBody(), this.limits.answerMs);
+    const body = new AnswerBody(headers);
+    this.answer = { status, body, ...(retryAfter === undefined ? {} : { retryAfter }) };
+    this.bodyTimer = setTimeout(() => this.finish(CLOSED, false), this.limits.answerMs);
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.answer?.body.add(chunk) === false) this.cutBody();
+    if (this.answer?.body.add(chunk) === false) this.finish(CLOSED, false);
   }
 
   onResponseEnd(): void {
-    this.finish();
+    this.finish(CLOSED, true);
   }
 
   onResponseError(_: unknown, error: Error): void {
-    if (this.isOver) return;
-    if (this.controller === undefined && isIdleSocketClosed(error) && this.repeats < MOST_REPEATS) {
+    const { connection } = this;
+    if (this.isOver || connection === undefined) return;
+    if (!this.isWritten && isIdleSocketClosed(error) && this.repeats < MOST_REPEATS) {
       this.repeats += 1;
-      this.start();
-    } else this.finish(failureOf(error));
+      this.connection = undefined;
+      this.host.take(this.begin);
+      this.host.giveBack(connection, false);
+    } else this.finish(failureOf(error), false);
   }
 
-  private cutBody(): void {
-    this.finish();
-    this.controller?.abort(new Error('enough'));
-  }
+  private readonly begin = (connection: Connection): void => {
+    this.connection = connection;
+    connection.dispatch(this.request, this);
+  };
 
-  /** `failure` counts if no answer has begun. */
-  private finish(failure: Failure = CLOSED): void {
+  /** `failure` counts if no answer has begun. `isComplete`: the connection can be used again. */
+  private finish(failure: Failure, isComplete: boolean): void {
     if (this.isOver) return;
     this.isOver = true;
     clearTimeout(this.timer);
     clearTimeout(this.bodyTimer);
     this.done(this.answer === undefined ? failure : resultOf(this.answer));
+    if (this.connection === undefined) this.host.leave(this.begin);
+    else this.host.giveBack(this.connection, isComplete);
   }
 }
 
@@ -132,10 +130,6 @@ function resultOf({ status, retryAfter, body }: Answer): ExchangeResult {
  * orderly end it connects again by itself.)
  */
 function isIdleSocketClosed(error: Error): boolean {
-  const code = 'code' in error ? error.code : undefined;
-  return (
-    !(error instanceof ConnectionFailed) &&
-    !(error instanceof Refused) &&
-    (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET')
-  );
+  if (error instanceof ConnectionFailed || error instanceof Refused) return false;
+  return 'code' in error && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(error.code));
 }

@@ -112,6 +112,6 @@ export function failureOf(error: Error): Failure {
   if (OURS_UNLESS_IPV6.has(code))
     return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : OURS;
   if (error.name === 'HTTPParserError') return NOT_HTTP;
-  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return failure('TLS failed');
-  return FAILURES[code] ?? failure('the request failed');
+  const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
+  return FAILURES[code] ?? failure(isTls ? 'TLS failed' : 'the request failed');
 }

@@ -12,8 +12,8 @@ export class UnresolvedName extends Error {
   }
 }
 
-/** Time (ms) for the first try of a query; the second has twice as much. Both fit into the time for a connection. */
-const QUERY_MS = 1_000;
+/** Time (ms) for the first try of a query; the second has as much or twice. Two queries fit into the time for a connection. */
+const QUERY_MS = 600;
 
 /** How long (ms) answers are used again, whatever their time to live says. */
 const LEAST_MS = 1_000;
@@ -39,8 +39,7 @@ interface Known {
  * whose servers do not answer would block all others, and files too.
  */
 export class Names {
-  private readonly queries = new Resolver({ timeout: QUERY_MS, tries: 2 });
-  private readonly probe = new Resolver({ timeout: QUERY_MS, tries: 1 });
+  private queries: Resolver;
   private readonly known = new Map<string, Known>();
   private readonly pending = new Map<string, Promise<Known>>();
   private isClosed = false;
@@ -51,11 +50,10 @@ export class Names {
    */
   constructor(
     private readonly hasLocalNames: boolean,
-    servers?: readonly string[],
+    private readonly servers?: () => readonly string[],
     private readonly now: () => number = Date.now,
   ) {
-    for (const resolver of servers === undefined ? [] : [this.queries, this.probe])
-      resolver.setServers(servers ?? []);
+    this.queries = this.resolver();
   }
 
   /** At least one address. Raises `UnresolvedName`. */
@@ -74,7 +72,12 @@ export class Names {
   close(): void {
     this.isClosed = true;
     this.queries.cancel();
-    this.probe.cancel();
+  }
+
+  private resolver(): Resolver {
+    const resolver = new Resolver({ timeout: QUERY_MS, tries: 2 });
+    if (this.servers !== undefined) resolver.setServers(this.servers());
+    return resolver;
   }
 
   private async resolve(name: string): Promise<Known> {
@@ -111,10 +114,10 @@ export class Names {
 
   /** Whether the DNS servers of the machine answer: each knows those of the root. */
   private async works(): Promise<boolean> {
-    return this.probe.resolveNs('.').then(
-      () => true,
-      (error: unknown) => saysNothing(error),
-    );
+    const works = await this.queries.resolveNs('.').then(() => true, saysNothing);
+    // The machine may have other servers by now, which only a new resolver uses.
+    if (!works && !this.isClosed) this.queries = this.resolver();
+    return works;
   }
 }
 

@@ -59,12 +59,12 @@ const BELOW_1024: ReadonlySet<number> = new Set([80, 443]);
 /** Whether messages may be sent to this port (`docs/decisions.md#n9`). */
 export function isAllowedPort(port: number): boolean {
   if (port < 1024) return BELOW_1024.has(port);
-  return port <= 65_535 && !REFUSED.has(port);
+  return Number.isInteger(port) && port <= 65_535 && !REFUSED.has(port);
 }
 
-/** What is wrong with the port of a URL, to follow the name of its field; undefined if nothing is. */
+/** What is wrong with the port of a URL, to follow the name of its field and a colon; undefined if nothing is. */
 export function portProblem({ protocol, port }: URL): string | undefined {
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   if (isAllowedPort(number)) return undefined;
-  return `has port ${number}: expected 80, 443, 8080, 8443 or another one from 1024 that is not one of databases or mail servers`;
+  return `port ${number} is not allowed; expected 80, 443, or one from 1024 that is not one of databases or mail servers`;
 }

@@ -1,15 +1,16 @@
 import { AllowedAddresses } from './allowed-addresses';
 import { type Attempt, type AttemptResult } from './attempt';
 import { Connections } from './connections';
-import { type ConnectorOptions } from './connector';
+import { type ConnectionOptions } from './connection';
 import { Exchange, type ExchangeLimits, type ExchangeResult } from './exchange';
-import { STOPPED } from './failures';
+import { failureOf, Refused, STOPPED } from './failures';
 import { headersOf } from './headers';
+import { InProgress } from './in-progress';
 import { Names } from './names';
 
-const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000 } as const;
+const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 
-export interface SenderOptions extends Partial<ExchangeLimits & ConnectorOptions> {
+export interface SenderOptions extends Partial<ExchangeLimits & ConnectionOptions> {
   /** What operators permit (`NOTIFY_ALLOW`). */
   readonly allowed?: AllowedAddresses;
 }
@@ -19,7 +20,7 @@ export class Sender {
   private readonly limits: ExchangeLimits;
   private readonly connections: Connections;
   private readonly names: Names;
-  private readonly inProgress = new Set<Exchange>();
+  private readonly inProgress = new InProgress();
   private isClosed = false;
 
   constructor(options: SenderOptions = {}) {
@@ -44,7 +45,7 @@ export class Sender {
   /** Ends attempts in progress as `aborted`, and all connections. */
   async close(): Promise<void> {
     this.isClosed = true;
-    for (const exchange of this.inProgress) exchange.cut(STOPPED);
+    this.inProgress.stopAll();
     this.names.close();
     await this.connections.close();
   }
@@ -52,34 +53,30 @@ export class Sender {
   private exchange(attempt: Attempt, at: number, signal?: AbortSignal): Promise<ExchangeResult> {
     const { request } = attempt;
     if (this.isClosed || signal?.aborted === true) return Promise.resolve(STOPPED);
+    const url = urlOf(request.url);
+    if (url === undefined) return Promise.resolve({ end: 'failure', error: 'it is not a URL' });
+    const host = this.connections.hostOf(url);
+    if (host instanceof Refused) return Promise.resolve(failureOf(host));
+    const target = url.pathname + url.search;
+    const body = Buffer.from(request.body ?? '');
+    const headers = headersOf(attempt, target, body, at);
+    const { method } = request;
+    const options = { method, path: target, headers, ...(method === 'POST' ? { body } : {}) };
     return new Promise((resolve) => {
-      const url = URL.canParse(request.url) ? new URL(request.url) : undefined;
-      if (url === undefined) {
-        resolve({ end: 'failure', error: 'it is not a URL' });
-        return;
-      }
-      const path = url.pathname + url.search;
-      const body = Buffer.from(request.body ?? '');
-      const headers = headersOf(attempt, path, body, at);
-      const options = {
-        method: request.method,
-        path,
-        headers,
-        ...(request.method === 'POST' ? { body } : {}),
-      };
-      const exchange = new Exchange(
-        this.limits,
-        (handler) => this.connections.to(url).dispatch(options, handler),
-        (result) => {
-          this.inProgress.delete(exchange);
-          signal?.removeEventListener('abort', stop);
-          resolve(result);
-        },
-      );
-      const stop = (): void => exchange.cut(STOPPED);
-      this.inProgress.add(exchange);
-      signal?.addEventListener('abort', stop, { once: true });
+      const exchange = new Exchange(host, options, this.limits, (result) => {
+        this.inProgress.delete(exchange, signal);
+        resolve(result);
+      });
+      this.inProgress.add(exchange, signal);
       exchange.start();
     });
+  }
+}
+
+function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
   }
 }

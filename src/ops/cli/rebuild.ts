@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { type Engines } from '../../engines/open';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
 /** `affilog rebuild`. */
 export function addRebuild(affilog: Command, context: CliContext): void {
@@ -13,10 +13,11 @@ export function addRebuild(affilog: Command, context: CliContext): void {
     .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
       const { rebuildProjections } = await import('../rebuild.js');
       const { progressOn } = await import('./progress.js');
+      const { notifyKeep: keepMs } = await configOf(command, context);
       const work = async (engines: Engines): Promise<void> => {
         const display = await progressOn(stderr);
         const onProgress = display.show.bind(display);
-        const options = { force, onProgress, signal: stopSignal() };
+        const options = { force, onProgress, signal: stopSignal(), keepMs };
         const rebuilt = await rebuildProjections(engines, name, options).finally(() => display.end());
         for (const { generation, documents } of rebuilt)
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);

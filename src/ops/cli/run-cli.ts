@@ -6,8 +6,10 @@ import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
 import { addNetwork } from './network';
+import { addNotifications } from './notifications';
 import { addParked } from './parked';
 import { addRebuild } from './rebuild';
+import { addReceiver } from './receiver';
 import { addServe } from './serve';
 import { addTokens } from './tokens';
 import { addTransactions } from './transactions';
@@ -25,18 +27,22 @@ const COMMANDS = [
   addTokens,
   addFeeds,
   addTransactions,
+  addNotifications,
   addRebuild,
   addParked,
   addLog,
+  addReceiver,
   addSettingsVerb,
 ];
 
 /** Exit codes of expected errors: by name, so that none of their modules is loaded. */
 const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
+  UnusableSecret: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
   UnknownLoad: 2,
+  UnknownMessage: 2,
   UnknownProjection: 2,
   UnknownTransaction: 2,
   UnusableReason: 2,

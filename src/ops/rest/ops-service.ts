@@ -18,7 +18,8 @@ export const opsService = defineService({
   namespace: '/ops/1.0',
   description: {
     title: 'Operations',
-    description: 'For operators of the network: mappings of advertisers’ category names.',
+    description:
+      'For operators of the network: mappings of advertisers’ category names, and what has become of messages.',
     faults: opsFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { isPublicAddress } from '../../../src/notifications/sending/addresses';
 import { AllowedAddresses } from '../../../src/notifications/sending/allowed-addresses';
-import { refusalOfUrl } from '../../../src/notifications/sending/receiver-url';
+import { addressProblem, refusalOfUrl } from '../../../src/notifications/sending/receiver-url';
 import { cases } from '../../support/size';
 
 /** The first and the last address of each IPv4 range, and its neighbours, which are public. */
@@ -123,7 +123,7 @@ describe('permitted networks', () => {
     ['http://mail.example:25/', undefined],
     ['http://mail.example:26/', 'port 26 is not allowed'],
   ])('%s: %s (decisions N9)', (url, expected) => {
-    expect(refusalOfUrl(url, allowed)).toBe(expected);
+    expect(refusalOfUrl(new URL(url), allowed)).toBe(expected);
   });
 
   it.each([
@@ -159,9 +159,6 @@ describe('URLs of receivers', () => {
     ['http://receiver.example:8080/', undefined],
     ['https://8.8.8.8/', undefined],
     ['https://[2606:4700::1111]/', undefined],
-    ['receiver.example', 'it is not a URL'],
-    ['https://', 'it is not a URL'],
-    ['https://[::1%25eth0]/', 'it is not a URL'],
     ['ftp://receiver.example/', 'the scheme is not http or https'],
     ['file:///etc/passwd', 'the scheme is not http or https'],
     ['https://user@receiver.example/', 'a user or password is not allowed'],
@@ -170,6 +167,19 @@ describe('URLs of receivers', () => {
     ['https://receiver.example:5432/', 'port 5432 is not allowed'],
     ['https://127.0.0.1/', 'the address is not public'],
   ])('%s: %s (decisions N9)', (url, expected) => {
-    expect(refusalOfUrl(url, AllowedAddresses.none)).toBe(expected);
+    expect(refusalOfUrl(new URL(url), AllowedAddresses.none)).toBe(expected);
+  });
+
+  it.each([
+    ['https://receiver.example/', undefined],
+    ['https://127.0.0.1:4000/', undefined],
+    ['https://127.0.0.1:4001/', 'the address is not public; expected a host name or a public IP address'],
+    ['https://0x7f.1/', 'the address is not public; expected a host name or a public IP address'],
+    ['https://receiver.example:25/', expect.stringMatching(/^port 25 is not allowed; expected 80, 443/)],
+    ['https://user@receiver.example/', 'a user or password is not allowed'],
+    ['ftp://receiver.example/', 'the scheme is not supported; expected http or https'],
+  ])('are checked when a subscription is posted: %s (decisions N9)', (url, expected) => {
+    const allowed = AllowedAddresses.parse('127.0.0.1:4000');
+    expect(addressProblem(new URL(url), allowed)).toEqual(expected);
   });
 });

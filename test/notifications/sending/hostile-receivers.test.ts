@@ -3,7 +3,16 @@ import { once } from 'node:events';
 import { type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type AttemptResult } from '../../../src/notifications/sending/attempt';
-import { answer, attemptTo, accepting, type Behaviour, RawReceiver, sendingTo } from './receivers';
+import {
+  accepting,
+  answer,
+  attemptTo,
+  type Behaviour,
+  handles,
+  RawReceiver,
+  sendingTo,
+  untilNoSockets,
+} from './receivers';
 
 const { sender, receiver } = sendingTo();
 
@@ -15,6 +24,8 @@ const CLOSED = { end: 'failure', error: 'the connection was closed before there 
 const NOT_HTTP = { end: 'failure', error: 'the answer is not HTTP/1.1' };
 const TOO_LONG = { end: 'failure', error: 'the answer is too long' };
 const SUCCESS = { end: 'success', status: 200 };
+
+const BOMB = gzipSync(Buffer.alloc(10_000_000));
 
 /** Writes a byte at a time until the other side ends it. */
 function drip(socket: Socket, text: string): void {
@@ -168,25 +179,12 @@ const HOSTILE: readonly (readonly [does: string, behaviour: Behaviour, expected:
   [
     'sends a bomb',
     (socket) => {
-      const bomb = gzipSync(Buffer.alloc(100_000_000));
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
-      socket.write(bomb);
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${BOMB.length}\r\n\r\n`);
+      socket.write(BOMB);
     },
     SUCCESS,
   ],
 ];
-
-/** Sockets and timers of this process. */
-function handles(): Readonly<Record<string, number>> {
-  const counts: Record<string, number> = { TCPSocketWrap: 0, TLSWrap: 0, Timeout: 0 };
-  for (const name of process.getActiveResourcesInfo())
-    if (name in counts) counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
-}
-
-async function untilNoSockets(): Promise<void> {
-  while (handles().TCPSocketWrap !== 0) await new Promise(setImmediate);
-}
 
 function withoutTimes({ at, ms, ...result }: AttemptResult): object {
   expect([at, ms]).toEqual([expect.any(Number), expect.any(Number)]);

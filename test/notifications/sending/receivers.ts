@@ -4,6 +4,19 @@ import { type Attempt } from '../../../src/notifications/sending/attempt';
 import { AllowedAddresses } from '../../../src/notifications/sending/allowed-addresses';
 import { Sender, type SenderOptions } from '../../../src/notifications/sending/sender';
 
+/** Resolves when this process has no open socket. */
+export async function untilNoSockets(): Promise<void> {
+  while (handles().TCPSocketWrap !== 0) await new Promise(setImmediate);
+}
+
+/** Sockets and timers of this process. */
+export function handles(): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = { TCPSocketWrap: 0, TLSWrap: 0, Timeout: 0 };
+  for (const name of process.getActiveResourcesInfo())
+    if (name in counts) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
 /** What a receiver does with a request; `request` is its head and body as far as they have arrived at once. */
 export type Behaviour = (socket: Socket, request: string) => void;
 
@@ -54,6 +67,7 @@ export class RawReceiver {
   }
 
   async close(): Promise<void> {
+    if (!this.server.listening) return;
     const closed = once(this.server, 'close');
     this.server.close();
     for (const socket of this.sockets) socket.destroy();
@@ -81,7 +95,7 @@ export function attemptTo(url: string, change: Partial<Attempt> = {}): Attempt {
   };
 }
 
-export const LOOPBACK = AllowedAddresses.parse('127.0.0.0/8, ::1');
+const LOOPBACK = AllowedAddresses.parse('127.0.0.0/8, ::1');
 
 /** Senders that may send to loopback; closed, with all receivers, after each test. */
 export function sendingTo() {

@@ -92,7 +92,7 @@ describe('a request', () => {
     for (let count = 0; count < 20; count += 1)
       await sending.attempt(attemptTo(`http://127.0.0.1:${to.port}/${count}`));
     expect(to.requests).toHaveLength(20);
-    // The first connection may not yet be free for the second message.
+    // The first connection is not free at once for the second message.
     expect(to.connections).toBeLessThanOrEqual(2);
   });
 
@@ -149,6 +149,24 @@ describe('an answer', () => {
     const result = await sender().attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
     expect(result.answer).toBe('a[31mb\n\tcdÿ\ufffd\ufffdA');
   });
+
+  it.each([
+    [16 * 1024, 1],
+    [16 * 1024 + 1, 2],
+  ])(
+    'of %d bytes: connections for two messages: %d, since no more than 16 KiB are read (decisions N4)',
+    async (length, connections) => {
+      const to = await receiver((socket) => void socket.write(answer(200, 'x'.repeat(length))));
+      const sending = sender();
+      for (let count = 0; count < 2; count += 1) {
+        const result = await sending.attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+        expect([result.end, result.answer]).toEqual(['success', 'x'.repeat(1024)]);
+        // The connection is free once the event loop has turned.
+        await new Promise(setImmediate);
+      }
+      expect(to.connections).toBe(connections);
+    },
+  );
 
   it.each([
     [429, '120', 120_000],

@@ -1,0 +1,98 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { postAll } from './bare/deliveries';
+import { prepare } from './deliveries/prepare';
+import { Receivers } from './deliveries/receivers';
+import { type Bench, type Figure, quantile, roundsOf } from './harness';
+import { Server } from './server';
+
+const RECEIVERS = 1_000;
+const HUNG = 50;
+const UNIT = 'deliveries/s';
+const MEMORY_LIMIT = 400;
+
+interface Delivered {
+  readonly rate: number;
+  readonly memory: number;
+}
+
+/**
+ * Messages that are due to 1,000 receivers in another process, sent by one notifier: signed, and each durable before its slot is free.
+ * From the first arrival to the last.
+ *
+ * Bare: undici alone posts as many signed messages to the same receivers, 256 at a time.
+ */
+export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
+  const receivers = await Receivers.start();
+  try {
+    const [ours, bare]: [Delivered[], number[]] = [[], []];
+    for (let round = 0; round < roundsOf(bench.count); round += 1) {
+      bare.push(await bareRate(receivers, bench.count));
+      ours.push(await rateOf(bench, receivers, 0));
+    }
+    const measured = medianOf(ours);
+    const limit = quantile(bare, 0.5);
+    const rate = { figure: 'deliveries', measured, limit, ratio: measured / limit, goal: 0.5, unit: UNIT };
+    return [rate, memoryOf('deliveries', ours)];
+  } finally {
+    await receivers.stop();
+  }
+}
+
+/** The same with 50 of the 1,000 receivers hanging, which is compared with none of them hanging. */
+export async function deliveriesHung(bench: Bench): Promise<readonly Figure[]> {
+  const receivers = await Receivers.start();
+  try {
+    const [hung, none]: [Delivered[], Delivered[]] = [[], []];
+    for (let round = 0; round < roundsOf(bench.count); round += 1) {
+      none.push(await rateOf(bench, receivers, 0));
+      hung.push(await rateOf(bench, receivers, HUNG));
+    }
+    const [measured, limit] = [medianOf(hung), medianOf(none)];
+    const figure = 'deliveries-hung';
+    const rate = { figure, measured, limit, ratio: measured / limit, goal: 0.9, unit: UNIT };
+    return [rate, memoryOf(figure, hung)];
+  } finally {
+    await receivers.stop();
+  }
+}
+
+async function bareRate(receivers: Receivers, count: number): Promise<number> {
+  await receivers.reset();
+  await postAll(receivers.urls(RECEIVERS), count);
+  const { first, last } = await receivers.arrived(count);
+  return rateBetween(first, last, count);
+}
+
+async function rateOf(bench: Bench, receivers: Receivers, hung: number): Promise<Delivered> {
+  const dataDir = join(bench.folder, 'deliveries');
+  await prepare(dataDir, receivers, { targets: RECEIVERS, messages: bench.count });
+  await receivers.reset({ hung });
+  const server = await Server.start(dataDir, 'notifier', receivers.settings);
+  try {
+    const messages = Math.floor((bench.count * (RECEIVERS - hung)) / RECEIVERS);
+    const { first, last } = await receivers.arrived(messages);
+    return { rate: rateBetween(first, last, messages), memory: server.peakMemory() };
+  } finally {
+    await server.stop();
+    await rm(dataDir, { recursive: true });
+  }
+}
+
+function rateBetween(first: number, last: number, count: number): number {
+  return (count / Math.max(1, last - first)) * 1000;
+}
+
+function medianOf(delivered: readonly Delivered[]): number {
+  return quantile(
+    delivered.map(({ rate }) => rate),
+    0.5,
+  );
+}
+
+/** Peak resident memory of the notifier in MB. */
+export function memoryOf(figure: string, runs: readonly Pick<Delivered, 'memory'>[]): Figure {
+  const measured = Math.max(...runs.map(({ memory }) => memory));
+  const limit = MEMORY_LIMIT;
+  return { figure: `${figure} memory`, measured, limit, ratio: limit / measured, goal: 1, unit: 'MB' };
+}

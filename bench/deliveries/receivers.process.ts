@@ -1,0 +1,48 @@
+import { createServer } from 'node:http';
+import { type AddressInfo } from 'node:net';
+
+/** What the receivers have got since they were last asked to forget it. Times are in epoch ms. */
+export interface Arrivals {
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+  /** By message id, if they were asked to keep the times. */
+  readonly times: Readonly<Record<string, number>>;
+}
+
+/** What they are asked; each is answered with a message. */
+export type Request =
+  | { readonly ask: 'arrivals' }
+  /** Requests to the first `hung` receivers are not answered from now on. */
+  | { readonly ask: 'reset'; readonly hung: number; readonly keepTimes: boolean };
+
+let arrivals = { count: 0, first: 0, last: 0 };
+let times: Record<string, number> = {};
+let hung = 0;
+let keepsTimes = false;
+
+/** A process with many receivers: one per loopback address, so that each is a host of its own. */
+const server = createServer((request, response) => {
+  const receiver = Number(request.url?.slice(2));
+  request.resume();
+  request.once('end', () => {
+    if (receiver < hung) return;
+    const now = Date.now();
+    arrivals = { count: arrivals.count + 1, first: arrivals.first || now, last: now };
+    if (keepsTimes) times[String(request.headers['webhook-id'])] ??= now;
+    response.writeHead(204).end();
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '0.0.0.0', () => process.send?.((server.address() as AddressInfo).port));
+
+process.on('message', (request: Request) => {
+  if (request.ask === 'reset') {
+    arrivals = { count: 0, first: 0, last: 0 };
+    times = {};
+    hung = request.hung;
+    keepsTimes = request.keepTimes;
+  }
+  process.send?.({ ...arrivals, times });
+});
+process.once('disconnect', () => process.exit());

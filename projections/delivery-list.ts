@@ -1,0 +1,105 @@
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type Cursor, type Filter, type Found, type QueryOptions, type Results } from '../src/kernel/query';
+import { type ReadStore } from '../src/kernel/read-store';
+import { searchInParts } from '../src/kernel/search-in-parts';
+import { STATES, type StoredDelivery } from '../src/notifications/stored-delivery';
+import { deliveries, type DeliveryField } from './deliveries';
+
+export type DeliveryState = (typeof STATES)[number];
+
+/** Which deliveries: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
+export interface DeliveryCriteria {
+  readonly subscriptionId?: readonly string[] | undefined;
+  readonly organisationId?: readonly number[] | undefined;
+  readonly receiver?: readonly string[] | undefined;
+  readonly subject?: readonly string[] | undefined;
+  readonly stateId?: readonly number[] | undefined;
+  /** Those in one of these states, each to one of the receivers if it names some. */
+  readonly states?: readonly StateCriterion[] | undefined;
+  readonly at: { readonly min?: number | undefined; readonly max?: number | undefined };
+}
+
+export interface StateCriterion {
+  readonly state: DeliveryState;
+  readonly receivers?: readonly string[];
+}
+
+/** A delivery with the id of its message. */
+export interface ListedDelivery extends StoredDelivery {
+  readonly messageId: string;
+}
+
+const TARGET = { collection: deliveries.collection.name };
+
+/** Deliveries in batches that are read on demand, newest first, the number of all, and the cursor of the next page. */
+export async function listDeliveries(
+  store: ReadStore,
+  criteria: DeliveryCriteria,
+  { size, after }: { readonly size: number; readonly after?: Cursor | null | undefined },
+  query: QueryOptions = {},
+) {
+  const order = [{ field: 'at' satisfies DeliveryField, descending: true }];
+  const paged = after === undefined ? { offset: 0 } : { offset: 0, after };
+  const wanted = { filter: filterOf(criteria), order, size, ...paged };
+  return await searchInParts({ store, target: TARGET, read: toDelivery }, wanted, query);
+}
+
+/** Dead letters, oldest first, and how many others there may be after the last one. */
+export interface DeadLetters {
+  readonly found: readonly ListedDelivery[];
+  readonly remaining: number;
+}
+
+const DEAD_PAGE = 1000;
+
+/** The first `most` dead letters that were attempted, and that nobody has asked for already. */
+export async function deadLetters(
+  store: ReadStore,
+  criteria: Omit<DeliveryCriteria, 'states'>,
+  most: number,
+): Promise<DeadLetters> {
+  const filter = filterOf({ ...criteria, states: [{ state: 'dead' }] });
+  const order = [{ field: 'at' satisfies DeliveryField }];
+  const found: ListedDelivery[] = [];
+  let after: Cursor | null = null;
+  for (let seen = 0; ;) {
+    const page: Results = await store.search(TARGET, { filter, order, offset: 0, size: DEAD_PAGE, after });
+    for (const one of page.found) {
+      if (found.length === most) return { found, remaining: page.total - seen };
+      seen += 1;
+      const listed = toDelivery(one);
+      if (listed.redelivery === undefined && listed.attempts.length > 0) found.push(listed);
+    }
+    if (page.next === undefined) return { found, remaining: 0 };
+    after = page.next;
+  }
+}
+
+/** One delivery; undefined if there is none. */
+export async function deliveryOf(store: ReadStore, messageId: string): Promise<ListedDelivery | undefined> {
+  const [found] = await store.get(TARGET, [messageId]);
+  return found && toDelivery(found);
+}
+
+function toDelivery({ id, body }: Found): ListedDelivery {
+  return { messageId: id, ...(JSON.parse(body) as StoredDelivery) };
+}
+
+const { among, between } = filtersOn<DeliveryField>();
+
+function filterOf({ states, at, ...lists }: DeliveryCriteria): Filter {
+  const { subscriptionId, organisationId, receiver, subject, stateId } = lists;
+  return allOf(
+    among('subscriptionId', subscriptionId),
+    among('organisationId', organisationId),
+    among('receiver', receiver),
+    among('subject', subject),
+    among('stateId', stateId),
+    states && { any: states.map(stateFilter) },
+    between('at', at),
+  );
+}
+
+function stateFilter({ state, receivers }: StateCriterion): Filter {
+  return allOf(among('state', [STATES.indexOf(state)]), among('receiver', receivers));
+}

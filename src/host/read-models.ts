@@ -1,0 +1,58 @@
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { type Engines } from '../engines/open';
+import { DELIVERY_STREAMS } from '../notifications/delivery-events';
+import { type RebuildProgress } from '../projector/rebuild';
+import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
+import { DELIVERY_LOG } from '../projector/source';
+
+type Options = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
+
+/** A runner for the read models of the delivery log. `keepMs`: how long messages are kept. */
+export async function deliveryRunner(
+  { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
+  options: Options,
+  keepMs: number,
+): Promise<Runner> {
+  const log = await deliveries();
+  const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
+  const own = { source: DELIVERY_LOG, expiry: { keepMs, expireLog } };
+  return new Runner(log, store, DELIVERY_PROJECTIONS, { ...options, ...own });
+}
+
+/** Keeps the read models of both logs up to date. */
+export class ReadModels {
+  private constructor(
+    private readonly domain: Runner,
+    private readonly deliveries: Runner,
+  ) {}
+
+  static async open(engines: Engines, options: Options, keepMs: number): Promise<ReadModels> {
+    const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
+    return new ReadModels(domain, await deliveryRunner(engines, options, keepMs));
+  }
+
+  /** Resolves once those of the domain can be read, or when stopped. */
+  async start(): Promise<void> {
+    void this.deliveries.start();
+    await this.domain.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.domain.stop(), this.deliveries.stop()]);
+  }
+
+  async status(): Promise<readonly ProjectionStatus[]> {
+    return (await Promise.all([this.domain.status(), this.deliveries.status()])).flat();
+  }
+
+  /** As `Runner.trouble`. */
+  trouble(): string | undefined {
+    const deliveries = this.deliveries.trouble();
+    return this.domain.trouble() ?? (deliveries === undefined ? undefined : `deliveries: ${deliveries}`);
+  }
+
+  /** As `Runner.progress`, of the read models of the domain. */
+  progress(): RebuildProgress | undefined {
+    return this.domain.progress();
+  }
+}

@@ -1,0 +1,163 @@
+import { toDomainEvent } from '../../kernel/decider';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { messageIdOf } from '../receiver-id';
+import { type ActiveSubscription, type SubscriptionContent, type SubscriptionFilter } from '../subscription';
+import { type Occurrence, type Topic } from '../topic';
+import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
+
+/** A clause of a filter, or the site of a subscription, that an occurrence does not meet. */
+export interface Exclusion {
+  readonly clause: keyof SubscriptionFilter | 'siteId';
+  readonly allowed: readonly number[];
+  readonly found: number | undefined;
+}
+
+/** What a subscription made of an occurrence, and why. `receivers`: message ids, absent for those that their owner had disabled. */
+export type Explanation =
+  | {
+      readonly is: 'matched';
+      readonly receivers: readonly { readonly id: string; readonly message?: string }[];
+    }
+  | { readonly is: 'excluded'; readonly by: readonly Exclusion[] }
+  | { readonly is: 'disabled' }
+  | { readonly is: 'created later' | 'deleted before'; readonly at: string }
+  | { readonly is: 'of no party' };
+
+/** An event of the subject, with what each subscription made of it. Without an occurrence nobody is told of the event. */
+export interface ExplainedEvent {
+  readonly event: RecordedEvent;
+  readonly occurrence: Occurrence | undefined;
+  readonly subscriptions: readonly {
+    readonly id: string;
+    readonly organisationId: number;
+    readonly explanation: Explanation;
+  }[];
+}
+
+/** All clauses that exclude an occurrence: none if messages are made of it (`preparedSubscription`). */
+export function exclusionsOf(
+  { filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>,
+  { stateId, programId, siteId: site, eventId, eventTypeId }: Occurrence,
+): readonly Exclusion[] {
+  const clauses = [
+    { clause: 'stateIds', allowed: filter.stateIds, found: stateId },
+    { clause: 'siteId', allowed: siteId === undefined ? undefined : [siteId], found: site },
+    { clause: 'programIds', allowed: filter.programIds, found: programId },
+    { clause: 'siteIds', allowed: filter.siteIds, found: site },
+    { clause: 'eventIds', allowed: filter.eventIds, found: eventId },
+    { clause: 'eventTypeIds', allowed: filter.eventTypeIds, found: eventTypeId },
+  ] as const;
+  return clauses.flatMap(({ clause, allowed, found }) =>
+    allowed === undefined || (found !== undefined && allowed.includes(found))
+      ? []
+      : [{ clause, allowed, found }],
+  );
+}
+
+/** When a subscription was created, and deleted. */
+interface Lifetime {
+  readonly organisationId: number;
+  readonly created: Moment;
+  deleted?: Moment;
+}
+
+interface Moment {
+  readonly position: Position;
+  readonly at: string;
+}
+
+/** An event with the active subscriptions at its position. */
+interface Met {
+  readonly event: RecordedEvent;
+  readonly occurrence: Occurrence | undefined;
+  readonly active: ReadonlyMap<string, ActiveSubscription>;
+}
+
+/**
+ * Explains why messages about a subject were made or not: for each event of `stream`, what the subscriptions of its parties made of it,
+ * or only the one named by `only`. Replays all subscriptions.
+ */
+export async function explainMatches(
+  log: EventLog,
+  topic: Topic,
+  stream: string,
+  only?: string,
+): Promise<readonly ExplainedEvent[]> {
+  const book = new SubscriptionBook();
+  const lifetimes = new Map<string, Lifetime>();
+  const met: Met[] = [];
+  for await (const { events } of log.readAll({ after: START, prefixes: [SUBSCRIPTION_STREAMS, stream] }))
+    for (const event of events) {
+      if (event.stream === stream) met.push(meeting(topic, event, book));
+      else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
+    }
+  return met.map((one) => ({
+    event: one.event,
+    occurrence: one.occurrence,
+    subscriptions: one.occurrence === undefined ? [] : explained(one, one.occurrence, lifetimes, topic, only),
+  }));
+}
+
+function meeting(topic: Topic, event: RecordedEvent, book: SubscriptionBook): Met {
+  const { stream, revision, position } = event;
+  const isTold = topic.handles.includes(event.type);
+  const occurrence = isTold
+    ? topic.occurrence({ ...toDomainEvent(event), stream, revision, position })
+    : undefined;
+  return { event, occurrence, active: new Map(book.entries()) };
+}
+
+function note(lifetimes: Map<string, Lifetime>, event: RecordedEvent, book: SubscriptionBook): void {
+  book.apply(event);
+  const id = subscriptionOf(event);
+  const { at } = toDomainEvent(event).data as { readonly at: string };
+  const moment = { position: event.position, at };
+  const known = lifetimes.get(id);
+  const active = book.get(id);
+  if (active === undefined && known?.deleted === undefined && known !== undefined) known.deleted = moment;
+  if (active !== undefined && known === undefined)
+    lifetimes.set(id, { organisationId: active.organisationId, created: moment });
+}
+
+function explained(
+  { event, active }: Met,
+  occurrence: Occurrence,
+  lifetimes: ReadonlyMap<string, Lifetime>,
+  topic: Topic,
+  only: string | undefined,
+): ExplainedEvent['subscriptions'] {
+  return [...lifetimes].flatMap(([id, lifetime]) => {
+    const { organisationId } = lifetime;
+    const isParty = occurrence.parties.includes(organisationId);
+    if (only === undefined ? !isParty : id !== only) return [];
+    const subscription = active.get(id);
+    if (subscription !== undefined && subscription.topic !== topic.name) return [];
+    const explanation: Explanation = !isParty
+      ? { is: 'of no party' }
+      : subscription === undefined
+        ? absent(lifetime, event)
+        : told(id, subscription, event, occurrence);
+    return [{ id, organisationId, explanation }];
+  });
+}
+
+function absent({ created, deleted }: Lifetime, { position }: RecordedEvent): Explanation {
+  if (created.position > position) return { is: 'created later', at: created.at };
+  return { is: 'deleted before', at: deleted?.at ?? created.at };
+}
+
+function told(
+  id: string,
+  subscription: ActiveSubscription,
+  event: RecordedEvent,
+  occurrence: Occurrence,
+): Explanation {
+  const by = exclusionsOf(subscription.content, occurrence);
+  if (by.length > 0) return { is: 'excluded', by };
+  if (subscription.content.disabled === true) return { is: 'disabled' };
+  const receivers = [...receiversIn(id, subscription)].map(([receiver, { disabled }]) =>
+    disabled === true ? { id: receiver } : { id: receiver, message: messageIdOf(event.id, receiver) },
+  );
+  return { is: 'matched', receivers };
+}

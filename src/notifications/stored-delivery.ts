@@ -1,0 +1,72 @@
+/** What is stored of a message's delivery: `held` is known only when the subscription is read. Only add states. */
+export const STATES = ['due', 'retrying', 'delivered', 'dead', 'cancelled'] as const;
+
+/** One attempt to deliver a message. */
+export interface StoredAttempt {
+  /** From 1. */
+  readonly attempt: number;
+  /** When it began, an ISO 8601 instant. */
+  readonly at: string;
+  /** Duration in ms. */
+  readonly ms?: number;
+  readonly status?: number;
+  /** Why it failed. */
+  readonly error?: string;
+  /** The first KiB of the answer's body. */
+  readonly answer?: string;
+  /** Somebody asked for it. */
+  readonly isManual?: true;
+}
+
+/** A message and what has become of it, in the read model `deliveries`. */
+export interface StoredDelivery {
+  readonly subscriptionId: string;
+  readonly organisationId: number;
+  readonly receiver: string;
+  /** The transaction, or claim. */
+  readonly subject: string;
+  readonly sequence: number;
+  readonly stateId: number;
+  /** When the state was entered. */
+  readonly at: string;
+  readonly isTest?: true;
+  /** The revision of its `MessageDue`. */
+  readonly matched: number;
+  readonly state: (typeof STATES)[number];
+  /** The time of the last outcome. */
+  readonly changed?: string;
+  /** When it is tried again. */
+  readonly next?: string;
+  /** Somebody has asked for it to be sent again, and that has not been attempted yet. */
+  readonly redelivery?: string;
+  /** Why it was given up without an attempt. */
+  readonly reason?: string;
+  /** The last ones, oldest first. */
+  readonly attempts: readonly StoredAttempt[];
+}
+
+/** A day of a receiver, in UTC, in the read model `receivers`. */
+export interface ReceiverDay {
+  readonly receiver: string;
+  readonly subscriptionId: string;
+  readonly organisationId: number;
+  /** Its date: `2026-11-23`. */
+  readonly day: string;
+  /** Attempts, successful or not. */
+  readonly attempts: number;
+  /** Failed attempts. */
+  readonly failed: number;
+  /** Messages that were delivered, and that were given up. */
+  readonly delivered: number;
+  readonly dead: number;
+  readonly lastSuccess?: ReceiverAttempt;
+  readonly lastFailure?: ReceiverAttempt;
+  /** The first failure of this day after which nothing has succeeded on it. */
+  readonly failingSince?: string;
+}
+
+export interface ReceiverAttempt {
+  readonly at: string;
+  readonly status?: number;
+  readonly error?: string;
+}

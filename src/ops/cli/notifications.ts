@@ -1,0 +1,102 @@
+import { type Command, Option } from 'commander';
+import { type DeliveryState } from '../../../projections/delivery-list';
+import { STATES } from '../../notifications/stored-delivery';
+import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+
+/** `affilog notifications receivers|deliveries|redeliver|explain`. */
+export function addNotifications(affilog: Command, context: CliContext): void {
+  const notifications = affilog
+    .command('notifications')
+    .description('Conversion notifications, for operators. Works while servers run.');
+  const verbs = [
+    addReceivers(notifications, context),
+    addDeliveries(notifications, context),
+    addRedeliver(notifications, context),
+    addExplain(notifications, context),
+  ];
+  for (const verb of verbs) addSettings(verb, isOfEngines);
+}
+
+interface Options {
+  readonly organisation?: readonly number[];
+  readonly subscription?: readonly string[];
+  readonly receiver?: readonly string[];
+  readonly transaction?: readonly string[];
+  readonly state?: readonly DeliveryState[];
+  readonly most: number;
+}
+
+function addReceivers(notifications: Command, { stdout, ...context }: CliContext): Command {
+  return whose(notifications.command('receivers'))
+    .description('List receivers, those that were used last first: counts, and since when they fail.')
+    .action(async ({ organisation, subscription }: Options, command: Command) => {
+      const { receiverLines } = await import('../notifications.js');
+      await withEngines(command, { stdout, ...context }, async ({ store }) => {
+        const criteria = { organisationId: organisation, subscriptionId: subscription };
+        for await (const line of receiverLines(store, criteria)) stdout.write(`${line}\n`);
+      });
+    });
+}
+
+function addDeliveries(notifications: Command, { stdout, ...context }: CliContext): Command {
+  return whose(notifications.command('deliveries'))
+    .description('List messages, newest first: what has become of each.')
+    .option('--receiver <id...>', 'only to these receivers')
+    .option('--transaction <id...>', 'only about these transactions')
+    .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
+    .addOption(new Option('--most <number>', 'how many').argParser(Number).default(100))
+    .action(async (options: Options, command: Command) => {
+      const { deliveryLines } = await import('../notifications.js');
+      const { organisation, subscription, receiver, transaction, state, most } = options;
+      await withEngines(command, { stdout, ...context }, async ({ store }) => {
+        const criteria = {
+          ...{ organisationId: organisation, subscriptionId: subscription, receiver, subject: transaction },
+          states: state?.map((one) => ({ state: one })),
+          at: {},
+        };
+        for await (const line of deliveryLines(store, criteria, most)) stdout.write(`${line}\n`);
+      });
+    });
+}
+
+function addRedeliver(notifications: Command, { stdout, ...context }: CliContext): Command {
+  return notifications
+    .command('redeliver')
+    .description(
+      'Send a message again, with the same id and bytes: one attempt, in addition to the schedule.',
+    )
+    .argument('<messageId>')
+    .action(async (messageId: string, _: object, command: Command) => {
+      const { redeliver } = await import('../notifications.js');
+      await withEngines(command, { stdout, ...context }, async (engines) => {
+        await redeliver(engines, messageId, new Date().toISOString());
+        stdout.write(`${messageId} is sent again by the next notifier\n`);
+      });
+    });
+}
+
+function addExplain(notifications: Command, { stdout, ...context }: CliContext): Command {
+  return notifications
+    .command('explain')
+    .description(
+      'Explain why messages about a transaction were sent, or not: for each transition and each subscription of its parties.',
+    )
+    .argument('<id>', 'transactionId or legacyTransactionId')
+    .option('--subscription <id>', 'only this subscription')
+    .action(async (id: string, { subscription }: { readonly subscription?: string }, command: Command) => {
+      const { explainNotifications } = await import('../explain-notifications.js');
+      await withEngines(command, { stdout, ...context }, async (engines) => {
+        for await (const line of explainNotifications(engines, id, subscription)) stdout.write(`${line}\n`);
+      });
+    });
+}
+
+function whose(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--organisation <id...>', 'only of these organisations').argParser(
+        (text: string, before: readonly number[] = []) => [...before, Number(text)],
+      ),
+    )
+    .option('--subscription <id...>', 'only of these subscriptions');
+}

@@ -1,0 +1,37 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type CliContext } from './settings';
+
+interface ReceiverFlags {
+  readonly host: string;
+  readonly port: number;
+  readonly secret?: string;
+  readonly answer: number;
+  readonly delay: number;
+}
+
+/** `affilog receiver`. */
+export function addReceiver(affilog: Command, context: CliContext): void {
+  affilog
+    .command('receiver')
+    .description(
+      'Receive conversion notifications, verify their signatures and print them, until it is stopped.',
+    )
+    .addOption(integer('--port <port>', 'Port to listen on; 0 is any.', 0, 65_535).default(4000))
+    .option('--host <host>', 'Address to listen on.', '127.0.0.1')
+    .option('--secret <secret>', 'Secret of the subscription (whsec_…); without it nothing is verified.')
+    .addOption(integer('--answer <status>', 'Status to answer, to see retries.', 200, 599).default(200))
+    .addOption(integer('--delay <ms>', 'Time to wait before the answer.', 0, 3_600_000).default(0))
+    .action(async ({ answer, ...options }: ReceiverFlags) => {
+      const signal = context.stopSignal();
+      const { receive } = await import('../receiver.js');
+      await receive({ ...options, status: answer }, signal, (line) => context.stdout.write(`${line}\n`));
+    });
+}
+
+function integer(flags: string, description: string, least: number, most: number): Option {
+  return new Option(flags, description).argParser((value) => {
+    const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`Expected an integer from ${least} to ${most}.`);
+  });
+}

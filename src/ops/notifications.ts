@@ -1,0 +1,116 @@
+import {
+  deliveryOf,
+  listDeliveries,
+  type DeliveryCriteria,
+  type ListedDelivery,
+} from '../../projections/delivery-list';
+import { listReceivers, type ReceiverCriteria, type ReceiverTotals } from '../../projections/receiver-list';
+import { type Engines } from '../engines/open';
+import { execute } from '../kernel/decider';
+import { type Cursor } from '../kernel/query';
+import { type ReadStore } from '../kernel/read-store';
+import { MATCHED } from '../notifications/delivery-events';
+import { receiversOf } from '../notifications/receiver-id';
+import { subscriptionDecider } from '../notifications/subscription';
+import { deliveryText } from './explain-notifications';
+
+/** No message has this id, or it cannot be sent again. */
+class UnknownMessage extends Error {
+  override readonly name = 'UnknownMessage';
+}
+
+const PAGE = 1000;
+const RECEIVERS = 100;
+
+/** A line for each receiver that anything was sent to, those that were used last first. */
+export async function* receiverLines(store: ReadStore, criteria: ReceiverCriteria): AsyncGenerator<string> {
+  for (let after: Cursor | null | undefined = null; after !== undefined;) {
+    const { receivers, next }: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(
+      store,
+      criteria,
+      {
+        size: RECEIVERS,
+        after,
+      },
+    );
+    for (const one of receivers) yield receiverLine(one);
+    after = next;
+  }
+}
+
+function receiverLine(totals: ReceiverTotals): string {
+  const { receiver, organisationId, subscriptionId, attempts, failed, delivered, dead, failingSince } =
+    totals;
+  const last = totals.lastFailure;
+  const trouble =
+    failingSince === undefined
+      ? []
+      : [`failing since ${failingSince}: ${last?.error ?? last?.status ?? 'unknown'}`];
+  return [
+    receiver,
+    ...[`organisation ${organisationId}`, `subscription ${subscriptionId}`],
+    `${attempts} attempts, ${failed} failed, ${delivered} delivered, ${dead} dead`,
+    ...trouble,
+  ].join('\t');
+}
+
+/** A line for each message, newest first, `most` at most. */
+export async function* deliveryLines(
+  store: ReadStore,
+  criteria: DeliveryCriteria,
+  most: number,
+): AsyncGenerator<string> {
+  let left = most;
+  for (let after: Cursor | null | undefined = null; after !== undefined && left > 0;) {
+    const size = Math.min(PAGE, left);
+    const { groups, next }: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(
+      store,
+      criteria,
+      {
+        size,
+        after,
+      },
+    );
+    for await (const batch of groups) for (const one of batch.flat()) yield deliveryLine(one);
+    left -= size;
+    after = next;
+  }
+}
+
+function deliveryLine(listed: ListedDelivery): string {
+  const { messageId, at, subject, stateId, receiver } = listed;
+  return [
+    at,
+    messageId,
+    `transaction ${subject}`,
+    `state ${stateId}`,
+    `receiver ${receiver}`,
+    deliveryText(listed),
+  ].join('\t');
+}
+
+/** Has a message sent again, as its owner may. `at`: an ISO 8601 instant. Raises `UnknownMessage`. */
+export async function redeliver(
+  { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
+  messageId: string,
+  at: string,
+): Promise<void> {
+  const listed = await deliveryOf(store, messageId);
+  if (listed === undefined)
+    throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
+  const { subscriptionId, receiver, matched } = listed;
+  if (!(await isKept(deliveries, messageId, matched)))
+    throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
+  const command = { do: 'redeliver', at, receiver, message: messageId, revision: matched } as const;
+  const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);
+  if (events.length === 0 || state.is !== 'active')
+    throw new UnknownMessage(`${messageId}: its subscription ${subscriptionId} is deleted`);
+  if (!receiversOf(subscriptionId, state.content).has(receiver))
+    throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
+}
+
+async function isKept(deliveries: Engines['deliveries'], messageId: string, from: number): Promise<boolean> {
+  for await (const [event] of (await deliveries()).readStream(MATCHED, { from, limit: 1 }))
+    return event?.revision === from && event.data.includes(`"${messageId}"`);
+  return false;
+}

@@ -1,0 +1,75 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type Found } from '../kernel/query';
+import { type ReadStore } from '../kernel/read-store';
+import { type GenerationProjector } from './generation-projector';
+import { type Projection } from './projection';
+
+/** How long the events of a log that expires, and the documents projected from them, are kept. */
+export interface ExpiryOptions {
+  readonly keepMs: number;
+  /** Deletes what was appended to the log before a time. */
+  readonly expireLog: (before: Date) => Promise<void>;
+}
+
+const INTERVAL_MS = 60 * 60 * 1000;
+/** After a failure. */
+const RETRY_MS = 60 * 1000;
+
+/** Documents removed at a time. */
+const PAGE = 500;
+
+/** Deletes hourly what is older than it is kept: in the log, and in its read models. Run by the projector. */
+export class Expiry {
+  private next = -Infinity;
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly options: ExpiryOptions,
+    private readonly now: () => number,
+  ) {}
+
+  /** Does nothing within an hour of the last time. `signal` ends it between two pages. */
+  async expire(projectors: readonly GenerationProjector[], signal: AbortSignal): Promise<void> {
+    const now = this.now();
+    // Further ahead than that only after the clock was set back.
+    if (now < this.next && this.next <= now + INTERVAL_MS) return;
+    this.next = now + RETRY_MS;
+    const before = now - this.options.keepMs;
+    await this.options.expireLog(new Date(before));
+    for (const projector of projectors) await this.removeOld(projector, before, signal);
+    this.next = now + INTERVAL_MS;
+  }
+
+  /**
+   * A removal has the version of the checkpoint: events up to there are folded, so none of their documents is written over it.
+   */
+  private async removeOld(
+    { projection, target, checkpoint }: GenerationProjector,
+    before: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { expires } = projection;
+    if (expires === undefined) return;
+    await this.store.refresh(target);
+    for (let found: readonly Found[] | undefined; found?.length !== 0 && !signal.aborted;) {
+      ({ found } = await this.store.search(target, {
+        filter: { field: expires.field, max: before - 1 },
+        order: [{ field: expires.field }],
+        offset: 0,
+        size: PAGE,
+      }));
+      const removals = found
+        .filter(({ version }) => version <= checkpoint)
+        .map(({ id }) => ({ version: checkpoint, remove: id }));
+      if (removals.length === 0) return;
+      await this.store.write(target, removals);
+      await this.store.refresh(target);
+      await yieldToEventLoop();
+    }
+  }
+}
+
+/** Whether a document may be missing from a read model because it is older than it is kept. */
+export function isExpired({ expires }: Projection, body: string, before: number): boolean {
+  return expires !== undefined && expires.at(JSON.parse(body) as object) < before;
+}

@@ -1,0 +1,122 @@
+import { Body, Controller, Get, Param, Post, type Type } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { conversionFaults as fault } from '../conversions/faults';
+import { type Caller } from '../directory/organisations';
+import { Answer } from '../http/answer';
+import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
+import { PostedBody } from '../http/posted-body';
+import { listPieces } from '../wire/list-text';
+import { pageSizeHeader } from '../wire/page-size';
+import { Refusals } from '../wire/posted';
+import { documentWriter } from '../wire/record-document';
+import { listWriter } from '../wire/record-list';
+import { complete, recordReader } from '../wire/record-read';
+import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
+import { postedRedeliveries, type PostedRedeliveries } from './deliveries.fields';
+import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
+import {
+  DELIVERIES,
+  DELIVERY_DETAILS,
+  deliveryOperations,
+  RECEIVERS,
+  REDELIVERIES,
+} from './deliveries.operations';
+import { DeliveryQueries } from './deliveries.queries';
+import { type SubscriptionKind } from './kind';
+import { postedObject } from './posted-json';
+import { jsonIn, SUBSCRIBERS } from './subscriptions.controller';
+
+const deliveriesText = listWriter(DELIVERIES);
+const detailsToXml = documentWriter(DELIVERY_DETAILS);
+const receiversToXml = documentWriter(RECEIVERS);
+const redeliveriesToXml = documentWriter(REDELIVERIES);
+
+/** The controller of what has become of the messages of a kind of subscriptions (`docs/decisions.md#n14`, `#n17`). */
+export function deliveriesController(kind: SubscriptionKind): Type<object> {
+  const operations = deliveryOperations(kind);
+
+  @Controller(kind.path)
+  class DeliveriesController {
+    constructor(
+      private readonly commands: CommandBus,
+      private readonly queries: DeliveryQueries,
+    ) {}
+
+    @Get(':id/receivers')
+    @ApiOperation(operations.receivers)
+    @Roles(SUBSCRIBERS)
+    async receivers(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      return Answer.of(await this.queries.receivers({ kind, id, caller }), receiversToXml);
+    }
+
+    @Get(':id/deliveries')
+    @ApiOperation(operations.deliveries)
+    @Roles(SUBSCRIBERS)
+    list(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @MatrixKeys(deliveryKeys) keys: DeliveryKeys,
+    ): ListAnswer {
+      return new ListAnswer(async ({ view, query }) => {
+        const { deliveries, total, nextCursor } = await this.queries.list({ kind, id, caller }, keys, query);
+        return {
+          pieces: listPieces(deliveriesText(view), deliveries),
+          headers: {
+            'X-Total-Count': String(total),
+            ...pageSizeHeader(keys.pageSize ?? 0, PAGE),
+            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+          },
+        };
+      });
+    }
+
+    @Get(':id/deliveries/:messageId')
+    @ApiOperation(operations.delivery)
+    @Roles(SUBSCRIBERS)
+    async one(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Param('messageId') messageId: string,
+    ): Promise<Answer> {
+      return Answer.of(await this.queries.one({ kind, id, caller }, messageId), detailsToXml);
+    }
+
+    @Post(':id/deliveries/:messageId/redeliver')
+    @ApiOperation(operations.redeliver)
+    @Roles(SUBSCRIBERS)
+    async redeliver(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Param('messageId') messageId: string,
+    ): Promise<Answer> {
+      const command = new RedeliverMessage({ kind, id, caller }, messageId);
+      const { delivery, position } = await this.commands.execute(command);
+      return Answer.of(delivery, detailsToXml, { position, status: 202 });
+    }
+
+    @Post(':id/redeliveries')
+    @ApiOperation(operations.redeliverAll)
+    @Roles(SUBSCRIBERS)
+    async redeliverAll(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Body() body: PostedBody,
+    ): Promise<Answer> {
+      const command = new RedeliverDeadLetters({ kind, id, caller }, await periodIn(body));
+      const { position, ...answer } = await this.commands.execute(command);
+      return Answer.of(answer, redeliveriesToXml, {
+        status: 202,
+        ...(position === undefined ? {} : { position }),
+      });
+    }
+  }
+  return DeliveriesController;
+}
+
+const readPeriod = recordReader(postedRedeliveries);
+
+async function periodIn(body: PostedBody): Promise<PostedRedeliveries> {
+  const refusals = new Refusals({ unusable: fault.content });
+  return complete<PostedRedeliveries>(readPeriod(postedObject(await jsonIn(body)), refusals), refusals);
+}

@@ -1,0 +1,179 @@
+import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../wire/record';
+import { boolean, date, integer, text, time, wordOf } from '../wire/record-kinds';
+import { DELIVERY_STATES } from './deliveries.keys';
+
+const optional = { optional: true } as const;
+
+const ATTEMPT = {
+  time: { kind: date(), description: 'When it began' },
+  status: { kind: integer(), ...optional, description: 'HTTP status of the answer' },
+  error: { kind: text(), ...optional, description: 'Why it failed' },
+} as const satisfies Fields;
+
+const attempt = record(
+  {
+    attempt: { kind: integer(), description: 'Number, from 1' },
+    ...ATTEMPT,
+    milliseconds: { kind: integer(), ...optional, description: 'Duration' },
+    answer: { kind: text(), ...optional, description: 'First KiB of the answer’s body' },
+    manual: { kind: boolean(), description: 'Somebody asked for it' },
+  },
+  { name: 'DeliveryAttempt' },
+);
+
+const DELIVERY = {
+  messageId: { kind: text(), description: 'Id of the message: header webhook-id' },
+  receiverId: { kind: text(), description: 'Id of the receiver' },
+  transactionId: { kind: text(), description: 'Id of the transaction' },
+  messageTypeId: { kind: integer(), description: 'State that the transaction has entered' },
+  sequenceNumber: { kind: text(), description: 'Order of the messages about one transaction' },
+  time: { kind: date(), description: 'When the transaction entered the state' },
+  state: { kind: wordOf(...DELIVERY_STATES), description: 'What has become of the message' },
+  changed: { kind: date(), ...optional, description: 'Time of the last outcome' },
+  attempts: { kind: integer(), description: 'Number of attempts' },
+  lastStatus: { kind: integer(), ...optional, description: 'HTTP status of the last attempt' },
+  lastError: { kind: text(), ...optional, description: 'Why the last attempt failed, or why there is none' },
+  nextAttempt: { kind: date(), ...optional, description: 'When it is sent again' },
+  redeliveryRequested: { kind: date(), ...optional, description: 'Since when it is to be sent once more' },
+  test: { kind: boolean(), description: 'A test message with example values' },
+} as const satisfies Fields;
+
+export const listedDelivery = record(DELIVERY, { name: 'Delivery' });
+
+export type OutputDelivery = AnswerOf<typeof listedDelivery>;
+
+/** A delivery of any organisation. */
+export const operatorsDelivery = record(
+  {
+    organisationId: { kind: integer(), description: 'Organisation that is told' },
+    subscriptionId: { kind: text(), description: 'Its subscription' },
+    ...DELIVERY,
+  },
+  { name: 'AnyDelivery' },
+);
+
+export type OperatorsDelivery = AnswerOf<typeof operatorsDelivery>;
+
+const header = record({
+  name: { kind: text(), description: 'Name' },
+  value: { kind: text(), description: 'Value' },
+});
+
+const request = record(
+  {
+    method: { kind: wordOf('GET', 'POST'), description: 'HTTP method' },
+    url: { kind: text(), description: 'URL' },
+    headers: {
+      kind: listOf(header, { each: 'header' }),
+      description: 'Those that are the same at each attempt',
+    },
+    body: { kind: text(), ...optional, description: 'Body, to the letter' },
+  },
+  { name: 'DeliveryRequest' },
+);
+
+export const oneDelivery = record(
+  {
+    ...DELIVERY,
+    request: {
+      kind: request,
+      ...optional,
+      description: 'What is sent; absent if it cannot be sent, or is no longer kept',
+    },
+    lastAttempts: {
+      kind: listOf(attempt, { each: 'attempt', most: 20 }),
+      description: 'The last 20 attempts, oldest first',
+    },
+  },
+  { name: 'DeliveryDetails' },
+);
+
+export type OutputDeliveryDetails = AnswerOf<typeof oneDelivery>;
+
+const ended = record({ ...ATTEMPT }, { name: 'ReceiverAttempt' });
+
+const TOTALS = {
+  attempts: { kind: integer(), description: 'Attempts, as far as they are kept' },
+  failed: { kind: integer(), description: 'Failed attempts' },
+  delivered: { kind: integer(), description: 'Messages that were delivered' },
+  dead: { kind: integer(), description: 'Messages that were given up' },
+  failingSince: { kind: date(), ...optional, description: 'First failure since the last success' },
+  lastSuccess: { kind: ended, ...optional, description: 'Last attempt that has succeeded' },
+  lastFailure: { kind: ended, ...optional, description: 'Last attempt that has failed' },
+} as const satisfies Fields;
+
+const RECEIVER = {
+  receiverId: { kind: text(), description: 'Id of the receiver' },
+  state: {
+    kind: wordOf('enabled', 'disabled'),
+    description: 'Messages for a disabled receiver are held, or not made',
+  },
+  disabledBy: {
+    kind: wordOf('owner', 'system'),
+    ...optional,
+    description: 'Who has disabled it',
+  },
+  disabledReason: {
+    kind: wordOf('gone', 'failing'),
+    ...optional,
+    description: 'Why the system has disabled it: it answered 410, or failed for five days',
+  },
+} as const satisfies Fields;
+
+export const listedReceiver = record(
+  {
+    ...RECEIVER,
+    httpMethod: { kind: text(), description: 'HTTP method' },
+    receiverUrl: { kind: text(), description: 'URL as it was posted, with placeholders' },
+    ...TOTALS,
+  },
+  { name: 'ReceiverTotals' },
+);
+
+export type OutputReceiver = AnswerOf<typeof listedReceiver>;
+
+/** A receiver of any organisation. */
+export const operatorsReceiver = record(
+  {
+    organisationId: { kind: integer(), description: 'Organisation that is told' },
+    subscriptionId: { kind: text(), description: 'Its subscription' },
+    receiverId: RECEIVER.receiverId,
+    ...TOTALS,
+  },
+  { name: 'AnyReceiver' },
+);
+
+export type OutputTotals = Pick<OutputReceiver, keyof typeof TOTALS>;
+
+/** `docs/decisions.md#n14`. */
+export const postedRedeliveries = record(
+  {
+    minTime: {
+      kind: time(),
+      required: true,
+      description: 'About a transition at this time or later',
+      example: '2026-11-01T00:00:00Z',
+    },
+    maxTime: {
+      kind: time(),
+      required: true,
+      description: 'About a transition at this time or earlier',
+      example: '2026-11-30T00:00:00Z',
+    },
+    state: { kind: wordOf('dead'), otherwise: 'dead', description: 'Only messages that were given up' },
+    receiverId: { kind: text(), description: 'Only of this receiver' },
+  },
+  { name: 'PostedRedeliveries' },
+);
+
+export type PostedRedeliveries = PostedOf<typeof postedRedeliveries>;
+
+export const redeliveries = record(
+  {
+    requested: { kind: integer(), description: 'Messages that are sent again' },
+    remaining: { kind: integer(), description: 'Messages of the period that are left: post again for these' },
+  },
+  { name: 'Redeliveries' },
+);
+
+export type OutputRedeliveries = AnswerOf<typeof redeliveries>;

@@ -1,0 +1,101 @@
+import { type OperationText, type Shape } from '../wire/description';
+import { listOf } from '../wire/record';
+import {
+  listedDelivery,
+  listedReceiver,
+  oneDelivery,
+  postedRedeliveries,
+  redeliveries,
+} from './deliveries.fields';
+import { type SubscriptionKind } from './kind';
+import { SUBSCRIPTION_ID } from './operations';
+import { TEXT } from '../wire/key-types';
+
+export const DELIVERIES = {
+  name: 'Deliveries',
+  kind: listOf(listedDelivery, { each: 'delivery' }),
+  xml: { file: 'Deliveries_v1_0.xsd', root: 'deliveries' },
+} as const satisfies Shape;
+
+export const DELIVERY_DETAILS = {
+  name: 'DeliveryDetails',
+  kind: oneDelivery,
+  xml: { file: 'DeliveryDetails_v1_0.xsd', root: 'delivery' },
+} as const satisfies Shape;
+
+export const RECEIVERS = {
+  name: 'ReceiverTotalsList',
+  kind: listOf(listedReceiver, { each: 'receiver' }),
+  xml: { file: 'Receivers_v1_0.xsd', root: 'receivers' },
+} as const satisfies Shape;
+
+export const REDELIVERIES = {
+  name: 'Redeliveries',
+  kind: redeliveries,
+  xml: { file: 'Redeliveries_v1_0.xsd', root: 'redeliveries' },
+} as const satisfies Shape;
+
+export const PAGES = {
+  'X-Total-Count': 'The number of all that match',
+  'X-Next-Cursor': 'Value of cursor for the next page',
+  'X-Page-Size': 'The size of the page, if the request asked for more than 1000',
+} as const;
+
+const MESSAGE = {
+  ...SUBSCRIPTION_ID,
+  messageId: {
+    type: TEXT,
+    description: 'Id of the message',
+    example: 'msg_0123456789abcdefghijklmnopqrstuv',
+  },
+} as const;
+
+/** What has become of the messages of a subscription (`docs/decisions.md#n14`). */
+export function deliveryOperations({ name }: SubscriptionKind) {
+  return {
+    receivers: {
+      id: `list${name}Receivers`,
+      summary: 'List the receivers of a subscription',
+      description: 'With their state, and how deliveries to them go.',
+      example: {},
+      path: SUBSCRIPTION_ID,
+      answer: RECEIVERS,
+    },
+    deliveries: {
+      id: `list${name}Deliveries`,
+      summary: 'List the messages of a subscription',
+      description: 'Newest first, as long as they are kept.',
+      example: { state: ['dead'], pageSize: 3, pretty: true },
+      path: SUBSCRIPTION_ID,
+      answer: DELIVERIES,
+      sends: PAGES,
+    },
+    delivery: {
+      id: `get${name}Delivery`,
+      summary: 'Get a message',
+      description: 'With the exact request and its last attempts.',
+      example: {},
+      path: MESSAGE,
+      answer: DELIVERY_DETAILS,
+    },
+    redeliver: {
+      id: `redeliver${name}Message`,
+      summary: 'Send a message again',
+      description: 'With the same id and bytes: one attempt, in addition to the schedule.',
+      example: {},
+      path: MESSAGE,
+      answer: DELIVERY_DETAILS,
+      status: 202,
+    },
+    redeliverAll: {
+      id: `redeliver${name}DeadLetters`,
+      summary: 'Send all dead letters of a period again',
+      description: 'At most 10,000 at a time, oldest first; the answer has how many are left.',
+      example: {},
+      path: SUBSCRIPTION_ID,
+      body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
+      answer: REDELIVERIES,
+      status: 202,
+    },
+  } as const satisfies Readonly<Record<string, OperationText>>;
+}

@@ -1,0 +1,136 @@
+import { type ListedDelivery } from '../../projections/delivery-list';
+import { type ReceiverTotals } from '../../projections/receiver-list';
+import { type Message } from '../notifications/delivery-events';
+import { type StoredAttempt } from '../notifications/stored-delivery';
+import { receiversOf } from '../notifications/receiver-id';
+import { type ActiveSubscription, type Receiver } from '../notifications/subscription';
+import {
+  type OutputDelivery,
+  type OutputDeliveryDetails,
+  type OutputReceiver,
+  type OutputTotals,
+} from './deliveries.fields';
+import { type OutputState } from './deliveries.keys';
+
+/** Whether messages for a receiver are held (`docs/decisions.md#n8`). */
+export type IsHeld = (receiverId: string) => boolean;
+
+/** Those of a subscription that its owner or the system has disabled. */
+export function heldReceivers(id: string, subscription: ActiveSubscription): ReadonlySet<string> {
+  const { content, disabledReceivers } = subscription;
+  const held = [...receiversOf(id, content)].filter(
+    ([receiver, { disabled }]) =>
+      content.disabled === true || disabled === true || receiver in disabledReceivers,
+  );
+  return new Set(held.map(([receiver]) => receiver));
+}
+
+export function toDelivery(listed: ListedDelivery, isHeld: IsHeld): OutputDelivery {
+  const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, next, redelivery } = listed;
+  const last = attempts.at(-1);
+  const lastError = last?.error ?? listed.reason;
+  return {
+    messageId,
+    receiverId: receiver,
+    transactionId: subject,
+    messageTypeId: stateId,
+    sequenceNumber: String(sequence),
+    time: at,
+    state: stateOf(listed, isHeld),
+    ...(changed === undefined ? {} : { changed }),
+    attempts: last?.attempt ?? 0,
+    ...(last?.status === undefined ? {} : { lastStatus: last.status }),
+    ...(lastError === undefined ? {} : { lastError }),
+    ...(next === undefined ? {} : { nextAttempt: next }),
+    ...(redelivery === undefined ? {} : { redeliveryRequested: redelivery }),
+    test: listed.isTest === true,
+  };
+}
+
+function stateOf({ state, receiver }: ListedDelivery, isHeld: IsHeld): OutputState {
+  const isWaiting = state === 'due' || state === 'retrying';
+  return isWaiting && isHeld(receiver) ? 'held' : state;
+}
+
+/** `message`: absent if it is no longer kept. */
+export function toDetails(
+  listed: ListedDelivery,
+  message: Message | undefined,
+  isHeld: IsHeld,
+): OutputDeliveryDetails {
+  const request = message && requestOf(message);
+  return {
+    ...toDelivery(listed, isHeld),
+    ...(request === undefined ? {} : { request }),
+    lastAttempts: listed.attempts.map(toAttempt),
+  };
+}
+
+function requestOf({ id, sequence, request, isTest }: Message): OutputDeliveryDetails['request'] {
+  if (request === undefined) return undefined;
+  const { method, url, contentType, body } = request;
+  const headers = {
+    ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    'webhook-id': id,
+    'webhook-sequence': String(sequence),
+    ...(isTest === true ? { 'webhook-test': 'true' } : {}),
+  };
+  return {
+    method,
+    url,
+    headers: Object.entries(headers).map(([name, value]) => ({ name, value })),
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+function toAttempt({ attempt, at, ms, status, error, answer, isManual }: StoredAttempt) {
+  return {
+    attempt,
+    time: at,
+    ...(status === undefined ? {} : { status }),
+    ...(error === undefined ? {} : { error }),
+    ...(ms === undefined ? {} : { milliseconds: Math.round(ms) }),
+    ...(answer === undefined ? {} : { answer }),
+    manual: isManual === true,
+  };
+}
+
+/** A receiver of a subscription; without totals nothing was sent to it. */
+export function toReceiver(
+  [receiverId, receiver]: readonly [string, Receiver],
+  { content, disabledReceivers }: ActiveSubscription,
+  totals: ReceiverTotals | undefined,
+): OutputReceiver {
+  const { httpMethod, receiverUrl, disabled } = receiver;
+  const bySystem = disabledReceivers[receiverId];
+  const isByOwner = disabled === true || content.disabled === true;
+  const state =
+    isByOwner || bySystem !== undefined
+      ? ({ state: 'disabled', disabledBy: isByOwner ? 'owner' : 'system' } as const)
+      : ({ state: 'enabled' } as const);
+  return {
+    receiverId,
+    ...state,
+    ...(bySystem === undefined ? {} : { disabledReason: bySystem.reason }),
+    ...{ httpMethod, receiverUrl },
+    ...toTotals(totals ?? NOTHING),
+  };
+}
+
+const NOTHING = { attempts: 0, failed: 0, delivered: 0, dead: 0 } as const;
+
+export function toTotals(
+  totals: Omit<ReceiverTotals, 'receiver' | 'subscriptionId' | 'organisationId'>,
+): OutputTotals {
+  const { attempts, failed, delivered, dead, failingSince, lastSuccess, lastFailure } = totals;
+  return {
+    ...{ attempts, failed, delivered, dead },
+    ...(failingSince === undefined ? {} : { failingSince }),
+    ...(lastSuccess === undefined ? {} : { lastSuccess: toEnded(lastSuccess) }),
+    ...(lastFailure === undefined ? {} : { lastFailure: toEnded(lastFailure) }),
+  };
+}
+
+function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
+  return { time: at, ...rest };
+}

@@ -1,0 +1,149 @@
+import { Injectable } from '@nestjs/common';
+import {
+  type DeliveryCriteria,
+  deliveryOf,
+  listDeliveries,
+  type ListedDelivery,
+  type StateCriterion,
+} from '../../projections/delivery-list';
+import { totalsOfReceivers } from '../../projections/receiver-list';
+import { conversionFaults as fault } from '../conversions/faults';
+import { EventLog } from '../kernel/event-log';
+import { type QueryOptions } from '../kernel/query';
+import { ReadStore } from '../kernel/read-store';
+import { eachOf } from '../kernel/search-in-parts';
+import { MATCHED, type Message } from '../notifications/delivery-events';
+import { type ActiveSubscription } from '../notifications/subscription';
+import { receiversOf } from '../notifications/receiver-id';
+import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
+import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
+import { heldReceivers, toDelivery, toDetails, toReceiver } from './deliveries.output';
+import { type Which } from './commands';
+import { ownedSubscription } from './owned-subscription';
+import { SubscriptionParts } from './subscription-parts';
+
+/** A page of deliveries, in batches that are read on demand. */
+export interface DeliveryPage {
+  readonly deliveries: AsyncIterable<Iterable<OutputDelivery>>;
+  readonly total: number;
+  /** The cursor of the next page, if paging by cursor and not on the last page. */
+  readonly nextCursor?: string;
+}
+
+/** What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210. */
+@Injectable()
+export class DeliveryQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly log: EventLog,
+    private readonly parts: SubscriptionParts,
+  ) {}
+
+  async receivers(which: Which): Promise<readonly OutputReceiver[]> {
+    const subscription = await this.owned(which);
+    const receivers = [...receiversOf(which.id, subscription.content)];
+    const totals = await totalsOfReceivers(
+      this.store,
+      receivers.map(([id]) => id),
+    );
+    return receivers.map((receiver) => toReceiver(receiver, subscription, totals.get(receiver[0])));
+  }
+
+  async list(which: Which, keys: DeliveryKeys, query: QueryOptions = {}): Promise<DeliveryPage> {
+    const subscription = await this.owned(which);
+    const held = heldReceivers(which.id, subscription);
+    const after = deliveryCursors.read(keys);
+    const criteria = criteriaOf(which.id, keys, statesOf(keys.state, which.id, subscription));
+    const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
+    const { total, next } = found;
+    return {
+      deliveries: eachOf(found, (listed) => toDelivery(listed, (receiver) => held.has(receiver))),
+      total,
+      ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
+    };
+  }
+
+  /** Raises CON_540 too. */
+  async one(which: Which, messageId: string): Promise<OutputDeliveryDetails> {
+    const subscription = await this.owned(which);
+    return await this.detailsOf(which, subscription, await this.delivery(which, messageId));
+  }
+
+  async detailsOf(
+    { id }: Which,
+    subscription: ActiveSubscription,
+    listed: ListedDelivery,
+  ): Promise<OutputDeliveryDetails> {
+    const held = heldReceivers(id, subscription);
+    return toDetails(listed, await this.message(listed), (receiver) => held.has(receiver));
+  }
+
+  /** A message of the subscription. Raises CON_540. */
+  async delivery({ id }: Which, messageId: string): Promise<ListedDelivery> {
+    const found = MESSAGE_ID.test(messageId) ? await deliveryOf(this.store, messageId) : undefined;
+    if (found?.subscriptionId === id) return found;
+    throw fault.unknownDelivery(
+      `${messageId.slice(0, 100)}: expected the id of a message of this subscription that is still kept`,
+    );
+  }
+
+  /** What is sent, from the delivery log; undefined if it has expired there. */
+  async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
+    const deliveries = await this.parts.deliveries();
+    for await (const [event] of deliveries.readStream(MATCHED, { from: matched, limit: 1 })) {
+      if (event?.revision !== matched || event.type !== 'MessageDue') return undefined;
+      const message = JSON.parse(event.data) as Message;
+      return message.id === messageId ? message : undefined;
+    }
+    return undefined;
+  }
+
+  private async owned({ kind, id, caller }: Which): Promise<ActiveSubscription> {
+    return (await ownedSubscription(this.log, kind, id, caller)).state;
+  }
+}
+
+const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
+
+/** The size of a page. Raises CON_350. */
+export function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
+  if (pageSize >= 1) return Math.min(PAGE, pageSize);
+  throw fault.content(`pageSize=${pageSize}: expected an integer of at least 1`);
+}
+
+function criteriaOf(
+  id: string,
+  keys: DeliveryKeys,
+  states: readonly StateCriterion[] | undefined,
+): DeliveryCriteria {
+  const { receiverId, transactionId, messageTypeId, minTime, maxTime } = keys;
+  return {
+    subscriptionId: [id],
+    receiver: given(receiverId),
+    subject: given(transactionId),
+    stateId: given(messageTypeId),
+    states,
+    at: { min: minTime, max: maxTime },
+  };
+}
+
+function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+  return values.length === 0 ? undefined : values;
+}
+
+/** `held` is what is due or retried to a receiver that is disabled; then it is nothing else. */
+function statesOf(
+  states: readonly OutputState[],
+  id: string,
+  subscription: ActiveSubscription,
+): readonly StateCriterion[] | undefined {
+  if (states.length === 0) return undefined;
+  const held = heldReceivers(id, subscription);
+  const others = [...receiversOf(id, subscription.content).keys()].filter((receiver) => !held.has(receiver));
+  return states.flatMap((state): readonly StateCriterion[] => {
+    if (state === 'held')
+      return (['due', 'retrying'] as const).map((waiting) => ({ state: waiting, receivers: [...held] }));
+    const isWaiting = state === 'due' || state === 'retrying';
+    return [isWaiting && held.size > 0 ? { state, receivers: others } : { state }];
+  });
+}

@@ -1,0 +1,89 @@
+import { CONVERSION_TOKENS } from './transaction-network';
+import { at, deliveryWorld, type Due, type Json } from './delivery-samples';
+import { OTHER_TOKENS, TOKENS } from './network';
+import { GET_RECEIVER, POST_RECEIVER } from './subscription-network';
+
+const { world, history, settled, sample } = deliveryWorld();
+
+const ask = (path: string, token: string = OTHER_TOKENS.operator) =>
+  world.app.get(`/ops/1.0/${path}`, { token });
+const list = async (path: string): Promise<readonly Json[]> => (await ask(path)).json<readonly Json[]>();
+const subjects = async (keys: string): Promise<readonly unknown[]> =>
+  (await list(`deliveries;${keys}`)).map(({ transactionId }) => transactionId);
+
+let nord: Awaited<ReturnType<typeof sample>>;
+let deals: typeof nord;
+let messages: readonly Due[];
+beforeAll(async () => {
+  nord = await sample('nord', { receivers: [POST_RECEIVER, { ...GET_RECEIVER, disabled: true }] });
+  deals = await sample('deals');
+  const [, second = ''] = nord.receivers;
+  messages = [
+    await nord.due('n0'),
+    await nord.due('n1', { at: at(1), receiver: second, stateId: 4 }),
+    await deals.due('d0', { at: at(2) }),
+    await deals.due('d1', { at: at(3) }),
+  ];
+  await history().outcome(messages[2]!, { outcome: 'dead', attempt: 10, at: at(-30), error: 'timeout' });
+  await history().outcome(messages[3]!, { at: at(1) });
+  await history().outcome(messages[0]!, { outcome: 'failed', at: at(-24) });
+  await settled();
+});
+
+test('operators list the messages of all organisations, newest first, without what was sent (decisions N14)', async () => {
+  const answer = await ask('deliveries');
+  expect(answer.headers['x-total-count']).toBe('4');
+  expect(answer.json()).toMatchObject([
+    { organisationId: 12, subscriptionId: deals.id, transactionId: 'd1', state: 'delivered' },
+    { organisationId: 12, transactionId: 'd0', state: 'dead', lastError: 'timeout' },
+    { organisationId: 1, subscriptionId: nord.id, transactionId: 'n1', state: 'held' },
+    { organisationId: 1, transactionId: 'n0', state: 'retrying' },
+  ]);
+  expect(answer.body).not.toContain('receiver.example');
+});
+
+test('they are selected by organisation, subscription and the keys of owners (decisions N14)', async () => {
+  expect(await subjects('organisationId=1')).toEqual(['n1', 'n0']);
+  expect(await subjects(`subscriptionId=${deals.id}`)).toEqual(['d1', 'd0']);
+  expect(await subjects('state=due,dead')).toEqual(['d0', 'n1']);
+  expect(await subjects(`receiverId=${nord.receivers[0]!}`)).toEqual(['n0']);
+  expect(await subjects('transactionId=d0,n0')).toEqual(['d0', 'n0']);
+  expect(await subjects('messageTypeId=4')).toEqual(['n1']);
+  expect(await subjects(`minTime=${at(1)};maxTime=${at(2)}`)).toEqual(['d0', 'n1']);
+  const first = await ask('deliveries;pageSize=3;cursor=*');
+  const next = String(first.headers['x-next-cursor']);
+  expect(await subjects(`pageSize=3;cursor=${next}`)).toEqual(['n0']);
+  expect((await ask('deliveries;pageSize=0')).statusCode).toBe(400);
+  expect((await ask('deliveries;state=held')).statusCode).toBe(400);
+});
+
+test('operators list all receivers with the sums of their days, the last used first (decisions N14)', async () => {
+  expect(await list('receivers')).toEqual([
+    {
+      ...{ organisationId: 12, subscriptionId: deals.id, receiverId: deals.receivers[0] },
+      ...{ attempts: 2, failed: 1, delivered: 1, dead: 1 },
+      lastSuccess: { time: at(1), status: 200 },
+      lastFailure: { time: at(-30), status: 500, error: 'timeout' },
+    },
+    {
+      ...{ organisationId: 1, subscriptionId: nord.id, receiverId: nord.receivers[0] },
+      ...{ attempts: 1, failed: 1, delivered: 0, dead: 0, failingSince: at(-24) },
+      lastFailure: { time: at(-24), status: 500 },
+    },
+  ]);
+  const ids = async (keys: string) => (await list(`receivers;${keys}`)).map(({ receiverId }) => receiverId);
+  expect(await ids('organisationId=12')).toEqual([deals.receivers[0]]);
+  expect(await ids(`subscriptionId=${nord.id}`)).toEqual([nord.receivers[0]]);
+  const first = await ask('receivers;pageSize=1;cursor=*');
+  expect(first.headers['x-total-count']).toBe('2');
+  expect(await ids(`pageSize=1;cursor=${String(first.headers['x-next-cursor'])}`)).toHaveLength(1);
+});
+
+test('nobody but operators may ask (decisions N11)', async () => {
+  for (const token of [...Object.values(CONVERSION_TOKENS), ...Object.values(TOKENS)])
+    for (const path of ['deliveries', 'receivers']) {
+      const answer = await ask(path, token);
+      expect(answer.statusCode).toBe(403);
+      expect(answer.body).not.toContain('transactionId');
+    }
+});

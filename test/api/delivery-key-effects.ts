@@ -1,0 +1,62 @@
+import { type Message } from '../../src/notifications/delivery-events';
+import { type DeliveryHistory } from '../support/delivery-history';
+import { type Response } from '../support/app';
+import { type Effect } from './key-effects';
+import { NOW } from './voucher-network';
+
+const HOUR = 3_600_000;
+const time = (hours: number): string => new Date(NOW - hours * HOUR).toISOString();
+const RECEIVERS = ['0aaaaaaaaaaaaaaa', '1bbbbbbbbbbbbbbb', '2ccccccccccccccc'] as const;
+const OTHER = 'f'.repeat(32);
+
+/** Writes what `test/api/keys.test.ts` lists: messages of a subscription, and one of another; returns the id of the first. */
+export async function writeDeliveries(history: DeliveryHistory, subscriptionId: string): Promise<string> {
+  const due = (name: string, message: Partial<Message>) =>
+    history.due(name, { subscriptionId, organisationId: 1, ...message });
+  const first = await due('d1', { receiver: RECEIVERS[0], stateId: 4, at: time(3) });
+  await history.outcome(first, { outcome: 'dead', attempt: 10 });
+  await history.outcome(await due('d2', { receiver: RECEIVERS[1], stateId: 6, at: time(2) }), {
+    at: time(30),
+  });
+  await due('d3', { receiver: RECEIVERS[0], stateId: 6, at: time(1) });
+  const other = { receiver: RECEIVERS[2], subscriptionId: OTHER, organisationId: 12, at: time(100) };
+  await history.outcome(await due('d0', other));
+  return first.id;
+}
+
+const listed = (answer: Response) => answer.json<readonly Record<string, unknown>[]>();
+const subjects = (answer: Response) => listed(answer).map(({ transactionId }) => transactionId);
+const receivers = (answer: Response) => listed(answer).map(({ receiverId }) => receiverId);
+const hasNext = ({ headers }: Response) => 'x-next-cursor' in headers;
+
+/** Keys of both lists of deliveries, and what remains. */
+const FILTERS = [
+  ['state=dead', ['d1']],
+  [`receiverId=${RECEIVERS[1]}`, ['d2']],
+  ['transactionId=d3', ['d3']],
+  ['messageTypeId=4', ['d1']],
+  [`minTime=${time(1)}`, ['d3']],
+  ['pageSize=1', ['d3']],
+] as const;
+
+/** Every key of the operations that list deliveries and receivers (decisions N14). */
+export const DELIVERY_EFFECTS: readonly Effect[] = [
+  ...FILTERS.flatMap(([sent, remaining]): readonly Effect[] => [
+    ['listSubscriptionDeliveries', sent, '', subjects, remaining],
+    ['listAnyDeliveries', sent, '', subjects, remaining],
+  ]),
+  ['listSubscriptionDeliveries', `maxTime=${time(2)}`, '', subjects, ['d2', 'd1']],
+  ['listAnyDeliveries', `maxTime=${time(50)}`, '', subjects, ['d0']],
+  ['listAnyDeliveries', 'organisationId=12', '', subjects, ['d0']],
+  ['listAnyDeliveries', `subscriptionId=${OTHER}`, '', subjects, ['d0']],
+  ['listAnyReceivers', 'organisationId=12', '', receivers, [RECEIVERS[2]]],
+  ['listAnyReceivers', `subscriptionId=${OTHER}`, '', receivers, [RECEIVERS[2]]],
+  ['listAnyReceivers', 'pageSize=1', '', receivers, [RECEIVERS[0]]],
+  ...(['listSubscriptionDeliveries', 'listAnyDeliveries', 'listAnyReceivers'] as const).map((id): Effect => [
+    id,
+    'cursor=*',
+    ';pageSize=1',
+    hasNext,
+    true,
+  ]),
+];

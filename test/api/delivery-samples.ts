@@ -1,0 +1,87 @@
+import { receiverIdOf } from '../../src/notifications/receiver-id';
+import { type Message } from '../../src/notifications/delivery-events';
+import { type Receiver } from '../../src/notifications/subscription';
+import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { type DeliveryHistory } from '../support/delivery-history';
+import { type Response } from '../support/app';
+import { GET_RECEIVER, POST_RECEIVER, subscriptionWorld } from './subscription-network';
+import { NOW } from './voucher-network';
+
+export type Due = Message & { readonly revision: number };
+export type Json = Readonly<Record<string, unknown>>;
+
+const HOUR = 3_600_000;
+
+/** Hours after a time that is ten hours ago. */
+export const at = (hours: number): string => new Date(NOW - 10 * HOUR + hours * HOUR).toISOString();
+
+/** Organisations of the clients that may have subscriptions. */
+export const ORGANISATIONS = {
+  ...{ nord: 1, casa: 2, preisblick: 11, preisblickAll: 11, deals: 12, lonely: 13 },
+} as const;
+
+export type Subscriber = keyof typeof ORGANISATIONS;
+
+/** One application for the tests of a file, whose deliveries are projected. */
+export function deliveryWorld() {
+  let deliveries: AppDeliveries;
+  // Declared first, so that projecting ends before the application does.
+  afterAll(() => deliveries.stop());
+  const world = subscriptionWorld();
+  beforeAll(async () => {
+    deliveries = await projectDeliveries(world.app, () => NOW);
+  });
+  const history = (): DeliveryHistory => deliveries.history;
+  return {
+    world,
+    history,
+    settled: () => deliveries.settled(),
+    sample: (by?: Subscriber, changes?: object) => Sample.create({ world, history }, by, changes),
+  };
+}
+
+interface Written {
+  readonly world: ReturnType<typeof subscriptionWorld>;
+  readonly history: () => DeliveryHistory;
+}
+
+/** A subscription with messages to its first receiver. */
+export class Sample {
+  private constructor(
+    private readonly written: Written,
+    readonly id: string,
+    readonly by: Subscriber,
+    readonly receivers: readonly string[],
+  ) {}
+
+  static async create(written: Written, by: Subscriber = 'nord', changes: object = {}): Promise<Sample> {
+    const posted = { receivers: [POST_RECEIVER, GET_RECEIVER], ...changes };
+    const { subscriptionId: id } = await written.world.create(posted, by);
+    const receivers = posted.receivers.map((receiver) => receiverIdOf(id, receiver as Receiver));
+    return new Sample(written, id, by, receivers);
+  }
+
+  due(name: string, message: Partial<Message> = {}): Promise<Due> {
+    const organisationId = ORGANISATIONS[this.by];
+    const [receiver = ''] = this.receivers;
+    const own = { subscriptionId: this.id, organisationId, receiver, at: at(0) };
+    return this.written.history().due(`${this.id} ${name}`, { subject: name, ...own, ...message });
+  }
+
+  get(path: string): Promise<Response> {
+    return this.written.world.get(`/${this.id}${path}`, this.by);
+  }
+
+  async json<T = readonly Json[]>(path: string): Promise<T> {
+    return (await this.get(path)).json<T>();
+  }
+
+  post(path: string, body?: object): Promise<Response> {
+    return this.written.world.send('POST', `/${this.id}${path}`, this.by, body);
+  }
+
+  /** The transactions of a list with these keys. */
+  async subjects(keys: string): Promise<readonly unknown[]> {
+    return (await this.json(`/deliveries;${keys}`)).map(({ transactionId }) => transactionId);
+  }
+}

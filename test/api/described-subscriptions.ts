@@ -1,0 +1,73 @@
+import { type TestRequest } from '../support/app';
+import { XML_UTF8 } from './posted';
+import { POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
+
+const json = (value: unknown) => ({ body: JSON.stringify(value) });
+
+const PERIOD = { minTime: '2026-01-01T00:00:00Z', maxTime: 1_790_000_000_000 };
+
+/** Every optional part. */
+const full = subscription({
+  subscriptionName: 'All of it',
+  filter: { programIds: [101], siteIds: [1101], eventIds: [301], eventTypeIds: [5], messageTypeIds: [4, 6] },
+  receivers: [POST_RECEIVER],
+  currencyConversion: { to: 'SEK' },
+  customAttribute: {
+    tdAttributes: ['siteId'],
+    userAttribute: 'mine',
+    rules: [{ inputs: ['1101'], output: 'x' }],
+  },
+  strictOrder: true,
+});
+
+/** Requests of each operation; `{id}` and `{receiverId}` are those of a new subscription (`targetWithIds`). */
+export const SUBSCRIPTION_REQUESTS: readonly (readonly [
+  id: string,
+  target: string,
+  details?: TestRequest,
+])[] = [
+  ['createSubscription', SUBSCRIPTIONS, json(full)],
+  ['createSubscription', `${SUBSCRIPTIONS}.xml`, json(full)],
+  ['createSubscription', `${SUBSCRIPTIONS}.xml`, json({})],
+  ['createSubscription', SUBSCRIPTIONS, { headers: XML_UTF8, body: '<subscription/>' }],
+  ['listSubscriptions', SUBSCRIPTIONS],
+  ['listSubscriptions', `${SUBSCRIPTIONS}.xml`],
+  ['listSubscriptions', `${SUBSCRIPTIONS}?jsonp=show`],
+  ['getSubscription', `${SUBSCRIPTIONS}/{id}`],
+  ['getSubscription', `${SUBSCRIPTIONS}/7`],
+  ['replaceSubscription', `${SUBSCRIPTIONS}/{id}`, json(full)],
+  ['replaceSubscription', `${SUBSCRIPTIONS}/{id}`, json({})],
+  ['deleteSubscription', `${SUBSCRIPTIONS}/{id}`],
+  ['deleteSubscription', `${SUBSCRIPTIONS}/7`],
+  ['getSubscriptionSecret', `${SUBSCRIPTIONS}/{id}/secret`],
+  ['getSubscriptionSecret', `${SUBSCRIPTIONS}/{id}/secret.xml`],
+  ['rotateSubscriptionSecret', `${SUBSCRIPTIONS}/{id}/secret/rotations`],
+  ['rotateSubscriptionSecret', `${SUBSCRIPTIONS}/{id}/secret/rotations.xml`],
+  ['enableSubscriptionReceiver', `${SUBSCRIPTIONS}/{id}/receivers/{receiverId}/enable`],
+  ['enableSubscriptionReceiver', `${SUBSCRIPTIONS}/{id}/receivers/7/enable`],
+  ['testSubscriptionReceiver', `${SUBSCRIPTIONS}/{id}/receivers/{receiverId}/test`],
+  [
+    'testSubscriptionReceiver',
+    `${SUBSCRIPTIONS}/{id}/receivers/{receiverId}/test`,
+    json({ messageTypeId: 8 }),
+  ],
+  [
+    'testSubscriptionReceiver',
+    `${SUBSCRIPTIONS}/{id}/receivers/{receiverId}/test`,
+    json({ messageTypeId: 9 }),
+  ],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/{id}/receivers`],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/{id}/receivers.xml`],
+  ['listSubscriptionReceivers', `${SUBSCRIPTIONS}/7/receivers`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries.xml;cursor=*;pageSize=1`],
+  ['listSubscriptionDeliveries', `${SUBSCRIPTIONS}/{id}/deliveries;state=none`],
+  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}`],
+  ['getSubscriptionDelivery', `${SUBSCRIPTIONS}/{id}/deliveries/7`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/{messageId}/redeliver.xml`],
+  ['redeliverSubscriptionMessage', `${SUBSCRIPTIONS}/{id}/deliveries/7/redeliver`],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json(PERIOD)],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries.xml`, json(PERIOD)],
+  ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json({})],
+];

@@ -1,0 +1,263 @@
+import { execute } from '../../src/kernel/decider';
+import { subscriptionDecider } from '../../src/notifications/subscription';
+import {
+  at,
+  deliveryWorld,
+  type Due,
+  type Json,
+  ORGANISATIONS,
+  type Sample,
+  type Subscriber,
+} from './delivery-samples';
+import { GET_RECEIVER, POST_RECEIVER, subscription } from './subscription-network';
+import { CONVERSION_CLIENTS, type ConversionClient } from './transaction-network';
+
+const { world, history, settled, sample: sampleOf } = deliveryWorld();
+const { send, put } = world;
+
+describe('deliveries of a subscription (decisions N14, N17)', () => {
+  test('are listed newest first, in JSON and XML, with what has become of them', async () => {
+    const sample = await sampleOf();
+    const one = await sample.due('one', { sequence: 3, stateId: 6 });
+    await history().outcome(one, { outcome: 'failed', at: at(1), error: 'status 500', next: at(2) });
+    await sample.due('two', { at: at(1), isTest: true });
+    await settled();
+
+    const answer = await sample.get('/deliveries');
+    expect(answer.headers['x-total-count']).toBe('2');
+    expect(answer.json()).toEqual([
+      expect.objectContaining({ transactionId: 'two', state: 'due', attempts: 0, test: true }),
+      {
+        messageId: one.id,
+        receiverId: sample.receivers[0],
+        transactionId: 'one',
+        messageTypeId: 6,
+        sequenceNumber: '3',
+        time: at(0),
+        state: 'retrying',
+        changed: at(1),
+        attempts: 1,
+        lastStatus: 500,
+        lastError: 'status 500',
+        nextAttempt: at(2),
+        test: false,
+      },
+    ]);
+    const inXml = await sample.get('/deliveries.xml');
+    expect(inXml.body).toContain(`<messageId>${one.id}</messageId>`);
+  });
+
+  test.each([
+    ['state=dead', ['d']],
+    ['state=delivered,dead', ['d', 'c']],
+    ['transactionId=b', ['b']],
+    ['messageTypeId=4', ['b']],
+    [`minTime=${at(2)}`, ['d', 'c']],
+    [`maxTime=${at(1)}`, ['b', 'a']],
+    ['pageSize=1', ['d']],
+  ])('are selected by %s', async (keys, expected) => {
+    const sample = await sampleOf();
+    await sample.due('a');
+    await sample.due('b', { at: at(1), stateId: 4 });
+    await history().outcome(await sample.due('c', { at: at(2) }));
+    await history().outcome(await sample.due('d', { at: at(3) }), { outcome: 'dead', attempt: 10 });
+    await settled();
+    expect(await sample.subjects(keys)).toEqual(expected);
+  });
+
+  test('are selected by receiver, and paged through by cursor', async () => {
+    const sample = await sampleOf();
+    for (let n = 0; n < 5; n += 1)
+      await sample.due(`m${n}`, { at: at(n), receiver: sample.receivers[n % 2]! });
+    await settled();
+    expect(await sample.subjects(`receiverId=${sample.receivers[1]!}`)).toEqual(['m3', 'm1']);
+
+    const seen: unknown[] = [];
+    for (let cursor: string | undefined = '*'; cursor !== undefined;) {
+      const page = await sample.get(`/deliveries;pageSize=2;cursor=${cursor}`);
+      seen.push(...page.json<readonly Json[]>().map(({ transactionId }) => transactionId));
+      cursor = page.headers['x-next-cursor'] as string | undefined;
+    }
+    expect(seen).toEqual(['m4', 'm3', 'm2', 'm1', 'm0']);
+    expect((await sample.get('/deliveries;pageSize=0')).json()).toMatchObject({
+      errors: [{ code: 'CON_350' }],
+    });
+  });
+
+  test('to a disabled receiver are held, and nothing else (decisions N8)', async () => {
+    const disabled = { ...GET_RECEIVER, disabled: true };
+    const sample = await sampleOf('nord', { receivers: [POST_RECEIVER, disabled] });
+    const [first, second] = sample.receivers;
+    await sample.due('to first', { receiver: first! });
+    await sample.due('to second', { receiver: second! });
+    const retried = await sample.due('again', { receiver: second!, at: at(1) });
+    await history().outcome(retried, { outcome: 'failed', next: at(5) });
+    await history().outcome(await sample.due('delivered', { receiver: second!, at: at(2) }));
+    await settled();
+
+    expect(await sample.subjects('state=held')).toEqual(['again', 'to second']);
+    expect(await sample.subjects('state=due')).toEqual(['to first']);
+    expect(await sample.subjects('state=retrying')).toEqual([]);
+    expect((await sample.json('/deliveries')).map(({ state }) => state).sort()).toEqual([
+      ...['delivered', 'due', 'held', 'held'],
+    ]);
+    await put(sample.id, subscription({ receivers: [POST_RECEIVER, disabled], disabled: true }));
+    expect((await sample.subjects('state=held')).length).toBe(3);
+  });
+
+  test('have the exact request and all attempts, but no signature and no secret (decisions N5)', async () => {
+    const sample = await sampleOf();
+    const body = '{"order": "ä <&>",\n "value": 1.50}';
+    const url = 'https://shop.example:8443/messages?a=%20b';
+    const message = await sample.due('one', {
+      request: { method: 'POST', url, contentType: 'application/json; charset=utf-8', body },
+      sequence: 2,
+    });
+    await history().outcome(message, {
+      outcome: 'failed',
+      at: at(1),
+      error: 'status 500',
+      answer: 'no',
+      ms: 17.4,
+    });
+    await settled();
+
+    const details = await sample.json<Json>(`/deliveries/${message.id}`);
+    expect(details).toMatchObject({
+      messageId: message.id,
+      state: 'retrying',
+      request: {
+        ...{ method: 'POST', url, body },
+        headers: [
+          { name: 'content-type', value: 'application/json; charset=utf-8' },
+          { name: 'webhook-id', value: message.id },
+          { name: 'webhook-sequence', value: '2' },
+        ],
+      },
+      lastAttempts: [
+        {
+          attempt: 1,
+          time: at(1),
+          status: 500,
+          error: 'status 500',
+          milliseconds: 17,
+          answer: 'no',
+          manual: false,
+        },
+      ],
+    });
+    const { secret } = await sample.json<{ readonly secret: string }>('/secret');
+    for (const format of ['', '.xml']) {
+      const text = (await sample.get(`/deliveries/${message.id}${format}`)).body;
+      expect(text).not.toContain(secret.slice('whsec_'.length, 20));
+      expect(text).not.toContain('signature');
+    }
+  });
+
+  test('that cannot be sent say why', async () => {
+    const sample = await sampleOf();
+    const message = await sample.due('huge', {
+      unsendable: 'the URL is longer than 8 KiB',
+    });
+    await history().decided(message, {
+      outcome: 'dead',
+      error: 'the URL is longer than 8 KiB',
+    });
+    await settled();
+    expect(await sample.json<Json>(`/deliveries/${message.id}`)).toMatchObject({
+      ...{ state: 'dead', attempts: 0, lastError: 'the URL is longer than 8 KiB', lastAttempts: [] },
+    });
+  });
+});
+
+describe('receivers of a subscription (decisions N14, N17)', () => {
+  test('have counts over all days that are kept, the last answers, and since when they fail', async () => {
+    const sample = await sampleOf();
+    const messages = [await sample.due('a'), await sample.due('b'), await sample.due('c')] as const;
+    await history().outcome(messages[0], { at: at(-48) });
+    await history().outcome(messages[1], { at: at(-25), outcome: 'failed', error: 'status 500' });
+    await history().outcome(messages[2], {
+      at: at(1),
+      outcome: 'dead',
+      error: 'timeout',
+      status: 504,
+    });
+    await settled();
+
+    expect(await sample.json('/receivers')).toEqual([
+      {
+        receiverId: sample.receivers[0],
+        state: 'enabled',
+        httpMethod: 'POST',
+        receiverUrl: POST_RECEIVER.receiverUrl,
+        ...{ attempts: 3, failed: 2, delivered: 1, dead: 1, failingSince: at(-25) },
+        lastSuccess: { time: at(-48), status: 200 },
+        lastFailure: { time: at(1), status: 504, error: 'timeout' },
+      },
+      {
+        receiverId: sample.receivers[1],
+        state: 'enabled',
+        httpMethod: 'GET',
+        receiverUrl: GET_RECEIVER.receiverUrl,
+        ...{ attempts: 0, failed: 0, delivered: 0, dead: 0 },
+      },
+    ]);
+    expect((await sample.get('/receivers.xml')).body).toContain('<failingSince>');
+  });
+
+  test('say who has disabled them, and why (decisions N8)', async () => {
+    const sample = await sampleOf('nord', {
+      receivers: [POST_RECEIVER, { ...GET_RECEIVER, disabled: true }],
+    });
+    await disable(sample);
+    expect(await sample.json('/receivers')).toMatchObject([
+      { state: 'disabled', disabledBy: 'system', disabledReason: 'gone' },
+      { state: 'disabled', disabledBy: 'owner' },
+    ]);
+  });
+});
+
+test('nobody but the owner sees anything of deliveries, whatever the token (decisions N11)', async () => {
+  const samples: Sample[] = [];
+  for (const by of Object.keys(ORGANISATIONS) as Subscriber[]) samples.push(await sampleOf(by));
+  const messages = new Map<Sample, Due>();
+  for (const sample of samples) messages.set(sample, await sample.due(`private ${sample.by}`));
+  await settled();
+  const head = await world.app.engines.log.head();
+
+  for (const client of CONVERSION_CLIENTS)
+    for (const sample of samples) {
+      const own = has(client, sample.by);
+      const { id = '' } = messages.get(sample) ?? {};
+      for (const [method, path] of [
+        ['GET', '/receivers'],
+        ['GET', '/deliveries'],
+        ['GET', `/deliveries/${id}`],
+        ...(own ? [] : ([['POST', `/deliveries/${id}/redeliver`]] as const)),
+        ...(own ? [] : ([['POST', '/redeliveries']] as const)),
+      ] as const) {
+        const body = path === '/redeliveries' ? { minTime: at(0), maxTime: at(9) } : undefined;
+        const answer = await send(method, `/${sample.id}${path}`, client, body);
+        expect([client, sample.by, path, answer.statusCode]).toEqual([
+          client,
+          sample.by,
+          path,
+          own ? 200 : client === 'operator' ? 400 : 403,
+        ]);
+        if (!own) expect(answer.body).not.toContain('private');
+      }
+    }
+  expect(await world.app.engines.log.head()).toBe(head);
+});
+
+/** Whether a client has a subscription: a token for one site only those for this site. */
+function has(client: ConversionClient, by: Subscriber): boolean {
+  const organisation = client === 'operator' ? undefined : ORGANISATIONS[client];
+  return organisation === ORGANISATIONS[by] && (client !== 'preisblick' || by === 'preisblick');
+}
+
+/** The first receiver has answered 410. */
+async function disable({ id, receivers: [receiver = ''] }: Sample): Promise<void> {
+  const command = { do: 'disableReceiver', at: at(0), receiver, reason: 'gone' } as const;
+  await execute(world.app.engines.log, subscriptionDecider, id, command);
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { type DomainEvent } from '../../../src/kernel/decider';
+import { type Receiver } from '../../../src/notifications/subscription';
+import { eventsOf } from '../../support/temporary-log';
+import { cases } from '../../support/size';
+import { histories, type Step } from './histories';
+import {
+  appendAll,
+  appendedIn,
+  dyingAt,
+  matchedIn,
+  matcherOf,
+  type MatchingLogs,
+  withLogs,
+} from './matching-logs';
+import { expectedOf } from './matching-model';
+import { claimTopic, created, moved } from './recorded-events';
+
+const example = (stateId: number, at: Date) => claimTopic.example(stateId, at);
+
+/** How a matcher ends: killed at its n-th append, which is done or not, or stopped. */
+type End = readonly [n: number, when: 'before' | 'after' | 'stopped'];
+
+/** Appends a part of the history for each end, and matches until then; at last without one. */
+async function matchInterrupted(
+  logs: MatchingLogs,
+  steps: readonly Step[],
+  ends: readonly End[],
+): Promise<void> {
+  const size = Math.ceil(steps.length / (ends.length + 1));
+  for (const [at, [n, when]] of ends.entries()) {
+    await appendAll(logs.log, steps.slice(at * size, (at + 1) * size));
+    const dying = when === 'stopped' ? undefined : dyingAt(logs.deliveries, n, when);
+    const matcher = matcherOf({ ...logs, ...dying });
+    matcher.start();
+    const reached = matcher.reached(await logs.log.head());
+    await (dying === undefined ? reached : Promise.race([dying.died, reached]));
+    await matcher.stop();
+  }
+  const matcher = matcherOf(logs);
+  matcher.start();
+  await appendAll(logs.log, steps.slice(ends.length * size));
+  await matcher.reached(await logs.log.head());
+  await matcher.stop();
+}
+
+const ends: fc.Arbitrary<readonly End[]> = fc.array(
+  fc.tuple(fc.integer({ min: 1, max: 3 }), fc.constantFrom('before', 'after', 'stopped')),
+  { maxLength: 6 },
+);
+
+describe.each(['sqlite', 'eventstoredb'] as const)(
+  'matching over %s (decisions N8, N11 to N15)',
+  (engine) => {
+    it('makes what the reference model expects, nothing twice, however it is interrupted', async () => {
+      await fc.assert(
+        fc.asyncProperty(histories, ends, async (steps, all) => {
+          await withLogs(engine, async (logs) => {
+            await matchInterrupted(logs, steps, all);
+            expect(await appendedIn(logs.deliveries)).toEqual(expectedOf(await eventsOf(logs.log), example));
+          });
+        }),
+        { numRuns: engine === 'sqlite' ? cases(120, 20) : cases(30, 3) },
+      );
+    });
+
+    it('splits what is too much for one append, and continues in the midst of an event', async () => {
+      const receivers = Array.from({ length: 10 }, (_, at): Receiver => {
+        return { httpMethod: 'GET', receiverUrl: `https://a.example/${at}/\${epi}` };
+      });
+      const subscriptions = Array.from({ length: 60 }, (_, at): Step => [
+        `subscription-${at}`,
+        created(1 + (at % 2), { receivers }),
+      ]);
+      const large: DomainEvent = moved({ attributes: { epi: 'e'.repeat(4000) } });
+      // 600 messages of one event, small ones, and some of 4 KB: an append has fewer of them.
+      const steps: readonly Step[] = [
+        ...subscriptions,
+        ['claim-1', moved()],
+        ['claim-2', large],
+        ['claim-3', moved()],
+      ];
+      const killed: readonly End[] = [
+        [1, 'after'],
+        [1, 'before'],
+        [2, 'after'],
+        [1, 'after'],
+        [1, 'after'],
+      ];
+      await withLogs(engine, async (logs) => {
+        await appendAll(logs.log, steps);
+        await matchInterrupted(logs, [], killed);
+        const matched = await matchedIn(logs.deliveries);
+        const cursors = matched.flatMap((event) => (event.type === 'Matched' ? [event.data.messages] : []));
+        expect(cursors.filter((messages) => messages > 0).length).toBeGreaterThan(3);
+        expect(cursors.at(-1)).toBe(0);
+        expect(await appendedIn(logs.deliveries)).toEqual(expectedOf(await eventsOf(logs.log), example));
+      });
+    });
+  },
+);

@@ -1,0 +1,112 @@
+import { messageIdOf } from '../../src/notifications/receiver-id';
+import { streamOf } from '../contracts/event-log/events';
+import { at, deliveryWorld, type Sample } from '../api/delivery-samples';
+import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
+import { transactionClientOf } from '../api/transaction-network';
+import { run, type Run } from './cli-run';
+
+const { world, history, settled, sample } = deliveryWorld();
+const { create } = transactionClientOf(() => world.app);
+
+const notifications = (...args: readonly string[]): Promise<Run> =>
+  run(['notifications', ...args], { DATA_DIR: world.app.folder });
+
+let nord: Sample;
+let deals: Sample;
+beforeAll(async () => {
+  nord = await sample('nord', { receivers: [POST_RECEIVER, { ...GET_RECEIVER, disabled: true }] });
+  deals = await sample('deals');
+});
+
+test('affilog notifications deliveries lists messages, newest first, and selects them', async () => {
+  const one = await nord.due('t-1', { at: at(1) });
+  await history().outcome(one, { outcome: 'failed', error: 'status 500', next: at(5) });
+  const two = await deals.due('t-2', { at: at(2), stateId: 6 });
+  await settled();
+
+  const lines = [
+    `${at(2)}\t${two.id}\ttransaction t-2\tstate 6\treceiver ${two.receiver}\tdue\n`,
+    `${at(1)}\t${one.id}\ttransaction t-1\tstate 1\treceiver ${one.receiver}\tretrying (1 attempt, last status 500, status 500, again at ${at(5)})\n`,
+  ];
+  expect(await notifications('deliveries')).toEqual({ code: 0, out: lines.join(''), err: '' });
+  for (const args of [
+    ['--most', '1'],
+    ['--state', 'due'],
+    ['--organisation', '12'],
+    ['--subscription', deals.id],
+    ['--receiver', two.receiver],
+    ['--transaction', 't-2'],
+  ])
+    expect((await notifications('deliveries', ...args)).out).toBe(lines[0]);
+  expect(await notifications('deliveries', '--state', 'sent')).toMatchObject({ code: 2 });
+});
+
+test('affilog notifications receivers lists counts, and since when a receiver fails', async () => {
+  const { out } = await notifications('receivers', '--subscription', nord.id);
+  expect(out).toBe(
+    `${nord.receivers[0]!}\torganisation 1\tsubscription ${nord.id}\t1 attempts, 1 failed, 0 delivered, 0 dead\tfailing since ${at(1)}: status 500\n`,
+  );
+});
+
+test('affilog notifications redeliver asks for a message again (decisions N14)', async () => {
+  const message = await nord.due('again');
+  await history().outcome(message, { outcome: 'dead', attempt: 10 });
+  await settled();
+  expect(await notifications('redeliver', message.id)).toEqual({
+    code: 0,
+    out: `${message.id} is sent again by the next notifier\n`,
+    err: '',
+  });
+  const events = await streamOf(world.app.engines.log, `subscription-${nord.id}`);
+  expect(JSON.parse(events.at(-1)!.data)).toMatchObject({
+    ...{ receiver: message.receiver, message: message.id, revision: message.revision },
+  });
+
+  expect(await notifications('redeliver', 'msg_7')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('msg_7: expected the id of a message') as string,
+  });
+  const other = await nord.due('other', { receiver: nord.receivers[0]!.replace(/./, 'v') });
+  await settled();
+  expect(await notifications('redeliver', other.id)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('no longer has the receiver') as string,
+  });
+});
+
+test('affilog notifications explain says why messages about a transaction were sent, or not', async () => {
+  const excluding = await sample('nord', { filter: { messageTypeIds: [6, 8], siteIds: [1102] } });
+  const { transactionId } = await create('E-1');
+  const later = await sample('preisblickAll');
+  const transitions = await streamOf(world.app.engines.log, `transaction-${transactionId}`);
+  const pending = transitions.at(-1)!;
+  const [receiver = '', disabled = ''] = nord.receivers;
+  const id = messageIdOf(pending.id, receiver);
+  const own = { subscriptionId: nord.id, organisationId: 1, receiver, subject: transactionId };
+  const message = await history().due('explained', { ...own, id, at: at(0) });
+  await history().outcome(message, { attempt: 2 });
+  await settled();
+
+  const { out, code } = await notifications('explain', transactionId);
+  expect(code).toBe(0);
+  expect(out.split('\n').slice(-7)).toEqual([
+    expect.stringMatching(/^\d  \S+  Pending \(4\)$/),
+    `   subscription ${nord.id} of organisation 1: matched`,
+    `      receiver ${receiver}: ${id} delivered (2 attempts, last status 200)`,
+    `      receiver ${disabled}: disabled by its owner at that time, so no message was made`,
+    `   subscription ${excluding.id} of organisation 1: not matched: messageTypeIds 6, 8 without 4; siteIds 1102 without 1101`,
+    expect.stringContaining(`   subscription ${later.id} of organisation 11: created later, at `),
+    '',
+  ]);
+  expect(out).toMatch(`transaction ${transactionId}\n`);
+
+  const only = await notifications('explain', 'E-1_301_1', '--subscription', deals.id);
+  expect(only.out).toContain(
+    `   subscription ${deals.id} of organisation 12: its organisation is no party of the transaction: these are 1, 11`,
+  );
+  expect(only.out).not.toContain(nord.id);
+  expect((await notifications('explain', transactionId, '--subscription', '7')).out).toContain(
+    'there has never been a subscription 7',
+  );
+  expect(await notifications('explain', 'nothing')).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,311 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { deliveryRunner } from '../../src/host/read-models';
+import { type ExpiringLog } from '../../src/kernel/event-log';
+import { EVERYTHING } from '../../src/kernel/query';
+import { DELIVERY_STREAMS, type Message } from '../../src/notifications/delivery-events';
+import { parkedIn } from '../../src/ops/parked';
+import { type Projection } from '../../src/projector/projection';
+import { rebuild } from '../../src/projector/rebuild';
+import { DELIVERY_LOG } from '../../src/projector/source';
+import { rebuildProjections } from '../../src/ops/rebuild';
+import { Runner } from '../../src/projector/runner';
+import { waitForPosition } from '../../src/projector/wait';
+import { DeliveryHistory } from '../support/delivery-history';
+import { cases } from '../support/size';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const KEEP_MS = 30 * DAY_MS;
+
+let folder: string;
+let engines: Engines;
+let log: ExpiringLog;
+let history: DeliveryHistory;
+let now: number;
+const runners: Runner[] = [];
+const reports: unknown[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'affilog-deliveries-'));
+  engines = await openEngines({ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+  log = await engines.deliveries();
+  history = new DeliveryHistory(log);
+  now = Date.now();
+});
+afterEach(async () => {
+  for (const runner of runners.splice(0)) await runner.stop();
+  await engines.close();
+  await rm(folder, { recursive: true });
+  expect(reports.splice(0)).toEqual([]);
+});
+
+type Due = Message & { readonly revision: number };
+
+test('a message is due until it is delivered; what was sent is not in the read model (decisions N14)', async () => {
+  const message = await history.due('a', { at: at(0), stateId: 3, sequence: 7 });
+  await project();
+  const due = {
+    ...pick(message),
+    matched: 0,
+    state: 'due',
+    attempts: [],
+  };
+  expect(await delivery(message)).toEqual(due);
+
+  await history.outcome(message, { at: at(1), ms: 30, status: 204 });
+  await settled();
+  expect(await delivery(message)).toEqual({
+    ...due,
+    state: 'delivered',
+    changed: at(1),
+    attempts: [{ attempt: 1, at: at(1), ms: 30, status: 204 }],
+  });
+});
+
+test('failed attempts are listed, the last twenty, with the time of the next one (decisions N3)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  for (let attempt = 1; attempt <= 25; attempt += 1)
+    await history.outcome(message, {
+      outcome: 'failed',
+      attempt,
+      error: 'status 500',
+      answer: 'no',
+      next: at(9),
+    });
+  await project();
+
+  const stored = await delivery(message);
+  expect(stored).toMatchObject({ state: 'retrying', next: at(9) });
+  const attempts = stored?.['attempts'] as readonly { readonly attempt: number }[];
+  expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 20 }, (_, n) => n + 6));
+  expect(attempts[0]).toEqual({
+    attempt: 6,
+    at: at(0),
+    ms: 12,
+    status: 500,
+    error: 'status 500',
+    answer: 'no',
+  });
+
+  await history.outcome(message, { outcome: 'dead', attempt: 26, error: 'status 500' });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ state: 'dead' });
+  expect(await delivery(message)).not.toHaveProperty('next');
+});
+
+test('a message that is given up without an attempt has the reason (decisions N10)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  await history.decided(message, { outcome: 'dead', error: 'the URL is longer than 8 KiB' });
+  await project();
+  expect(await delivery(message)).toMatchObject({
+    ...{ state: 'dead', attempts: [], reason: 'the URL is longer than 8 KiB' },
+  });
+});
+
+test('a redelivery changes the state only if it succeeds (decisions N14)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  await history.outcome(message, { outcome: 'dead', attempt: 10, error: 'status 500' });
+  await history.redeliver(message, at(5));
+  await project();
+  expect(await delivery(message)).toMatchObject({ state: 'dead', redelivery: at(5) });
+
+  await history.outcome(message, { outcome: 'failed', attempt: 11, isManual: true });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ state: 'dead' });
+  expect(await delivery(message)).not.toHaveProperty('redelivery');
+
+  await history.redeliver(message, at(6));
+  await history.outcome(message, { attempt: 12, isManual: true });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ state: 'delivered' });
+});
+
+test('receivers have counts by day, and since when they fail (decisions N8)', async () => {
+  const messages = [await due('a'), await due('b'), await due('c')] as const;
+  await history.outcome(messages[0], { at: at(1) });
+  await history.outcome(messages[1], { at: at(2), outcome: 'failed', error: 'status 500' });
+  await history.outcome(messages[2], { at: at(3), outcome: 'failed', error: 'timeout' });
+  await history.outcome(messages[1], { at: at(4), outcome: 'dead', attempt: 2, error: 'timeout' });
+  await project();
+  const [day] = Object.values(await documents('receivers'));
+  expect(day).toMatchObject({
+    ...{ day: at(0).slice(0, 10), attempts: 4, delivered: 1, failed: 3, dead: 1, failingSince: at(2) },
+    lastSuccess: { at: at(1), status: 200 },
+    lastFailure: { at: at(4), status: 500, error: 'timeout' },
+  });
+
+  await history.outcome(messages[2], { at: at(25), attempt: 2 });
+  await settled();
+  const days = Object.values(await documents('receivers')) as readonly { readonly day: string }[];
+  expect(days.map(({ day: date }) => date)).toEqual([at(0).slice(0, 10), at(24).slice(0, 10)]);
+  expect(days[1]).not.toHaveProperty('failingSince');
+});
+
+test('the read models of the domain and of deliveries are projected side by side from their own logs', async () => {
+  const domain = new Runner(engines.log, engines.store, PROJECTIONS, {
+    owner: 'domain',
+    code: 'test',
+    report,
+  });
+  runners.push(domain);
+  await Promise.all([domain.start(), project()]);
+  const message = await due('a');
+  await settled();
+
+  expect(await delivery(message)).toMatchObject({ state: 'due' });
+  const status = [...(await domain.status()), ...(await runners[1]!.status())];
+  expect(status).toHaveLength(PROJECTIONS.length + DELIVERY_PROJECTIONS.length);
+  const rebuilt = await rebuildProjections(engines, 'all');
+  expect(rebuilt).toHaveLength(PROJECTIONS.length + DELIVERY_PROJECTIONS.length);
+});
+
+test('what is older than it is kept leaves log and read models; a rebuild finds no difference', async () => {
+  const old = await history.due('old', { at: new Date(now - 31 * DAY_MS).toISOString() });
+  await history.outcome(old, { at: new Date(now - 30.9 * DAY_MS).toISOString() });
+  const kept = await history.due('kept', { at: new Date(now - 29 * DAY_MS).toISOString() });
+  await history.outcome(kept, { outcome: 'failed', at: new Date(now - 28 * DAY_MS).toISOString() });
+  await project();
+
+  await until(async () => (await delivery(old)) === undefined);
+  expect(await delivery(kept)).toMatchObject({ state: 'retrying' });
+  expect(Object.keys(await documents('receivers'))).toHaveLength(1);
+
+  // Both were appended just now, so the log still has them, and a rebuild projects them.
+  const rebuilt = await rebuildProjections(engines, 'deliveries', { keepMs: KEEP_MS });
+  expect(rebuilt[0]).toMatchObject({ documents: 2, comparison: { differing: 0 } });
+});
+
+test('random histories: the live read models are those of a rebuild, whatever has expired in between', async () => {
+  const receivers = ['0123456789abcdef', 'fedcba9876543210'];
+  const step = fc.record({
+    does: fc.constantFrom('due', 'failed', 'delivered', 'dead', 'redeliver', 'decided'),
+    which: fc.nat(9),
+    hours: fc.integer({ min: 0, max: 50 }),
+  });
+  const steps = fc.array(step, { minLength: 3, maxLength: 12 });
+  let clock = now;
+  let expired = new Date(0);
+  const options = { code: 'test', source: DELIVERY_LOG, now: () => clock };
+  const expireLog = (): Promise<void> => log.expire(expired, DELIVERY_STREAMS);
+  const expiry = { keepMs: KEEP_MS, expireLog };
+  const runner = new Runner(log, engines.store, DELIVERY_PROJECTIONS, {
+    ...options,
+    owner: 'live',
+    report,
+    expiry,
+  });
+  runners.push(runner);
+  await runner.start();
+  let rounds = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, steps, async (before, after) => {
+      const messages: Due[] = [];
+      const play = async (part: typeof before): Promise<void> => {
+        for (const { does, which, hours } of part) {
+          const time = new Date(clock - hours * 60 * 60 * 1000).toISOString();
+          const message = messages[which % Math.max(1, messages.length)];
+          const id = `m${rounds}-${messages.length}`;
+          if (does === 'due' || message === undefined)
+            messages.push(await history.due(id, { at: time, receiver: receivers[which % 2]! }));
+          else if (does === 'redeliver') await history.redeliver(message, time);
+          else if (does === 'decided') await history.decided(message, { outcome: 'cancelled' });
+          else await history.outcome(message, { outcome: does, at: time, attempt: which + 1 });
+        }
+      };
+      await play(before);
+      // What was appended until now is older than it is kept, and the log forgets it before the read models do.
+      while (Date.now() <= expired.getTime()) await new Promise(setImmediate);
+      expired = new Date();
+      while (Date.now() <= expired.getTime()) await new Promise(setImmediate);
+      clock += KEEP_MS + 60 * DAY_MS;
+      await play(after);
+      await expireLog();
+      await settled();
+      const all = { ...options, owner: 'rebuild' };
+      const kept = await rebuild(log, engines.store, DELIVERY_PROJECTIONS, { ...all, keepMs: KEEP_MS });
+      expect(kept.map(({ comparison }) => comparison?.differing)).toEqual([0, 0]);
+      rounds += 1;
+    }),
+    { numRuns: cases(30, 4) },
+  );
+});
+
+test('a document that could not be folded is folded from both streams when it is retried (decisions X47)', async () => {
+  const message = await due('a');
+  await history.outcome(message, { outcome: 'failed', at: at(1) });
+  await history.outcome(message, { at: at(2), attempt: 2 });
+  const failing = DELIVERY_PROJECTIONS.map((projection) => ({
+    ...projection,
+    fold: (...[before, event]: Parameters<Projection['fold']>) => {
+      if (event.type === 'MessageAttempted') throw new Error('not yet');
+      return projection.fold(before, event);
+    },
+  }));
+  const parked = new Runner(log, engines.store, failing, {
+    ...{ owner: 'failing', code: 'old', source: DELIVERY_LOG, report: () => undefined },
+  });
+  await parked.start();
+  await settled();
+  expect(await delivery(message)).toMatchObject({ state: 'due' });
+  expect((await parkedIn(engines.store, 'deliveries')).map(({ id }) => id)).toEqual([message.id]);
+  await parked.stop();
+
+  await project();
+  expect(await delivery(message)).toMatchObject({ state: 'delivered' });
+  expect(await parkedIn(engines.store, 'all')).toEqual([]);
+});
+
+function due(name: string): Promise<Due> {
+  return history.due(name, { at: at(0) });
+}
+
+async function project(): Promise<void> {
+  const options = { owner: 'deliveries', code: 'test', report };
+  const runner = await deliveryRunner(engines, options, KEEP_MS);
+  runners.push(runner);
+  await runner.start();
+  await settled();
+}
+
+async function settled(): Promise<void> {
+  expect(await waitForPosition(engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000)).toBe(true);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise(setImmediate);
+}
+
+async function delivery({ id }: Due): Promise<Record<string, unknown> | undefined> {
+  return (await documents('deliveries'))[id] as Record<string, unknown> | undefined;
+}
+
+async function documents(collection: string): Promise<Readonly<Record<string, unknown>>> {
+  const found: Record<string, unknown> = {};
+  for await (const page of engines.store.scan({ collection }, EVERYTHING))
+    for (const { id, body } of page) found[id] = JSON.parse(body);
+  return found;
+}
+
+function pick({
+  subscriptionId,
+  organisationId,
+  receiver,
+  subject,
+  sequence,
+  stateId,
+  at: time,
+}: Due): object {
+  return { subscriptionId, organisationId, receiver, subject, sequence, stateId, at: time };
+}
+
+/** Hours after the start of the day before yesterday. */
+function at(hours: number): string {
+  return new Date((Math.floor(now / DAY_MS) - 2) * DAY_MS + hours * 60 * 60 * 1000).toISOString();
+}
+
+function report(error: unknown): void {
+  reports.push(error);
+}

@@ -1,0 +1,37 @@
+import { DELIVERY_PROJECTIONS } from '../../projections/index';
+import { deliveryRunner } from '../../src/host/read-models';
+import { waitForPosition } from '../../src/projector/wait';
+import { type TestApp } from './app';
+import { DeliveryHistory } from './delivery-history';
+
+const KEEP_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** The deliveries of a test's application: written by `history`, as by matcher and sender, and projected. */
+export interface AppDeliveries {
+  readonly history: DeliveryHistory;
+  /** Waits until everything written is visible to reads. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Projects the deliveries of an application; `now` is the clock by which they expire. */
+export async function projectDeliveries(
+  { engines }: Pick<TestApp, 'engines'>,
+  now: () => number,
+): Promise<AppDeliveries> {
+  const log = await engines.deliveries();
+  const report = (error: unknown): never => {
+    throw error;
+  };
+  const runner = await deliveryRunner(engines, { owner: 'deliveries', code: 'test', report, now }, KEEP_MS);
+  await runner.start();
+  return {
+    history: new DeliveryHistory(log),
+    settled: async () => {
+      const { store } = engines;
+      if (!(await waitForPosition(store, DELIVERY_PROJECTIONS, await log.head(), 30_000)))
+        throw new Error('the deliveries are not visible within 30 s');
+    },
+    stop: () => runner.stop(),
+  };
+}
