@@ -3,7 +3,7 @@ import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
 import { type Kind, record } from '../wire/record';
 import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
-import { postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
+import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
 
 export const CLAIMS = {
   name: 'Claims',
@@ -37,15 +37,24 @@ export const VERSIONS = {
 } as const satisfies Shape;
 
 /** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
-export const CLAIM_FILES = { input: 'ClaimsInput_v1_0.xsd', common: 'ClaimsCommon_v1_0.xsd' } as const;
+export const CLAIM_FILES = {
+  input: 'ClaimsInput_v1_0.xsd',
+  legacyInput: 'LegacyClaimsInput_v1_0.xsd',
+  common: 'ClaimsCommon_v1_0.xsd',
+} as const;
 
 /** A posted list: an object with it in JSON, its root element in XML (Document 3, Claim posted by a publisher). */
-function posted(name: string, root: string, kind: Kind, examples: PostedShape['examples'] = {}): PostedShape {
+function posted(
+  name: string,
+  root: string,
+  kind: Kind,
+  { file = CLAIM_FILES.input, ...examples }: PostedShape['examples'] & { readonly file?: string },
+): PostedShape {
   return {
     name,
     kind: record({ [root]: { kind, required: true, description: 'At least one, at most 1000' } }),
     xml: {
-      file: CLAIM_FILES.input,
+      file,
       root,
       attributes: {
         version: '1.0',
@@ -68,11 +77,9 @@ const CLAIM = {
   orderValue: '129.90',
 } as const;
 
-const CSV =
+const csvOf = (orderNumber: string): string =>
   'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n' +
-  '1101,101,2026-02-20,1011,C-1003,129.90\r\n';
-
-const POSTED = posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: CSV });
+  `1101,101,2026-02-20,1011,${orderNumber},129.90\r\n`;
 
 const IGNORED = { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } as const;
 
@@ -94,7 +101,7 @@ export const claimOperations = {
       'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
       'validated at once; the list shows its status. CSV has fields as columns.',
     example: {},
-    body: POSTED,
+    body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
     status: 200,
     sends: IGNORED,
   },
@@ -112,7 +119,7 @@ export const claimOperations = {
     summary: 'Check claims without filing them',
     description: 'The status that each claim would have, in order. Nothing is stored.',
     example: {},
-    body: { ...POSTED, examples: { csv: CSV } },
+    body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
     answer: CHECKS,
     sends: IGNORED,
   },
@@ -166,6 +173,7 @@ export const claimOperations = {
     description: 'Claims that their publisher has not changed since: version 0.',
     example: {},
     body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
+      file: CLAIM_FILES.legacyInput,
       json: { claimUpdates: [{ claimId: '3', statusIdClaim: '3' }] },
     }),
     answer: { name: 'ErrorList', kind: errorList },

@@ -34,7 +34,7 @@ const CLAIM = {
     kind: textUpTo(240, { orInteger: true }),
     required: true,
     description: 'Order number, at most 240 characters',
-    example: 'C-1001',
+    example: 'C-1002',
   },
   orderValue: { kind: money(), required: true, description: 'Value of the order', example: 129.9 },
   epi: { kind: information, description: 'Extra publisher information' },
@@ -56,7 +56,7 @@ export const postedClaim = record(prefixed('cm', CLAIM), { name: 'PostedClaim' }
 
 export type PostedClaim = PostedOf<typeof postedClaim>;
 
-const CLAIM_ID = { kind: integer(), required: true, description: 'Id of the claim', example: 1 } as const;
+const CLAIM_ID = { kind: integer(), required: true, description: 'Id of the claim', example: 2 } as const;
 const VERSION_NO = {
   kind: integer(),
   required: true,
@@ -76,7 +76,10 @@ const LEGACY_RULING = {
   expectedCommission: { kind: money(), description: 'Corrected commission, with status 3' },
 } as const satisfies Fields;
 
-export const postedLegacyRuling = record(prefixed('cm', LEGACY_RULING), { name: 'PostedLegacyUpdate' });
+export const postedLegacyRuling = record(
+  prefixed('cm', { ...LEGACY_RULING, claimId: { ...CLAIM_ID, example: 4 } }),
+  { name: 'PostedLegacyUpdate' },
+);
 
 /** Document 3, Claim update posted by an advertiser. */
 export const postedRuling = record(prefixed('cm', { ...LEGACY_RULING, versionNo: VERSION_NO }));
@@ -107,5 +110,15 @@ function of(who: string, { kind, description }: Field): Field {
 }
 
 export const postedClaims = listOf(postedClaim, { each: 'claim', most: MOST });
+
+/** The same with the example of an order that nobody claims. */
+export const postedChecks = listOf(
+  record(
+    { ...postedClaim.fields, orderNumber: { ...postedClaim.fields.orderNumber, example: 'C-1004' } },
+    { name: 'PostedClaim' },
+  ),
+  { each: 'claim', most: MOST },
+);
+
 export const postedUpdates = listOf(postedUpdate, { each: 'claimUpdate', most: MOST });
 export const postedLegacyRulings = listOf(postedLegacyRuling, { each: 'claimUpdate', most: MOST });

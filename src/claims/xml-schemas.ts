@@ -9,12 +9,14 @@ import { postedClaim, postedRuling } from './posted-fields';
  * publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
  */
 export const claimSchemas: SchemaFiles = (vendor) => {
-  const { [FILES.input]: input, ...others } = schemaFiles(claimOperations);
-  const namespaceOf = (part: keyof typeof FILES) => `urn:com:${vendor}:uts:openapi:parsing:xml:${part}`;
+  const { [FILES.input]: input, [FILES.legacyInput]: legacyInput, ...others } = schemaFiles(claimOperations);
+  const namespaceOf = (part: string) => `urn:com:${vendor}:uts:openapi:parsing:xml:${part}`;
   const common = { namespace: namespaceOf('common'), file: FILES.common };
+  const posted = { elements: {}, namespace: namespaceOf('input'), imports: { cm: common } };
   return {
     [FILES.common]: { ...COMMON, namespace: common.namespace },
-    [FILES.input]: { elements: {}, ...input, namespace: namespaceOf('input'), imports: { cm: common } },
+    [FILES.input]: { ...posted, ...input },
+    [FILES.legacyInput]: { ...posted, ...legacyInput },
     'ClaimDeletionErrors_v1_0.xsd': schemaOf(bareErrorList, { file: '' }, 'answered'),
     ...others,
   };

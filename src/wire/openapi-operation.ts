@@ -74,9 +74,10 @@ export function describeOperation(operation: Operation, view: View, service: Des
   const { method, callers, text } = operation;
   const { id, summary, description, body, isDeprecated } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
-  const { isJson, formats } = view;
+  const { isJson, formats, bodies } = view;
+  const areErrorsJson = isJson && !bodies.includes('xml');
   const errors = (statuses: '4XX' | '5XX'): Json => ({
-    $ref: `#/components/responses/${errorsName(service.description, statuses, isJson)}`,
+    $ref: `#/components/responses/${errorsName(service.description, statuses, areErrorsJson)}`,
   });
   return {
     operationId: isJson ? id : `${id}As`,

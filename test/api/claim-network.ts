@@ -45,8 +45,8 @@ export const CLAIM_NETWORK = {
     token(13, 'lonely'),
   ],
   programs: CONVERSION_NETWORK.programs.map((program) => {
-    const { events = [] } = program as { readonly events?: readonly object[] };
-    return { ...program, acceptsClaims: true, daysToAutoApprove: 30, events: [...events, EVENT] };
+    const { id, events = [] } = program as { readonly id: number; readonly events?: readonly object[] };
+    return { ...program, id, acceptsClaims: true, daysToAutoApprove: 30, events: [...events, EVENT] };
   }),
 } as const;
 

@@ -5,11 +5,13 @@ import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
+import { CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
 import { SUBSCRIPTIONS, targetWithIds } from './subscription-network';
 import { SUBSCRIPTION_REQUESTS } from './described-subscriptions';
-import { CONVERSION_NETWORK, CONVERSION_TOKENS, reportOf } from './transaction-network';
+import { CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
 const { german } = FEEDS;
@@ -27,11 +29,11 @@ const { post } = clientOf(() => app);
 beforeAll(async () => {
   const feed = { id: EXAMPLE_FEED, programIds: [101], name: 'Of examples', language: 'de' };
   const event = { id: EXAMPLE_EVENT, name: 'Of examples', kind: 'sale', pendingDays: 30 };
-  const programs = CONVERSION_NETWORK.programs.map((program) => {
-    const { id, events = [] } = program as { id: number; events?: readonly object[] };
+  const programs = CLAIM_NETWORK.programs.map((program) => {
+    const { id, events } = program as { id: number; events: readonly object[] };
     return id === 101 ? { ...program, events: [...events, event] } : program;
   });
-  const network = { ...CONVERSION_NETWORK, programs, feeds: [...CONVERSION_NETWORK.feeds, feed] };
+  const network = { ...CLAIM_NETWORK, programs, feeds: [...CLAIM_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
   deliveries = await projectDeliveries(app, () => NOW);
   described = await OpenApiDocument.of(app);
@@ -39,6 +41,7 @@ beforeAll(async () => {
   operations = new Map(all.map((operation) => [operation.text.id, operation]));
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
   await post(german, [FULL]);
+  await fileDescribedClaims(app);
 });
 afterAll(async () => {
   await deliveries.stop();
@@ -49,6 +52,7 @@ afterAll(async () => {
 function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/conversions/')) return CONVERSION_TOKENS.nord;
+  if (/^\/1.0\/(claim|uts)/.test(path)) return CLAIM_TOKENS[claimClientFor(callers)];
   const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
   return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
 }
@@ -179,6 +183,7 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
   ...SUBSCRIPTION_REQUESTS,
+  ...CLAIM_REQUESTS,
   ['listAnyDeliveries', '/ops/1.0/deliveries'],
   ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
   ['listAnyReceivers', '/ops/1.0/receivers'],
@@ -204,6 +209,7 @@ const REQUESTS: readonly Asked[] = [
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
   if (path.startsWith(SUBSCRIPTIONS))
     return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
+  if (path.startsWith('/1.0/claims')) return {};
   return { id: path.startsWith(transactions) ? transactionId : '2' };
 }
 

@@ -17,13 +17,16 @@ import {
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { DELIVERY_EFFECTS, writeDeliveries } from './delivery-key-effects';
+import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
+import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
+import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
 import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
 import { subscriptionClientOf, SUBSCRIPTIONS } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
-import { CONVERSION_NETWORK, CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
+import { CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
 import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
 
 const { german, swedish, shared, unconnected } = FEEDS;
@@ -38,11 +41,11 @@ const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
 const { report } = transactionClientOf(() => app);
 
-const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS, ...DELIVERY_EFFECTS];
+const ALL_EFFECTS = [...EFFECTS, ...TRANSACTION_EFFECTS, ...DELIVERY_EFFECTS, ...CLAIM_EFFECTS];
 
 beforeAll(async () => {
   now = new Date('2026-02-01');
-  app = await TestApp.start({ network: CONVERSION_NETWORK, now: () => now });
+  app = await TestApp.start({ network: CLAIM_NETWORK, now: () => now });
   operations = operationsOf(app.http.get(ModulesContainer));
   for (const [at, one] of [LAMP, PHONES, SOFA].entries()) {
     now = new Date(DAYS[at]!);
@@ -54,6 +57,9 @@ beforeAll(async () => {
     now = new Date(at);
     await report(transaction);
   }
+  await fileClaims(app, (time) => {
+    now = new Date(time);
+  });
   now = new Date(NOW);
   await create({ voucherTypeId: 5 });
   await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
@@ -80,6 +86,8 @@ function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/vouchers')) return VOUCHER_TOKENS.nord;
   if (path.startsWith('/1.0/conversions')) return CONVERSION_TOKENS.nord;
+  if (/^\/1.0\/(claim|uts)/.test(path))
+    return CLAIM_TOKENS[callers.includes('advertiser') ? 'nord' : 'preisblick'];
   return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 
@@ -191,8 +199,14 @@ describe('this file', () => {
     ['listCategoryMappings', MAPPING_KEYS],
     ['listFeeds', FEED_KEYS],
     ['listVouchers', VOUCHER_KEYS],
+    ['listClaims', CLAIM_KEYS],
+    ['listLegacyClaims', missingFrom(CLAIM_KEYS, NOT_LEGACY_KEYS)],
   ])('has each key of the document for %s', (id, keys) => {
     const ofAll = ['token', 'pretty', 'jsonp'];
     expect(missingFrom(keys, [...Object.keys(named(id).keys), ...ofAll])).toEqual([]);
+  });
+
+  it('has no key that legacy lists lack (Document 3, Legacy advertiser paths; decisions C8)', () => {
+    expect(NOT_LEGACY_KEYS.filter((key) => key in named('listLegacyClaims').keys)).toEqual([]);
   });
 });

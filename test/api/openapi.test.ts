@@ -5,6 +5,7 @@ import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
+import { claimOperations } from '../../src/claims/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { transactionSubscriptions } from '../../src/subscription-kinds';
@@ -132,7 +133,7 @@ describe('the description of the interface (decisions A8)', () => {
 
   it('has the operations of all services with their methods, callers, keys and formats', () => {
     const told = [
-      ...[productOperations, voucherOperations, transactionOperations, mappingOperations],
+      ...[productOperations, voucherOperations, transactionOperations, claimOperations, mappingOperations],
       subscriptionOperations(transactionSubscriptions),
       deliveryOperations(transactionSubscriptions),
       anyDeliveryOperations,

@@ -1,0 +1,112 @@
+import { claimOf, claimWorld, errorsIn, type Listed, xmlOf } from './claim-network';
+
+const world = claimWorld();
+const XML = { accept: 'application/xml; charset=utf-8' } as const;
+
+const byOrder = async (orderNumber: string): Promise<Listed | undefined> =>
+  (await world.list('', 'nord')).find((claim) => claim.orderNumber === orderNumber);
+
+describe('updating claims', () => {
+  it.each(['JSON', 'XML'] as const)(
+    'by an advertiser in %s answers with HTTP 200 without a body (Document 3, Endpoints: Current paths)',
+    async (format) => {
+      const { claimId } = await world.create(`approve ${format}`);
+      const update = { claimId, statusIdClaim: 3, orderValue: '90.5', expectedCommission: 5, versionNo: 0 };
+      const answer =
+        format === 'JSON'
+          ? await world.rule([update])
+          : await world.xml('/claimUpdates', xmlOf('claimUpdates', [update]), 'nord');
+      expect([answer.statusCode, answer.body, answer.headers['content-type']]).toEqual([200, '', undefined]);
+      expect(await byOrder(`approve ${format}`)).toMatchObject({
+        statusId: 3,
+        versionNo: 1,
+        orderValue: 100,
+        adjustedOrderValue: 90.5,
+        adjustedExpectedCommission: '5.00',
+      });
+    },
+  );
+
+  it('with status 201 shows its message (Document 3, Claim update posted by an advertiser)', async () => {
+    const { claimId } = await world.create('channel');
+    const update = { claimId, statusIdClaim: 201, statusMessageClaim: 'Search', versionNo: 0, colour: 1 };
+    const answer = await world.rule([update]);
+    expect([answer.statusCode, answer.headers['x-ignored-fields']]).toEqual([200, 'colour']);
+    expect(await byOrder('channel')).toMatchObject({ statusId: 201, statusMessage: 'Search' });
+  });
+
+  it.each(['JSON', 'XML'] as const)(
+    'by a publisher in %s replaces the content (Document 3, Claim update posted by a publisher)',
+    async (format) => {
+      const { claimId } = await world.create(`revise ${format}`, { epi: 'old' });
+      const update = { ...claimOf(`revised ${format}`, { orderValue: 120 }), claimId, versionNo: 0 };
+      const answer =
+        format === 'JSON'
+          ? await world.json('/claimUpdates', { claimUpdates: [update] }, 'preisblick')
+          : await world.xml('/claimUpdates', xmlOf('claimUpdates', [update]), 'preisblick');
+      expect([answer.statusCode, answer.body]).toEqual([200, '']);
+      const found = await byOrder(`revised ${format}`);
+      expect(found).toMatchObject({ claimId, statusId: 2, versionNo: 1, orderValue: 120 });
+      expect(found).not.toHaveProperty('epi');
+    },
+  );
+
+  it('is all or nothing (decisions C9)', async () => {
+    const { claimId } = await world.create('stays');
+    const answer = await world.rule([
+      { claimId, statusIdClaim: 3, versionNo: 0 },
+      { claimId: 999_999, statusIdClaim: 3, versionNo: 0 },
+    ]);
+    expect([answer.statusCode, errorsIn(answer)]).toEqual([
+      404,
+      [expect.stringMatching(/^UTS_402 claimUpdates\[1\]/)],
+    ]);
+    expect(await byOrder('stays')).toMatchObject({ statusId: 2, versionNo: 0 });
+  });
+});
+
+describe('updating claims on the legacy path (Document 3, Legacy advertiser paths)', () => {
+  it.each([
+    ['', '{"errors":[]}'],
+    ['.json', '{"errors":[]}'],
+    [
+      '.xml',
+      '<?xml version="1.0" encoding="UTF-8"?><Response xmlns="https://api.example/1.0/uts"><errors/></Response>',
+    ],
+  ])('%s answers with an empty error list (Document 3, Errors)', async (extension, body) => {
+    const { claimId } = await world.create(`legacy${extension}`);
+    const update = { claimUpdates: [{ claimId, statusIdClaim: 202 }] };
+    const answer = await world.json(`/uts/claimUpdates${extension}`, update, 'nord');
+    expect([answer.statusCode, answer.body]).toEqual([200, body]);
+    expect(await byOrder(`legacy${extension}`)).toMatchObject({ statusId: 202, versionNo: 1 });
+  });
+
+  it('assumes version 0, so a claim that its publisher has changed is UTS_405 (Document 3, Versioning)', async () => {
+    const { claimId } = await world.create('changed');
+    const change = { ...claimOf('changed'), claimId, versionNo: 0 };
+    await world.json('/claimUpdates', { claimUpdates: [change] }, 'preisblick');
+    const update = { claimId, statusIdClaim: 3, versionNo: 1 };
+    const legacy = await world.json('/uts/claimUpdates', { claimUpdates: [update] }, 'nord');
+    expect([legacy.statusCode, errorsIn(legacy)]).toEqual([409, [expect.stringMatching(/^UTS_405 /)]]);
+    expect(legacy.headers['x-ignored-fields']).toBe('versionNo');
+    expect((await world.rule([update])).statusCode).toBe(200);
+  });
+});
+
+describe('deleting a claim (Document 3, Moves that are shown)', () => {
+  it('answers with HTTP 200 without a body, and frees its key (decisions C4, C12)', async () => {
+    const { claimId } = await world.create('deleted');
+    const path = `/claims/${claimId};versionNo=0`;
+    const answer = await world.send('DELETE', path, 'preisblick', { headers: XML });
+    expect([answer.statusCode, answer.body, answer.headers['content-type']]).toEqual([200, '', undefined]);
+    expect(await byOrder('deleted')).toBeUndefined();
+    const again = await world.send('DELETE', path, 'preisblick');
+    expect([again.statusCode, errorsIn(again)]).toEqual([404, [expect.stringMatching(/^UTS_402 /)]]);
+    expect((await world.file([claimOf('deleted')])).statusCode).toBe(200);
+  });
+
+  it('takes versionNo as a query parameter too (decisions A3)', async () => {
+    const { claimId } = await world.create('by query');
+    expect((await world.send('DELETE', `/claims/${claimId}?versionNo=0`, 'preisblick')).statusCode).toBe(200);
+  });
+});

@@ -1,0 +1,243 @@
+import { faultsBySchema } from '../support/xml-schemas';
+import { claimOf, claimWorld, errorsIn, INQUIRY, type Listed, xmlOf } from './claim-network';
+import { ALWAYS_LISTED, LISTED_CLAIM, POSTED_CLAIM } from './claim-tables';
+import { DAY, NOW } from './voucher-network';
+
+const world = claimWorld();
+const XML = { accept: 'application/xml; charset=utf-8' } as const;
+
+/** Every field that may be posted. */
+const full = (orderNumber: string) =>
+  claimOf(orderNumber, {
+    epi: 'spring & "sale"',
+    epi2: 'two',
+    trackingUrl: 'https://clk.example/click?p=101&a=1101',
+    productName: 'Lamp <X>',
+    proofOfClaims: 'https://proof.example/1.png?a=1&b=2',
+    advertiserInformation: 'Ordered by phone,\nsee "mail"',
+  });
+
+/** What the list has of such a claim. */
+const listedOf = (orderNumber: string) => ({
+  timeStamp: '2026-03-01',
+  statusId: 2,
+  statusName: 'Awaiting approval',
+  statusState: 'PENDING_ADVERTISER',
+  statusChanged: '2026-03-01',
+  publisherId: 11,
+  affiliateSiteId: 1101,
+  siteName: 'Site 1101',
+  programId: 101,
+  programName: 'Nordlicht DE',
+  timeStampEvent: '2026-02-20',
+  eventId: INQUIRY,
+  orderNumber,
+  orderValue: 100,
+  epi: 'spring & "sale"',
+  epi2: 'two',
+  trackingUrl: 'https://clk.example/click?p=101&a=1101',
+  productName: 'Lamp <X>',
+  expectedCommission: '7.50',
+  proofOfClaims: 'https://proof.example/1.png?a=1&b=2',
+  advertiserInformation: 'Ordered by phone,\nsee "mail"',
+  daysToAutoApprove: 30,
+  versionNo: 0,
+  eventName: 'Inquiry',
+});
+
+const byOrder = async (orderNumber: string): Promise<Listed | undefined> =>
+  (await world.list('', 'nord')).find((claim) => claim.orderNumber === orderNumber);
+
+const asTexts = (claim: Record<string, unknown>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(claim).map(([name, value]) => [name, String(value)]));
+
+const csvOf = (...claims: readonly Readonly<Record<string, string>>[]): string => {
+  const columns = [...POSTED_CLAIM.optional, ...POSTED_CLAIM.required];
+  const cell = (value = '') => `"${value.replaceAll('"', '""')}"`;
+  const rows = claims.map((claim) => columns.map((column) => cell(claim[column])).join(','));
+  return [columns.join(','), ...rows, ''].join('\r\n');
+};
+
+describe('filing claims (Document 3, Claim posted by a publisher)', () => {
+  it.each([
+    ['JSON', () => world.file([full('JSON')])],
+    ['XML', () => world.xml('/claims', xmlOf('claims', [full('XML')]), 'preisblick')],
+    [
+      'CSV',
+      () => {
+        const headers = { 'content-type': 'text/csv; charset=utf-8' };
+        return world.send('POST', '/claims', 'preisblick', { headers, body: csvOf(asTexts(full('CSV'))) });
+      },
+    ],
+  ] as const)(
+    'in %s answers with HTTP 200 without a body, and lists every field (Document 3, Endpoints: Current paths; decisions C13)',
+    async (format, post) => {
+      const { statusCode, body, headers } = await post();
+      expect([statusCode, body, headers['content-type'], headers['x-ignored-fields']]).toEqual([
+        200,
+        '',
+        undefined,
+        undefined,
+      ]);
+      expect(headers['x-log-position']).toMatch(/^\d+$/);
+      const found = await byOrder(format);
+      expect(found).toEqual({ claimId: expect.any(Number), ...listedOf(format) });
+    },
+  );
+
+  it('takes several at once, with values as strings (decisions C2, C3)', async () => {
+    expect(
+      (await world.file([asTexts(claimOf('bulk 1')), claimOf('bulk 2', { programId: 201 })])).statusCode,
+    ).toBe(200);
+    expect(await byOrder('bulk 1')).toMatchObject({ orderValue: 100, expectedCommission: '7.50' });
+    expect((await world.list('', 'casa')).map(({ orderNumber }) => orderNumber)).toEqual(['bulk 2']);
+  });
+
+  it('stores nothing if one claim is refused (decisions C3)', async () => {
+    const answer = await world.file([claimOf('good'), claimOf('bad', { orderValue: -1 })]);
+    expect([answer.statusCode, await byOrder('good')]).toEqual([400, undefined]);
+  });
+
+  it('names unknown fields, which it ignores (decisions A15)', async () => {
+    const json = await world.file([claimOf('ignoring', { colour: 1, statusId: 3 })]);
+    expect([json.statusCode, json.headers['x-ignored-fields']]).toEqual([200, 'colour, statusId']);
+    const xml = xmlOf('claims', [claimOf('ignoring too', { colour: 1 })]);
+    expect((await world.xml('/claims', xml, 'preisblick')).headers['x-ignored-fields']).toBe('colour');
+    const refused = await world.file([{ colour: 1 }]);
+    expect([refused.statusCode, refused.headers['x-ignored-fields']]).toEqual([400, 'colour']);
+  });
+});
+
+describe('the list (Document 3, Claim as listed)', () => {
+  it('has each field of the table, those that are always there and the others', async () => {
+    const found = await world.list('', 'nord');
+    const names = new Set(found.flatMap((claim) => Object.keys(claim)));
+    for (const claim of found) expect(Object.keys(claim)).toEqual(expect.arrayContaining([...ALWAYS_LISTED]));
+    const later = ['statusMessage', 'adjustedOrderValue', 'adjustedExpectedCommission'];
+    expect(LISTED_CLAIM.filter((name) => !names.has(name))).toEqual(later);
+    expect([...names].filter((name) => !LISTED_CLAIM.includes(name))).toEqual([]);
+  });
+
+  it('is XML by Accept, with claims and claim elements, and valid (decisions C8)', async () => {
+    const answer = await world.send('GET', '/claims', 'nord', { headers: XML });
+    expect(answer.headers).toMatchObject({ 'content-type': XML.accept, vary: 'Accept, Accept-Encoding' });
+    expect(answer.body).toMatch(
+      /^<\?xml version="1.0" encoding="UTF-8"\?><claims><claim><claimId>\d+<\/claimId>/,
+    );
+    expect(answer.body).toContain('<productName>Lamp &lt;X&gt;</productName>');
+    expect(await faultsBySchema(world.app, 'Claims_v1_0.xsd', [answer.body])).toEqual([]);
+  });
+
+  it.each([
+    ['by the extension', '/claims.csv', {}],
+    ['by Accept', '/claims', { accept: 'text/csv' }],
+    ['by a key', '/claims;format=csv', {}],
+  ])('is CSV %s, with the fields as columns (decisions C13)', async (_, path, headers) => {
+    const answer = await world.send('GET', path, 'nord', { headers });
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [head = ''] = answer.body.split('\r\n');
+    expect(head).toBe(LISTED_CLAIM.map((name) => `"${name}"`).join(','));
+    expect(answer.body).toContain('"Ordered by phone,\nsee ""mail"""');
+  });
+
+  it('can be posted again as CSV: what the list has more is ignored (decisions C13)', async () => {
+    const [head = '', ...rows] = (await world.send('GET', '/claims.csv', 'preisblick')).body.split('\r\n');
+    const row = rows.find((line) => line.includes('"bulk 1"')) ?? '';
+    const body = [head, row.replace('"bulk 1"', '"bulk 3"')].join('\r\n');
+    const headers = { 'content-type': 'text/csv; charset=utf-8' };
+    const answer = await world.send('POST', '/claims', 'preisblick', { headers, body });
+    expect([answer.statusCode, answer.body]).toEqual([200, '']);
+    expect(answer.headers['x-ignored-fields']).toContain('statusName');
+    expect(await byOrder('bulk 3')).toMatchObject({ orderValue: 100, affiliateSiteId: 1101 });
+  });
+
+  it('is on the legacy path without versionNo, and with timestamp (Document 3, Claim as listed; decisions C8)', async () => {
+    const current = await world.list(';limit=2', 'nord');
+    const legacy = (await world.send('GET', '/uts/claims;limit=2', 'nord')).json<object[]>();
+    expect(legacy).toEqual(
+      current.map(({ timeStamp, ...others }) => ({ ...others, timestamp: timeStamp, versionNo: undefined })),
+    );
+    expect(Object.keys(legacy[0]!).slice(0, 3)).toEqual(['claimId', 'timestamp', 'statusId']);
+    const xml = await world.send('GET', '/uts/claims.xml', 'nord');
+    expect(xml.body).not.toMatch(/versionNo|timeStamp>/);
+    expect(await faultsBySchema(world.app, 'LegacyClaims_v1_0.xsd', [xml.body])).toEqual([]);
+  });
+});
+
+describe('checking claims (decisions C13)', () => {
+  const claims = [
+    claimOf('check'),
+    claimOf('check 2', { timeStampEvent: '2026-03-02' }),
+    claimOf('check 3', { programId: 999 }),
+  ];
+  const expected = [
+    { statusId: 2, statusName: 'Awaiting approval', statusState: 'PENDING_ADVERTISER' },
+    { statusId: 115, statusName: 'Transaction date in future', statusState: 'REJECTED' },
+    { statusId: 102, statusName: 'Program not found', statusState: 'REJECTED' },
+  ];
+
+  it('answers with the status of each, and stores nothing', async () => {
+    const answer = await world.json('/claims/check', { claims }, 'preisblick');
+    expect([answer.statusCode, answer.json()]).toEqual([200, expected]);
+    expect(await byOrder('check')).toBeUndefined();
+  });
+
+  it('takes and answers XML', async () => {
+    const answer = await world.xml('/claims/check', xmlOf('claims', claims), 'preisblick');
+    expect([answer.statusCode, answer.body.match(/<check><statusId>\d+/g)]).toEqual([
+      200,
+      [2, 115, 102].map((id) => `<check><statusId>${id}`),
+    ]);
+    expect(await faultsBySchema(world.app, 'CheckedClaims_v1_0.xsd', [answer.body])).toEqual([]);
+  });
+
+  it('refuses what filing would refuse', async () => {
+    await world.create('checked');
+    const answer = await world.json('/claims/check', { claims: [claimOf('checked')] }, 'preisblick');
+    expect([answer.statusCode, errorsIn(answer)]).toEqual([409, [expect.stringMatching(/^UTS_397 /)]]);
+  });
+});
+
+describe('versions of a claim (decisions C13)', () => {
+  it('are the claim after each change, with its time and who made it, for both parties', async () => {
+    const { claimId } = await world.create('versions');
+    world.passTo(NOW + DAY);
+    const change = { ...claimOf('versions', { orderValue: 110 }), claimId, versionNo: 0 };
+    await world.json('/claimUpdates', { claimUpdates: [change] }, 'preisblick');
+    await world.rule([{ claimId, statusIdClaim: 202, versionNo: 1 }]);
+    const answers = await Promise.all(
+      (['preisblick', 'nord'] as const).map((as) => world.send('GET', `/claims/${claimId}/versions`, as)),
+    );
+    const [first = '', second = ''] = answers.map(({ body }) => body);
+    expect(second).toBe(first);
+    expect(answers[0]!.json()).toMatchObject([
+      {
+        time: '2026-03-01T12:00:00.000Z',
+        by: 'publisher',
+        claimId,
+        versionNo: 0,
+        orderValue: 100,
+        statusId: 2,
+      },
+      {
+        time: '2026-03-02T12:00:00.000Z',
+        by: 'publisher',
+        claimId,
+        versionNo: 1,
+        orderValue: 110,
+        statusId: 2,
+      },
+      {
+        time: '2026-03-02T12:00:00.000Z',
+        by: 'advertiser',
+        claimId,
+        versionNo: 2,
+        orderValue: 110,
+        statusId: 202,
+      },
+    ]);
+    const xml = await world.send('GET', `/claims/${claimId}/versions`, 'nord', { headers: XML });
+    expect(xml.body.match(/<by>\w+/g)).toEqual(['<by>publisher', '<by>publisher', '<by>advertiser']);
+    expect(await faultsBySchema(world.app, 'ClaimVersions_v1_0.xsd', [xml.body])).toEqual([]);
+  });
+});

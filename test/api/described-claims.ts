@@ -1,0 +1,78 @@
+import { type TestRequest } from '../support/app';
+import { type ClaimClient, claimClientOf, claimOf, xmlOf } from './claim-network';
+import { type TestApp } from '../support/app';
+import { XML_UTF8 } from './posted';
+
+/**
+ * Files what requests and examples name by their ids, as in the demonstration: all await approval. Approves one of them.
+ */
+export async function fileDescribedClaims(app: TestApp): Promise<void> {
+  const { create, rule } = claimClientOf(() => app);
+  for (let id = 1; id <= LAST; id += 1)
+    expect(await create(`D-${id}`, { epi: 'a', proofOfClaims: 'https://a.example/' })).toMatchObject({
+      claimId: id,
+      statusId: 2,
+      versionNo: 0,
+    });
+  const ruling = { claimId: LAST, statusIdClaim: 3, orderValue: 9, expectedCommission: 1, versionNo: 0 };
+  expect((await rule([ruling])).statusCode).toBe(200);
+}
+
+/** Claims 1 to 5 are those of the examples. */
+const [RULED, REVISED, DELETED, LEGACY, LEGACY_XML, LAST] = [6, 7, 8, 9, 10, 11];
+
+/** The callers of an operation that the tests of all operations send it as. */
+export function claimClientFor(callers: readonly string[]): ClaimClient {
+  return callers.includes('advertiser') ? 'nord' : 'preisblick';
+}
+
+const claims = '/1.0/claims';
+const legacy = '/1.0/uts';
+const json = (value: unknown): TestRequest => ({ body: JSON.stringify(value) });
+const xml = (body: string): TestRequest => ({ headers: XML_UTF8, body });
+const csv = (body: string): TestRequest => ({ headers: { 'content-type': 'text/csv; charset=utf-8' }, body });
+const asXml = { headers: { accept: 'application/xml' } } as const;
+const ruling = (claimId: number, statusIdClaim = 202) => ({
+  claimUpdates: [{ claimId, statusIdClaim, versionNo: 0 }],
+});
+
+/** Requests of each operation. */
+export const CLAIM_REQUESTS: readonly (readonly [id: string, target: string, details?: TestRequest])[] = [
+  ['createClaims', claims, json({ claims: [claimOf('described 1'), claimOf('described 2')] })],
+  ['createClaims', claims, xml(xmlOf('claims', [claimOf('described 3')]))],
+  ['createClaims', claims, xml(xmlOf('claims', [claimOf('described 3')]))],
+  ['createClaims', claims, json({ claims: [{}] })],
+  ['createClaims', claims, csv('epi\na\n')],
+  ['listClaims', claims],
+  ['listClaims', `${claims}?jsonp=show`],
+  ['listClaims', `${claims};limit=5000`],
+  ['listClaims', `${claims}.xml`],
+  ['listClaims', claims, asXml],
+  ['listClaims', `${claims}.csv`],
+  ['listClaims', `${claims}.xml;statusId=x`],
+  ['checkClaims', `${claims}/check`, json({ claims: [claimOf('a'), claimOf('b', { programId: 999 })] })],
+  ['checkClaims', `${claims}/check`, xml(xmlOf('claims', [claimOf('a')]))],
+  ['checkClaims', `${claims}/check`, json({})],
+  ['updateClaims', '/1.0/claimUpdates', json(ruling(RULED))],
+  ['updateClaims', '/1.0/claimUpdates', json(ruling(RULED))],
+  ['updateClaims', '/1.0/claimUpdates', xml(xmlOf('claimUpdates', ruling(REVISED).claimUpdates))],
+  ['updateClaims', '/1.0/claimUpdates', xml('<claimUpdates/>')],
+  ['deleteClaim', `${claims}/${DELETED};versionNo=0`],
+  ['deleteClaim', `${claims}/${DELETED}`],
+  ['deleteClaim', `${claims}/${LAST};versionNo=1`],
+  ['listClaimVersions', `${claims}/${LAST}/versions`],
+  ['listClaimVersions', `${claims}/${LAST}/versions.xml`],
+  ['listClaimVersions', `${claims}/999/versions`],
+  ['listClaimStatuses', '/1.0/claimStatuses'],
+  ['listClaimStatuses', '/1.0/claimStatuses.xml;pretty=true'],
+  ['listClaimStatuses', '/1.0/claimStatuses;pretty=x'],
+  ['listLegacyClaims', `${legacy}/claims`],
+  ['listLegacyClaims', `${legacy}/claims.xml`],
+  ['listLegacyClaims', `${legacy}/claims;limit=0`],
+  ['updateLegacyClaims', `${legacy}/claimUpdates`, json(ruling(LEGACY))],
+  ['updateLegacyClaims', `${legacy}/claimUpdates`, json(ruling(LEGACY))],
+  ['updateLegacyClaims', `${legacy}/claimUpdates.xml`, json(ruling(LEGACY_XML))],
+  ['updateLegacyClaims', `${legacy}/claimUpdates.xml`, json({})],
+  ['listLegacyClaimStatuses', `${legacy}/claimStatuses`],
+  ['listLegacyClaimStatuses', `${legacy}/claimStatuses.xml`],
+];
