@@ -74,18 +74,7 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: async ({ id }, { log, directory, at }) => {
-        const { state } = await load(log, claimDecider, id);
-        if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
-          return {};
-        const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
-        const { publisherId, claim } = state;
-        // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
-        const { transactionId } =
-          trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
-          (await parts.track(log, directory, orderOf(state), at));
-        return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
-      },
+      act: ({ id }, context) => track(id, parts, context),
     },
     {
       name: 'posts of claims that were interrupted',
@@ -95,6 +84,23 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       act: async ({ id }, { log }) => await finished(log, Number(id)),
     },
   ];
+}
+
+/** Makes a claim a transaction if it is approved and is none yet. */
+export async function track(
+  id: string | number,
+  parts: Pick<ClaimAutomationParts, 'ordersNow' | 'track'>,
+  { log, directory, at }: { readonly log: EventLog; readonly directory: Directory; readonly at: string },
+): Promise<{ readonly position?: Position }> {
+  const { state } = await load(log, claimDecider, id);
+  if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined) return {};
+  const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
+  const { publisherId, claim } = state;
+  // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
+  const { transactionId } =
+    trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
+    (await parts.track(log, directory, orderOf(state), at));
+  return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
 }
 
 async function finished(log: EventLog, batch: number): Promise<{ readonly position?: Position }> {
