@@ -6,6 +6,7 @@ import { type Directory } from '../directory/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type ReadStore } from '../kernel/read-store';
 import { claimDecider, type FiledClaim } from './claim';
 import { claimBatchDecider } from './claim-batch';
@@ -48,6 +49,7 @@ export interface ClaimAutomationParts {
 /** What the system does with claims by itself. */
 export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
   const { store } = parts;
+  const orders = new KeyedMutex<string>();
   return [
     {
       name: 'claims that could not be validated',
@@ -74,17 +76,11 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: async ({ id }, { log, directory, at }) => {
-        const { state } = await load(log, claimDecider, id);
-        if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
-          return {};
-        const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
-        const { publisherId, claim } = state;
-        // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
-        const { transactionId } =
-          trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
-          (await parts.track(log, directory, orderOf(state), at));
-        return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
+      act: async ({ id, body }, surface) => {
+        const { origin, claim } = JSON.parse(body) as StoredClaim;
+        // Several claims of one order may be approved: the second one finds the transaction of the first.
+        const order = `${origin.advertiserId} ${claim.orderNumber}`;
+        return await orders.runExclusive(order, () => tracked(parts, id, surface));
       },
     },
     {
@@ -95,6 +91,23 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       act: async ({ id }, { log }) => await finished(log, Number(id)),
     },
   ];
+}
+
+/** Makes an approved claim a transaction, unless its order is tracked. */
+async function tracked(
+  parts: ClaimAutomationParts,
+  id: string,
+  { log, directory, at }: Parameters<Automation['act']>[1],
+): Promise<{ readonly position?: Position }> {
+  const { state } = await load(log, claimDecider, id);
+  if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined) return {};
+  const { publisherId, claim } = state;
+  const orders = await parts.ordersNow(advertiserOf(state), claim.orderNumber);
+  // It may have been tracked since, or here before this was interrupted.
+  const { transactionId } =
+    trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
+    (await parts.track(log, directory, orderOf(state), at));
+  return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
 }
 
 async function finished(log: EventLog, batch: number): Promise<{ readonly position?: Position }> {
