@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
+import { claimsList } from './claims-list';
 import { cursor } from './cursor';
 import { deliveries, deliveriesHung } from './deliveries';
 import { deliveriesRestart } from './deliveries-restart';
@@ -44,6 +45,7 @@ const FIGURES = {
   'transactions-report': transactionsReport,
   'transactions-list': transactionsList,
   'transactions-due': transactionsDue,
+  'claims-list': claimsList,
   deliveries,
   'deliveries-hung': deliveriesHung,
   'deliveries-restart': deliveriesRestart,

@@ -8,6 +8,8 @@ export const PUBLISHER_TOKEN = 'c'.repeat(40);
 export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
 /** And for conversions. */
 export const CONVERSION_TOKENS = { advertiser: 'f'.repeat(40), publisher: '1'.repeat(40) } as const;
+/** And for claims, of all sites. */
+export const CLAIM_TOKENS = { advertiser: '2'.repeat(40), publisher: '3'.repeat(40) } as const;
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
@@ -27,6 +29,8 @@ export function networkFile(): string {
       { token: VOUCHER_TOKENS.publisher, organisationId: 2, system: 'VOUCHERS', siteId: 21 },
       { token: CONVERSION_TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },
       { token: CONVERSION_TOKENS.publisher, organisationId: 2, system: 'CONVERSIONS', siteId: 21 },
+      { token: CLAIM_TOKENS.advertiser, organisationId: 1, system: 'CLAIMS' },
+      { token: CLAIM_TOKENS.publisher, organisationId: 2, system: 'CLAIMS' },
     ],
     programs: [
       {

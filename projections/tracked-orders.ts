@@ -42,17 +42,21 @@ export async function trackedOrders(
     const page = { filter, order: [], offset: 0, size: PAGE, after };
     const { found, next } = await store.search(TARGET, page, query);
     for (const { id, body } of found) {
-      const { transaction, messageTypeId } = JSON.parse(body) as StoredTransaction;
-      const { siteId, publisherId, orderNumber } = transaction;
-      const order = {
-        transactionId: id,
-        siteId,
-        ...(publisherId === undefined ? {} : { publisherId }),
-        standing: STANDINGS[messageTypeId],
-      };
-      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), order]);
+      const stored = JSON.parse(body) as StoredTransaction;
+      const { orderNumber } = stored.transaction;
+      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), toTrackedOrder(id, stored)]);
     }
     after = next;
   }
   return orders;
+}
+
+/** A transaction as claims see it. */
+export function toTrackedOrder(
+  transactionId: string,
+  { transaction, messageTypeId }: StoredTransaction,
+): TrackedOrder {
+  const { siteId, publisherId } = transaction;
+  const publisher = publisherId === undefined ? {} : { publisherId };
+  return { transactionId, siteId, ...publisher, standing: STANDINGS[messageTypeId] };
 }

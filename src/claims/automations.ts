@@ -76,11 +76,11 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: async ({ id, body }, surface) => {
+      act: async ({ id, body }, context) => {
         const { origin, claim } = JSON.parse(body) as StoredClaim;
         // Several claims of one order may be approved: the second one finds the transaction of the first.
         const order = `${origin.advertiserId} ${claim.orderNumber}`;
-        return await orders.runExclusive(order, () => tracked(parts, id, surface));
+        return await orders.runExclusive(order, () => track(id, parts, context));
       },
     },
     {
@@ -93,17 +93,17 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
   ];
 }
 
-/** Makes an approved claim a transaction, unless its order is tracked. */
-async function tracked(
-  parts: ClaimAutomationParts,
-  id: string,
-  { log, directory, at }: Parameters<Automation['act']>[1],
+/** Makes a claim a transaction if it is approved and is none yet. */
+export async function track(
+  id: string | number,
+  parts: Pick<ClaimAutomationParts, 'ordersNow' | 'track'>,
+  { log, directory, at }: { readonly log: EventLog; readonly directory: Directory; readonly at: string },
 ): Promise<{ readonly position?: Position }> {
   const { state } = await load(log, claimDecider, id);
   if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined) return {};
+  const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
   const { publisherId, claim } = state;
-  const orders = await parts.ordersNow(advertiserOf(state), claim.orderNumber);
-  // It may have been tracked since, or here before this was interrupted.
+  // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
   const { transactionId } =
     trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
     (await parts.track(log, directory, orderOf(state), at));

@@ -13,6 +13,8 @@ import { FeedRefusals } from '../products/refusals';
 import { VisibleWrites } from '../http/visible-writes';
 import { PostVoucher, PostVoucherHandler } from '../vouchers/commands';
 import { VoucherWriter } from '../vouchers/voucher-writer';
+import { ClaimCommands } from './claim-commands';
+import { demoClaims } from './claims';
 import { FEEDS } from './feeds';
 import { type PostedProduct } from './products';
 import { type DemoLines, demoLines } from './lines';
@@ -49,7 +51,7 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
   return lines;
 }
 
-/** Posts the network, its products, a year of price changes, transactions and vouchers, each as of its time. */
+/** Posts the network, its products, a year of price changes, transactions, claims and vouchers, each as of its time. */
 async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = new FollowedDirectory(log, ending.signal);
@@ -89,6 +91,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
         run: () => post(feedId, products, at),
       })),
       ...demoTransactions(started, commands),
+      ...demoClaims(started, new ClaimCommands(log, follower)),
     ];
     for (const { run } of steps.sort((one, other) => one.at.getTime() - other.at.getTime())) await run();
     present = started;

@@ -9,6 +9,7 @@ export type DemoLines = (baseUrl: string) => readonly string[];
 export function demoLines(tokens: readonly NewToken[]): DemoLines {
   const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
   const conversions = tokensOf(tokens, 'CONVERSIONS');
+  const claims = tokensOf(tokens, 'CLAIMS');
   return (baseUrl) => [
     ...tokens.map(describe),
     '',
@@ -17,11 +18,13 @@ export function demoLines(tokens: readonly NewToken[]): DemoLines {
     `export VOUCHER_ADVERTISER=${vouchers.advertiser} VOUCHER_PUBLISHER=${vouchers.publisher}`,
     `export CONVERSION_ADVERTISER=${conversions.advertiser} CONVERSION_PUBLISHER=${conversions.publisher}`,
     `export CONVERSION_OPERATOR=${conversions.operator}`,
+    `export CLAIM_ADVERTISER=${claims.advertiser} CLAIM_PUBLISHER=${claims.publisher}`,
     ...exampleCalls(baseUrl, {
       ...products,
       voucherPublisher: vouchers.publisher,
       conversionPublisher: conversions.publisher,
       conversionOperator: conversions.operator,
+      claimAdvertiser: claims.advertiser,
     }),
   ];
 }
@@ -70,7 +73,12 @@ export function exampleCalls(
   baseUrl: string,
   token: Readonly<
     Record<
-      'advertiser' | 'publisher' | 'voucherPublisher' | 'conversionPublisher' | 'conversionOperator',
+      | 'advertiser'
+      | 'publisher'
+      | 'voucherPublisher'
+      | 'conversionPublisher'
+      | 'conversionOperator'
+      | 'claimAdvertiser',
       string
     >
   >,
@@ -103,5 +111,7 @@ export function exampleCalls(
     `curl '${transactions};messageTypeId=4;pageSize=2;pretty=true?token=${token.conversionPublisher}'`,
     '# Counts and amounts of all transactions by currency and state',
     `curl '${transactions}/totals;pretty=true?token=${token.conversionOperator}'`,
+    '# Claims that await the approval of an advertiser',
+    `curl '${baseUrl}/1.0/claims;statusId=2;limit=2;pretty=true?token=${token.claimAdvertiser}'`,
   ];
 }

@@ -9,11 +9,15 @@ export const DEMO = {
   publishers: { preisfuchs: 11, bargainLane: 12 },
   operator: 90,
   sites: { preisfuchs: 1101, preisfuchsApp: 1102, bargainLane: 1201 },
-  /** Without feeds: one that is closed and one that is paused in the course of its transactions. */
-  programs: { closed: 103, suspended: 203 },
+  /** Without feeds: one that is closed and one that is paused in the course of its transactions. One accepts no claims. */
+  programs: { closed: 103, suspended: 203, withoutClaims: 202 },
+  /** The event of claims (Document 3), of each program. */
+  inquiry: 17,
+  /** Until a claim is approved. */
+  daysToAutoApprove: 21,
 } as const;
 
-const { advertisers, publishers, operator, sites, programs } = DEMO;
+const { advertisers, publishers, operator, sites, programs, inquiry, daysToAutoApprove } = DEMO;
 
 /**
  * The demo network file: two advertisers with three programs each, two publishers and an operator. No entry has a token, so
@@ -42,6 +46,9 @@ export function demoNetwork() {
       { organisationId: advertisers.lindner, system: 'CONVERSIONS' },
       { organisationId: publishers.preisfuchs, system: 'CONVERSIONS', siteId: sites.preisfuchs },
       { organisationId: operator, system: 'CONVERSIONS' },
+      { organisationId: advertisers.lindner, system: 'CLAIMS' },
+      { organisationId: publishers.preisfuchs, system: 'CLAIMS', siteId: sites.preisfuchs },
+      { organisationId: publishers.bargainLane, system: 'CLAIMS' },
     ],
     programs: [
       program(
@@ -62,7 +69,7 @@ export function demoNetwork() {
         'https://harbourpine.example/logo.png',
       ),
       program(
-        202,
+        programs.withoutClaims,
         advertisers.harbour,
         'Harbour & Pine DE',
         'DE',
@@ -131,8 +138,10 @@ function program(
   const events = [
     { id: id * 10 + 1, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 6 } },
     { id: id * 10 + 2, name: 'Newsletter', kind: 'lead', pendingDays: 0, commission: { fixed: 1.5 } },
+    { id: inquiry, name: 'Inquiry', kind: 'sale', pendingDays: 30, inquiry: true },
   ];
-  return { id, organisationId, name, country, currency, logoUrl, events };
+  const acceptsClaims = id !== programs.withoutClaims;
+  return { id, organisationId, name, country, currency, logoUrl, acceptsClaims, daysToAutoApprove, events };
 }
 
 function site(id: number, organisationId: number, name: string, url: string) {

@@ -15,26 +15,23 @@ import { complete, recordReader } from '../wire/record-read';
 import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
 import { postedRedeliveries, type PostedRedeliveries } from './deliveries.fields';
 import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
-import {
-  DELIVERIES,
-  DELIVERY_DETAILS,
-  deliveryOperations,
-  RECEIVERS,
-  REDELIVERIES,
-} from './deliveries.operations';
+import { deliveryOperations, deliveryShapes, RECEIVERS, REDELIVERIES } from './deliveries.operations';
+import { namedAsTransactions, namedFor } from './deliveries.names';
 import { DeliveryQueries } from './deliveries.queries';
 import { type SubscriptionKind } from './kind';
 import { postedObject } from './posted-json';
 import { jsonIn, SUBSCRIBERS } from './subscriptions.controller';
 
-const deliveriesText = listWriter(DELIVERIES);
-const detailsToXml = documentWriter(DELIVERY_DETAILS);
 const receiversToXml = documentWriter(RECEIVERS);
 const redeliveriesToXml = documentWriter(REDELIVERIES);
 
 /** The controller of what has become of the messages of a kind of subscriptions (`docs/decisions.md#n14`, `#n17`). */
 export function deliveriesController(kind: SubscriptionKind): Type<object> {
   const operations = deliveryOperations(kind);
+  const shapes = deliveryShapes(kind);
+  const deliveriesText = listWriter(shapes.list);
+  const detailsToXml = documentWriter(shapes.details);
+  const table = namedFor(kind, deliveryKeys);
 
   @Controller(kind.path)
   class DeliveriesController {
@@ -56,8 +53,9 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     list(
       @CurrentCaller() caller: Caller,
       @Param('id') id: string,
-      @MatrixKeys(deliveryKeys) keys: DeliveryKeys,
+      @MatrixKeys(table) sent: DeliveryKeys,
     ): ListAnswer {
+      const keys = namedAsTransactions(kind, sent);
       return new ListAnswer(async ({ view, query }) => {
         const { deliveries, total, nextCursor } = await this.queries.list({ kind, id, caller }, keys, query);
         return {
@@ -79,7 +77,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
       @Param('id') id: string,
       @Param('messageId') messageId: string,
     ): Promise<Answer> {
-      return Answer.of(await this.queries.one({ kind, id, caller }, messageId), detailsToXml);
+      return Answer.of(namedFor(kind, await this.queries.one({ kind, id, caller }, messageId)), detailsToXml);
     }
 
     @Post(':id/deliveries/:messageId/redeliver')
@@ -92,7 +90,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     ): Promise<Answer> {
       const command = new RedeliverMessage({ kind, id, caller }, messageId);
       const { delivery, position } = await this.commands.execute(command);
-      return Answer.of(delivery, detailsToXml, { position, status: 202 });
+      return Answer.of(namedFor(kind, delivery), detailsToXml, { position, status: 202 });
     }
 
     @Post(':id/redeliveries')

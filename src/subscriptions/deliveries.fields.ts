@@ -1,6 +1,8 @@
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../wire/record';
 import { boolean, date, integer, text, time, wordOf } from '../wire/record-kinds';
 import { DELIVERY_STATES } from './deliveries.keys';
+import { namedFor } from './deliveries.names';
+import { type SubscriptionKind } from './kind';
 
 const optional = { optional: true } as const;
 
@@ -24,10 +26,10 @@ const attempt = record(
 const DELIVERY = {
   messageId: { kind: text(), description: 'Id of the message: header webhook-id' },
   receiverId: { kind: text(), description: 'Id of the receiver' },
-  transactionId: { kind: text(), description: 'Id of the transaction' },
-  messageTypeId: { kind: integer(), description: 'State that the transaction has entered' },
-  sequenceNumber: { kind: text(), description: 'Order of the messages about one transaction' },
-  time: { kind: date(), description: 'When the transaction entered the state' },
+  transactionId: { kind: text(), description: 'Id of what the message is about' },
+  messageTypeId: { kind: integer(), description: 'State that this has entered' },
+  sequenceNumber: { kind: text(), description: 'Order of the messages with one such id' },
+  time: { kind: date(), description: 'When this entered the state' },
   state: { kind: wordOf(...DELIVERY_STATES), description: 'What has become of the message' },
   changed: { kind: date(), ...optional, description: 'Time of the last outcome' },
   attempts: { kind: integer(), description: 'Number of attempts' },
@@ -38,9 +40,12 @@ const DELIVERY = {
   test: { kind: boolean(), description: 'A test message with example values' },
 } as const satisfies Fields;
 
-export const listedDelivery = record(DELIVERY, { name: 'Delivery' });
+/** A message of a subscription of this kind. */
+export function listedDelivery(kind: SubscriptionKind) {
+  return record(namedFor(kind, DELIVERY), { name: `${kind.prefix}Delivery` });
+}
 
-export type OutputDelivery = AnswerOf<typeof listedDelivery>;
+export type OutputDelivery = AnswerOf<ReturnType<typeof listedDelivery>>;
 
 /** A delivery of any organisation. */
 export const operatorsDelivery = record(
@@ -72,23 +77,24 @@ const request = record(
   { name: 'DeliveryRequest' },
 );
 
-export const oneDelivery = record(
-  {
-    ...DELIVERY,
-    request: {
-      kind: request,
-      ...optional,
-      description: 'What is sent; absent if it cannot be sent, or is no longer kept',
-    },
-    lastAttempts: {
-      kind: listOf(attempt, { each: 'attempt', most: 20 }),
-      description: 'The last 20 attempts, oldest first',
-    },
-  },
-  { name: 'DeliveryDetails' },
-);
+/** The same with its request and attempts. */
+export function oneDelivery(kind: SubscriptionKind) {
+  return record({ ...namedFor(kind, DELIVERY), ...DETAILS }, { name: `${kind.prefix}DeliveryDetails` });
+}
 
-export type OutputDeliveryDetails = AnswerOf<typeof oneDelivery>;
+const DETAILS = {
+  request: {
+    kind: request,
+    ...optional,
+    description: 'What is sent; absent if it cannot be sent, or is no longer kept',
+  },
+  lastAttempts: {
+    kind: listOf(attempt, { each: 'attempt', most: 20 }),
+    description: 'The last 20 attempts, oldest first',
+  },
+} as const satisfies Fields;
+
+export type OutputDeliveryDetails = AnswerOf<ReturnType<typeof oneDelivery>>;
 
 const ended = record({ ...ATTEMPT }, { name: 'ReceiverAttempt' });
 

@@ -14,8 +14,8 @@ export const PAGE = 1000;
 export const deliveryKeys = {
   state: { type: oneOf(...DELIVERY_STATES), multiple: true, description: 'States' },
   receiverId: { type: TEXT, multiple: true, description: 'Ids of receivers' },
-  transactionId: { type: TEXT, multiple: true, description: 'Ids of transactions' },
-  messageTypeId: { type: INTEGER, multiple: true, description: 'States of transactions, 1 to 9' },
+  transactionId: { type: TEXT, multiple: true, description: 'Ids of what messages are about' },
+  messageTypeId: { type: INTEGER, multiple: true, description: 'States that messages are about' },
   minTime: { type: DATE, description: 'About a transition at this time or later' },
   maxTime: { type: DATE, description: 'About a transition at this time or earlier' },
   pageSize: { type: INTEGER, description: `Deliveries on a page, at most ${PAGE}; ${PAGE} by default` },

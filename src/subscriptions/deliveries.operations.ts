@@ -11,17 +11,22 @@ import { type SubscriptionKind } from './kind';
 import { SUBSCRIPTION_ID } from './operations';
 import { TEXT } from '../wire/key-types';
 
-export const DELIVERIES = {
-  name: 'Deliveries',
-  kind: listOf(listedDelivery, { each: 'delivery' }),
-  xml: { file: 'Deliveries_v1_0.xsd', root: 'deliveries' },
-} as const satisfies Shape;
-
-export const DELIVERY_DETAILS = {
-  name: 'DeliveryDetails',
-  kind: oneDelivery,
-  xml: { file: 'DeliveryDetails_v1_0.xsd', root: 'delivery' },
-} as const satisfies Shape;
+/** The shapes of answers about messages of a kind of subscriptions. */
+export function deliveryShapes(kind: SubscriptionKind) {
+  const { prefix } = kind;
+  return {
+    list: {
+      name: `${prefix}Deliveries`,
+      kind: listOf(listedDelivery(kind), { each: 'delivery' }),
+      xml: { file: `${prefix}Deliveries_v1_0.xsd`, root: 'deliveries' },
+    },
+    details: {
+      name: `${prefix}DeliveryDetails`,
+      kind: oneDelivery(kind),
+      xml: { file: `${prefix}DeliveryDetails_v1_0.xsd`, root: 'delivery' },
+    },
+  } as const satisfies Readonly<Record<string, Shape>>;
+}
 
 export const RECEIVERS = {
   name: 'ReceiverTotalsList',
@@ -51,7 +56,9 @@ const MESSAGE = {
 } as const;
 
 /** What has become of the messages of a subscription (`docs/decisions.md#n14`). */
-export function deliveryOperations({ name }: SubscriptionKind) {
+export function deliveryOperations(kind: SubscriptionKind) {
+  const { name } = kind;
+  const { list, details } = deliveryShapes(kind);
   return {
     receivers: {
       id: `list${name}Receivers`,
@@ -67,7 +74,7 @@ export function deliveryOperations({ name }: SubscriptionKind) {
       description: 'Newest first, as long as they are kept.',
       example: { state: ['dead'], pageSize: 3, pretty: true },
       path: SUBSCRIPTION_ID,
-      answer: DELIVERIES,
+      answer: list,
       sends: PAGES,
     },
     delivery: {
@@ -76,7 +83,7 @@ export function deliveryOperations({ name }: SubscriptionKind) {
       description: 'With the exact request and its last attempts.',
       example: {},
       path: MESSAGE,
-      answer: DELIVERY_DETAILS,
+      answer: details,
     },
     redeliver: {
       id: `redeliver${name}Message`,
@@ -84,7 +91,7 @@ export function deliveryOperations({ name }: SubscriptionKind) {
       description: 'With the same id and bytes: one attempt, in addition to the schedule.',
       example: {},
       path: MESSAGE,
-      answer: DELIVERY_DETAILS,
+      answer: details,
       status: 202,
     },
     redeliverAll: {

@@ -17,6 +17,7 @@ import { type ActiveSubscription } from '../notifications/subscription';
 import { receiversOf } from '../notifications/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
 import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
+import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery, toDetails, toReceiver } from './deliveries.output';
 import { type Which } from './commands';
 import { ownedSubscription } from './owned-subscription';
@@ -57,7 +58,12 @@ export class DeliveryQueries {
     const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
     const { total, next } = found;
     return {
-      deliveries: eachOf(found, (listed) => toDelivery(listed, (receiver) => held.has(receiver))),
+      deliveries: eachOf(found, (listed) =>
+        namedFor(
+          which.kind,
+          toDelivery(listed, (receiver) => held.has(receiver)),
+        ),
+      ),
       total,
       ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
     };

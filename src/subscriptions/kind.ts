@@ -10,8 +10,12 @@ export interface SubscriptionKind {
   readonly path: string;
   /** What one is called in names of operations, of schemas and in OpenAPI: `Subscription`. */
   readonly name: string;
+  /** What comes before other names there: empty, or `Claim`. */
+  readonly prefix: string;
   /** What messages are about: `transaction`. */
   readonly subject: string;
+  /** The field with its id: `transactionId`. */
+  readonly subjectField: string;
   /** The states to be told of, and the field of the filter that selects them. */
   readonly states: {
     readonly field: string;

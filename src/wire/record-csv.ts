@@ -37,8 +37,12 @@ function columnsOf(fields: RecordKind['fields'], cells: readonly string[]): read
   const names = cells.map((cell) => known.get(cell.trim().toLowerCase()) ?? cell.trim());
   if (!names.some((name) => Object.hasOwn(fields, name)))
     throw new NotParsable(`expected the names of fields in the first line: ${[...known.values()].join(',')}`);
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw new NotParsable(`the first line has the column ${twice} more than once`);
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name))
+      throw new NotParsable(`the first line has the column ${name.slice(0, 100)} more than once`);
+    seen.add(name);
+  }
   return names.map((name) => ({ name, isText: isText(fields[name]) }));
 }
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 async function send(request: string, as: ClaimClient, details: TestRequest = {}): Promise<Response> {
-  const [method, path = ''] = request.split(' ') as ['GET', string];
+  const [method, path] = request.split(' ') as ['GET', string];
   const target = path.startsWith('/..') ? path.slice(3) : `/1.0${path}`;
   return world.app.request(method, target, { token: CLAIM_TOKENS[as], ...details });
 }

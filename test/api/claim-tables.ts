@@ -81,3 +81,12 @@ export const CLAIM_ERRORS = rows(
   '200 210 211 212 213 230 240 260 265 270 291 300 301 302 303 304 306 370 371 380 394 395 396 397 398 399 400',
   '402 403 404 405 410 420 430',
 ).map((code) => `UTS_${code}`);
+
+/** List keys of the current path. */
+export const CLAIM_KEYS = rows(
+  'pretty statusId minUpdateDate maxUpdateDate minTransactionDate maxTransactionDate programId claimId tdconnect',
+  'offset limit sortBy sortOrder',
+);
+
+/** Those that the legacy list lacks (Legacy advertiser paths). */
+export const NOT_LEGACY_KEYS = rows('minTransactionDate maxTransactionDate tdconnect');

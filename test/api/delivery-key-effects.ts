@@ -7,6 +7,7 @@ import { NOW } from './voucher-network';
 const HOUR = 3_600_000;
 const time = (hours: number): string => new Date(NOW - hours * HOUR).toISOString();
 const RECEIVERS = ['0aaaaaaaaaaaaaaa', '1bbbbbbbbbbbbbbb', '2ccccccccccccccc'] as const;
+const CLAIM_RECEIVERS = ['3ddddddddddddddd', '4eeeeeeeeeeeeeee'] as const;
 const OTHER = 'f'.repeat(32);
 
 /** Writes what `test/api/keys.test.ts` lists: messages of a subscription, and one of another; returns the id of the first. */
@@ -26,8 +27,32 @@ export async function writeDeliveries(history: DeliveryHistory, subscriptionId: 
 
 const listed = (answer: Response) => answer.json<readonly Record<string, unknown>[]>();
 const subjects = (answer: Response) => listed(answer).map(({ transactionId }) => transactionId);
+const claims = (answer: Response) => listed(answer).map(({ claimId }) => claimId);
 const receivers = (answer: Response) => listed(answer).map(({ receiverId }) => receiverId);
 const hasNext = ({ headers }: Response) => 'x-next-cursor' in headers;
+
+/** The same of a subscription to claims; returns the id of the first. */
+export async function writeClaimDeliveries(
+  history: DeliveryHistory,
+  subscriptionId: string,
+): Promise<string> {
+  const own = { subscriptionId, organisationId: 3 };
+  const first = await history.due('c1', { ...own, receiver: CLAIM_RECEIVERS[0], stateId: 2, at: time(3) });
+  await history.outcome(first, { outcome: 'dead', attempt: 10 });
+  await history.due('c2', { ...own, receiver: CLAIM_RECEIVERS[1], stateId: 3, at: time(2) });
+  await history.due('c3', { ...own, receiver: CLAIM_RECEIVERS[0], stateId: 3, at: time(1) });
+  return first.id;
+}
+
+const CLAIM_FILTERS = [
+  ['state=dead', ['c1']],
+  [`receiverId=${CLAIM_RECEIVERS[1]}`, ['c2']],
+  ['claimId=c3', ['c3']],
+  ['statusId=2', ['c1']],
+  [`minTime=${time(1)}`, ['c3']],
+  [`maxTime=${time(2)}`, ['c2', 'c1']],
+  ['pageSize=1', ['c3']],
+] as const;
 
 /** Keys of both lists of deliveries, and what remains. */
 const FILTERS = [
@@ -39,11 +64,26 @@ const FILTERS = [
   ['pageSize=1', ['d3']],
 ] as const;
 
+/** Operations that page by cursor. */
+const OF_PAGES = [
+  'listSubscriptionDeliveries',
+  'listClaimSubscriptionDeliveries',
+  'listAnyDeliveries',
+  'listAnyReceivers',
+] as const;
+
 /** Every key of the operations that list deliveries and receivers (decisions N14). */
 export const DELIVERY_EFFECTS: readonly Effect[] = [
   ...FILTERS.flatMap(([sent, remaining]): readonly Effect[] => [
     ['listSubscriptionDeliveries', sent, '', subjects, remaining],
-    ['listAnyDeliveries', sent, '', subjects, remaining],
+    ['listAnyDeliveries', sent, ';organisationId=1', subjects, remaining],
+  ]),
+  ...CLAIM_FILTERS.map(([sent, remaining]): Effect => [
+    'listClaimSubscriptionDeliveries',
+    sent,
+    '',
+    claims,
+    remaining,
   ]),
   ['listSubscriptionDeliveries', `maxTime=${time(2)}`, '', subjects, ['d2', 'd1']],
   ['listAnyDeliveries', `maxTime=${time(50)}`, '', subjects, ['d0']],
@@ -52,11 +92,5 @@ export const DELIVERY_EFFECTS: readonly Effect[] = [
   ['listAnyReceivers', 'organisationId=12', '', receivers, [RECEIVERS[2]]],
   ['listAnyReceivers', `subscriptionId=${OTHER}`, '', receivers, [RECEIVERS[2]]],
   ['listAnyReceivers', 'pageSize=1', '', receivers, [RECEIVERS[0]]],
-  ...(['listSubscriptionDeliveries', 'listAnyDeliveries', 'listAnyReceivers'] as const).map((id): Effect => [
-    id,
-    'cursor=*',
-    ';pageSize=1',
-    hasNext,
-    true,
-  ]),
+  ...OF_PAGES.map((id): Effect => [id, 'cursor=*', ';pageSize=1', hasNext, true]),
 ];

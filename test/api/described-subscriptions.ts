@@ -1,6 +1,6 @@
 import { type TestRequest } from '../support/app';
 import { XML_UTF8 } from './posted';
-import { POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
+import { CLAIM_SUBSCRIPTIONS, POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
 
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 
@@ -71,3 +71,27 @@ export const SUBSCRIPTION_REQUESTS: readonly (readonly [
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries.xml`, json(PERIOD)],
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json({})],
 ];
+
+const AS_CLAIMS = [
+  ['messageTypeIds', 'statusIds'],
+  ['messageTypeId', 'statusId'],
+  ['"eventTypeIds":[5],', ''],
+  ['[301]', '[17]'],
+  ['[4,6]', '[2,3]'],
+  ['["siteId"]', '["affiliateSiteId"]'],
+  [':8}', ':3}'],
+  [':9}', ':203}'],
+] as const;
+
+/** The same of subscriptions to claims. */
+export const CLAIM_SUBSCRIPTION_REQUESTS = SUBSCRIPTION_REQUESTS.map(
+  ([id, target, details = {}]): (typeof SUBSCRIPTION_REQUESTS)[number] => {
+    const { body } = details;
+    const posted = AS_CLAIMS.reduce((text, [from, to]) => text.replace(from, to), String(body));
+    return [
+      id.replace('Subscription', 'ClaimSubscription'),
+      target.replace(SUBSCRIPTIONS, CLAIM_SUBSCRIPTIONS),
+      body === undefined ? details : { ...details, body: posted },
+    ];
+  },
+);

@@ -9,8 +9,8 @@ import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
-import { SUBSCRIPTIONS, targetWithIds } from './subscription-network';
-import { SUBSCRIPTION_REQUESTS } from './described-subscriptions';
+import { CLAIM_SUBSCRIPTIONS, SUBSCRIPTIONS, targetWithIds } from './subscription-network';
+import { CLAIM_SUBSCRIPTION_REQUESTS, SUBSCRIPTION_REQUESTS } from './described-subscriptions';
 import { CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
@@ -52,7 +52,8 @@ afterAll(async () => {
 function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/conversions/')) return CONVERSION_TOKENS.nord;
-  if (/^\/1.0\/(claim|uts)/.test(path)) return CLAIM_TOKENS[claimClientFor(callers)];
+  if (/^\/1.0\/(claim|uts)/.test(path))
+    return CLAIM_TOKENS[path.startsWith(CLAIM_SUBSCRIPTIONS) ? 'nord' : claimClientFor(callers)];
   const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
   return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
 }
@@ -183,6 +184,7 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
   ...SUBSCRIPTION_REQUESTS,
+  ...CLAIM_SUBSCRIPTION_REQUESTS,
   ...CLAIM_REQUESTS,
   ['listAnyDeliveries', '/ops/1.0/deliveries'],
   ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
@@ -207,7 +209,7 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  if (path.startsWith(SUBSCRIPTIONS))
+  if (path.startsWith(SUBSCRIPTIONS) || path.startsWith(CLAIM_SUBSCRIPTIONS))
     return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
   return { id: path.startsWith(transactions) ? transactionId : '2' };

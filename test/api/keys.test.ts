@@ -16,14 +16,20 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { DELIVERY_EFFECTS, writeDeliveries } from './delivery-key-effects';
+import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
+import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
 import { EFFECTS } from './key-effects';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
-import { subscriptionClientOf, SUBSCRIPTIONS } from './subscription-network';
+import {
+  CLAIM_SUBSCRIPTIONS,
+  createClaimSubscription,
+  subscriptionClientOf,
+  SUBSCRIPTIONS,
+} from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
 import { CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
 import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
@@ -35,6 +41,8 @@ let now: Date;
 let operations: readonly Operation[];
 let subscriptionId: string;
 let messageId: string;
+let claimSubscriptionId: string;
+let claimMessageId: string;
 let deliveries: AppDeliveries;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
@@ -67,6 +75,8 @@ beforeAll(async () => {
   subscriptionId = (await subscriptionClientOf(() => app).create()).subscriptionId;
   deliveries = await projectDeliveries(app, () => NOW);
   messageId = await writeDeliveries(deliveries.history, subscriptionId);
+  claimSubscriptionId = await createClaimSubscription(app);
+  claimMessageId = await writeClaimDeliveries(deliveries.history, claimSubscriptionId);
   await deliveries.settled();
 });
 afterAll(async () => {
@@ -90,11 +100,19 @@ function tokenFor({ path, callers }: Operation): string {
   return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 
+function idFor(path: string): string {
+  if (path.startsWith(CLAIM_SUBSCRIPTIONS)) return claimSubscriptionId;
+  if (path.startsWith(SUBSCRIPTIONS)) return subscriptionId;
+  return path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
+}
+
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
   const { path: routed } = operation;
-  const conversion = routed.startsWith(SUBSCRIPTIONS) ? subscriptionId : REPORTED_ID;
-  const id = routed.startsWith('/1.0/conversions') ? conversion : '1';
-  const path = routed.replace(':feedId', String(german)).replace(':id', id).replace(':messageId', messageId);
+  const isOfClaims = routed.startsWith(CLAIM_SUBSCRIPTIONS);
+  const path = routed
+    .replace(':feedId', String(german))
+    .replace(':id', idFor(routed))
+    .replace(':messageId', isOfClaims ? claimMessageId : messageId);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }
@@ -198,8 +216,14 @@ describe('this file', () => {
     ['listCategoryMappings', MAPPING_KEYS],
     ['listFeeds', FEED_KEYS],
     ['listVouchers', VOUCHER_KEYS],
+    ['listClaims', CLAIM_KEYS],
+    ['listLegacyClaims', missingFrom(CLAIM_KEYS, NOT_LEGACY_KEYS)],
   ])('has each key of the document for %s', (id, keys) => {
     const ofAll = ['token', 'pretty', 'jsonp'];
     expect(missingFrom(keys, [...Object.keys(named(id).keys), ...ofAll])).toEqual([]);
+  });
+
+  it('has no key that legacy lists lack (Document 3, Legacy advertiser paths; decisions C8)', () => {
+    expect(NOT_LEGACY_KEYS.filter((key) => key in named('listLegacyClaims').keys)).toEqual([]);
   });
 });

@@ -1,10 +1,12 @@
 import { receiverIdOf } from '../../src/notifications/receiver-id';
 import { type Response, TestApp } from '../support/app';
 import { type AppDeliveries } from '../support/app-deliveries';
+import { CLAIM_TOKENS } from './claim-network';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
 import { NOW } from './voucher-network';
 
 export const SUBSCRIPTIONS = '/1.0/conversions/subscriptions';
+export const CLAIM_SUBSCRIPTIONS = '/1.0/claims/subscriptions';
 
 /** A subscription as it is answered. */
 export type Copy = Readonly<Record<string, unknown>> & { readonly subscriptionId: string };
@@ -82,7 +84,9 @@ export async function targetWithIds(
   deliveries: AppDeliveries,
 ): Promise<string> {
   if (!target.includes('{id}')) return target;
-  const { subscriptionId } = await subscriptionClientOf(() => app).create();
+  const subscriptionId = target.startsWith(CLAIM_SUBSCRIPTIONS)
+    ? await createClaimSubscription(app)
+    : (await subscriptionClientOf(() => app).create()).subscriptionId;
   const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
   const whole = target.replace('{id}', subscriptionId).replace('{receiverId}', receiverId);
   if (!/deliveries|receivers/.test(whole)) return whole;
@@ -91,6 +95,14 @@ export async function targetWithIds(
   await deliveries.history.outcome(due, { outcome: 'failed', error: 'timeout', answer: 'no', next: due.at });
   await deliveries.settled();
   return whole.replace('{messageId}', due.id);
+}
+
+/** Creates a subscription of `nord` to claims and returns its id. */
+export async function createClaimSubscription(app: TestApp): Promise<string> {
+  const body = JSON.stringify(subscription({ filter: { statusIds: [2, 3] } }));
+  const answer = await app.post(CLAIM_SUBSCRIPTIONS, { token: CLAIM_TOKENS.nord, body });
+  expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
+  return answer.json<Copy>().subscriptionId;
 }
 
 /** One application for the tests of a file. */

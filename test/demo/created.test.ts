@@ -11,6 +11,8 @@ import { createDemo } from '../../src/demo/create-demo';
 import { DAY } from '../../src/demo/products';
 import { toDomainEvent } from '../../src/kernel/decider';
 import { type StateId } from '../../src/transactions/states';
+import { type ClaimEvent } from '../../src/claims/claim';
+import { storedAfter as claimAfter, type StoredClaim, workOn } from '../../src/claims/stored-claim';
 import { dueOf, storedAfter, type StoredTransaction } from '../../src/transactions/stored-transaction';
 import { type TransactionEvent } from '../../src/transactions/transaction';
 
@@ -41,7 +43,7 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 describe('The demo in a log', () => {
   it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
     const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
-    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(13);
+    expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(16);
     const rounds = demoPriceChanges(new Date());
     expect(await eventsByType()).toEqual({
       ProductListed: total(FEEDS.map(({ id }) => demoFeed(id))),
@@ -57,7 +59,7 @@ describe('The demo in a log', () => {
   it('has its events in chronological order, and vouchers of all types', async () => {
     const times: string[] = [];
     const types = new Set<number>();
-    const prefixes = ['organisation-', 'program-', 'feed-', 'voucher-', 'transaction-'];
+    const prefixes = ['organisation-', 'program-', 'feed-', 'voucher-', 'transaction-', 'claim-'];
     for await (const { events } of log.readAll({ after: START, prefixes })) {
       for (const { data } of events) {
         const { at, voucher } = JSON.parse(data) as { at: string; voucher?: { voucherTypeId: number } };
@@ -85,7 +87,8 @@ describe('The demo in a log', () => {
       }
     }
     const all = [...stored.values()];
-    expect(all).toHaveLength(496);
+    const claimed = all.filter(({ transaction }) => transaction.orderNumber.startsWith('C-'));
+    expect(all).toHaveLength(496 + claimed.length);
     expect(Math.round((Date.now() - Date.parse(oldest)) / DAY)).toBe(90);
     const ofState = (state: StateId) => all.filter(({ messageTypeId }) => messageTypeId === state);
     for (const state of [1, 2, 3, 4, 5, 6, 7, 8, 9] as const)
@@ -93,6 +96,28 @@ describe('The demo in a log', () => {
     expect(all.filter((one) => (dueOf(one) ?? Infinity) <= Date.now())).toEqual([]);
     const paused = ofState(3).map(({ transaction }) => transaction.programId);
     expect(new Set(paused)).toEqual(pausedPrograms);
+  });
+
+  it('has 60 claims in many statuses, and nothing that the system still has to do with them (decisions C5, C10, C11)', async () => {
+    const stored = new Map<string, StoredClaim>();
+    for await (const { events } of log.readAll({ after: START, prefixes: ['claim-'] }))
+      for (const recorded of events) {
+        const after = claimAfter(stored.get(recorded.stream), toDomainEvent(recorded) as ClaimEvent);
+        if (after !== undefined) stored.set(recorded.stream, after);
+      }
+    const all = [...stored.values()];
+    expect(all).toHaveLength(60);
+    const statuses = new Set(all.map(({ status }) => status.id));
+    for (const status of [2, 3, 101, 102, 103, 105, 106, 111, 113, 114, 115, 116, 201] as const)
+      expect([status, statuses.has(status)]).toEqual([status, true]);
+    expect(statuses.size).toBeGreaterThanOrEqual(16);
+    for (const { autoApproveAt = Infinity, ...others } of all.map(workOn)) {
+      expect(others).toEqual({});
+      expect(autoApproveAt).toBeGreaterThan(Date.now());
+    }
+    expect(new Set(all.map(({ origin }) => origin.publisherId)).size).toBe(2);
+    expect(all.filter(({ adjusted }) => adjusted?.orderValue !== undefined).length).toBeGreaterThan(2);
+    expect(all.filter(({ claim }) => claim.advertiserInformation !== undefined).length).toBeGreaterThan(2);
   });
 
   it('is refused as incomplete when its creation was interrupted', async () => {

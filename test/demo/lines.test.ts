@@ -17,12 +17,14 @@ describe('The demo', () => {
     expect(lines.filter((line) => line.includes('?token=token-12'))).toHaveLength(1);
     expect(lines).toContain('export CONVERSION_ADVERTISER=token-10 CONVERSION_PUBLISHER=token-11');
     expect(lines).toContain('export CONVERSION_OPERATOR=token-12');
+    expect(lines.filter((line) => line.includes('?token=token-13'))).toHaveLength(1);
+    expect(lines).toContain('export CLAIM_ADVERTISER=token-13 CLAIM_PUBLISHER=token-14');
   });
 
   it('prints calls that can be pasted into a shell', () => {
     const calls = exampleCalls(BASE_URL, {
       ...{ advertiser: 'a', publisher: 'p', voucherPublisher: 'v' },
-      ...{ conversionPublisher: 'c', conversionOperator: 'o' },
+      ...{ conversionPublisher: 'c', conversionOperator: 'o', claimAdvertiser: 'k' },
     });
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ADVERTISER, PUBLISHER } from './server';
+import { ADVERTISER, CLAIM_TOKENS, PUBLISHER } from './server';
 
 const METHODS = ['GET', 'GET', 'GET', 'POST', 'POST', 'HEAD', 'DELETE', 'OPTIONS'];
 const ODD_METHODS = ['PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE', 'CONNECT', 'FOO', 'get', '', 'G\0T'];
@@ -21,6 +21,14 @@ const PATHS = [
   '/1.0/vouchers;programId=101;keywords=a',
   '/1.0/vouchers/bulk',
   '/1.0/vouchers/7/versions',
+  '/1.0/claims;statusId=1,2;sortBy=status%20change;tdconnect=true;offset=1',
+  '/1.0/claims/1;versionNo=0',
+  '/1.0/claims/1/versions',
+  '/1.0/claims/check',
+  '/1.0/claimUpdates',
+  '/1.0/claimStatuses;pretty=true',
+  '/1.0/uts/claims.xml;limit=5',
+  '/1.0/uts/claimUpdates.json',
   '/ops/1.0/mappings;fid=22',
   '/1.0/schemas/ProductErrors_v1_0.xsd',
   '/1.0/openapi.json',
@@ -35,6 +43,8 @@ const QUERIES = [
   `?token=${PUBLISHER}`,
   `?token=${ADVERTISER}`,
   `?token=${ADVERTISER}&jsonp=f.g`,
+  `?token=${CLAIM_TOKENS.publisher}`,
+  `?token=${CLAIM_TOKENS.advertiser}`,
   '?token=zzz',
   '',
 ];
@@ -72,6 +82,10 @@ const BODIES = [
   '{"programId":101,"title":"t","code":"c","startDate":"2026-01-01"}',
   '<products xmlns:c="u"><product sourceProductId="a"><c:name>A &amp; B</c:name><price>1</price></product></products>',
   '<voucher><programId>101</programId><title><![CDATA[t]]></title></voucher>',
+  '{"claims":[{"affiliateSiteId":"1101","programId":"101","timeStampEvent":"2026-01-01","eventId":17,"orderNumber":"a","orderValue":1.5}]}',
+  '{"claimUpdates":[{"claimId":1,"statusIdClaim":201,"statusMessageClaim":"Email","versionNo":0}]}',
+  '<claims version="1.0" xmlns:c="u"><claim><c:programId>101</c:programId><c:epi>&amp;</c:epi></claim></claims>',
+  'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n1101,101,2026-01-01,17,b,"1"\r\n',
   '{"mappings":[{"feedId":22,"name":"n","categoryId":"1"}]}',
   'feedId,name,categoryId\r\n22,n,1\r\n',
 ];

@@ -165,6 +165,8 @@ export class Server {
 /** Tokens of `networkFile`. */
 export const ADVERTISER = 'a'.repeat(40);
 export const PUBLISHER = 'b'.repeat(40);
+/** For claims. */
+export const CLAIM_TOKENS = { advertiser: '1'.repeat(40), publisher: '2'.repeat(40) } as const;
 
 /** One advertiser with feeds 22 and 23, one publisher; categories map by their ids. */
 export const NETWORK = {
@@ -175,6 +177,8 @@ export const NETWORK = {
   tokens: [
     { token: ADVERTISER, organisationId: 1, system: 'PRODUCTS' },
     { token: PUBLISHER, organisationId: 11, system: 'PRODUCTS', siteId: 1101 },
+    { token: CLAIM_TOKENS.advertiser, organisationId: 1, system: 'CLAIMS' },
+    { token: CLAIM_TOKENS.publisher, organisationId: 11, system: 'CLAIMS' },
   ],
   programs: [
     {

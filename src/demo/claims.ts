@@ -1,0 +1,212 @@
+import { type ClaimContent, type Ruling } from '../claims/claim';
+import { type TrackedOrder } from '../claims/screening';
+import { CHANNELS, type RulingStatusId } from '../claims/statuses';
+import { DEMO } from './network';
+import { DAY } from './products';
+import { type Random, seededRandom } from './random';
+import { type DemoStep } from './transactions';
+
+/** An order that is a transaction. */
+export interface KnownOrder extends TrackedOrder {
+  readonly orderNumber: string;
+  readonly programId: number;
+}
+
+/** What the demo does with claims, each as of a time. */
+export interface DemoClaimCommands {
+  /** All transactions so far, the oldest first. */
+  orders(): Promise<readonly KnownOrder[]>;
+  /** Returns the ids. */
+  file(publisherId: number, claims: readonly ClaimContent[], at: Date): Promise<readonly number[]>;
+  revise(claimId: number, claim: ClaimContent, at: Date): Promise<void>;
+  /** An approved claim becomes a transaction at once. */
+  rule(claimId: number, ruling: Ruling, at: Date): Promise<void>;
+  autoApprove(claimId: number, at: Date): Promise<void>;
+}
+
+const { sites, publishers, programs, inquiry, daysToAutoApprove } = DEMO;
+
+/** What is special about a claim, and how many there are. */
+const KINDS = {
+  plain: 30,
+  tracked: 12,
+  withoutCommission: 3,
+  tooMuchCommission: 3,
+  unknownProgram: 2,
+  inactiveProgram: 3,
+  withoutClaims: 2,
+  notConnected: 2,
+  future: 1,
+  unknownEvent: 2,
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+/** The first post of claims, and the time from one to the next (days). */
+const FIRST_DAY = 60;
+const INTERVAL = 5;
+
+/** 60 claims of the last 60 days in many statuses, the oldest first. The same in every run, but for times. */
+export function demoClaims(now: Date, commands: DemoClaimCommands): readonly DemoStep[] {
+  const random = seededRandom(30);
+  const kinds = inRandomOrder(
+    Object.entries(KINDS).flatMap(([kind, count]) => Array<Kind>(count).fill(kind as Kind)),
+    random,
+  );
+  const posts = FIRST_DAY / INTERVAL;
+  const perPost = Math.ceil(kinds.length / posts);
+  const claimed = new Set<string>();
+  return Array.from({ length: posts }, (_, post) => post).flatMap((post) => {
+    const at = new Date(now.getTime() - (FIRST_DAY - post * INTERVAL) * DAY + 9 * 60_000);
+    const ids = new Map<number, { readonly id: number; readonly claim: ClaimContent }>();
+    const numbers = Array.from({ length: perPost }, (_unused, of) => post * perPost + of);
+    const file = async (): Promise<void> => {
+      const orders = await commands.orders();
+      for (const number of numbers) {
+        const kind = kinds[number] ?? 'plain';
+        const { publisherId, claim } = claimOf(number, kind, { at, random, orders, claimed });
+        const [id] = await commands.file(publisherId, [claim], at);
+        if (id !== undefined && kind === 'plain') ids.set(number, { id, claim });
+      }
+    };
+    const later = (days: number): Date => new Date(at.getTime() + days * DAY);
+    const steps: DemoStep[] = [{ at, run: file }];
+    for (const number of numbers)
+      for (const { days, act } of fateOf(kinds.slice(0, number).filter((kind) => kind === 'plain').length))
+        steps.push({
+          at: later(days),
+          run: async () => {
+            const found = ids.get(number);
+            if (found !== undefined) await act(commands, found, later(days));
+          },
+        });
+    return steps.filter((step) => step.at.getTime() <= now.getTime());
+  });
+}
+
+interface Context {
+  readonly at: Date;
+  readonly random: Random;
+  readonly orders: readonly KnownOrder[];
+  /** Order numbers of transactions that were claimed before. */
+  readonly claimed: Set<string>;
+}
+
+const PLACES = [
+  [101, sites.preisfuchs],
+  [101, sites.preisfuchsApp],
+  [102, sites.preisfuchs],
+  [102, sites.bargainLane],
+  [201, sites.bargainLane],
+] as const;
+
+function claimOf(number: number, kind: Kind, context: Context) {
+  const { at, random } = context;
+  const tracked = kind === 'tracked' ? trackedOrder(number, context) : undefined;
+  const [programId, siteId] = tracked ?? placeOf(kind, random);
+  const orderValue = random.between(1_990, 39_990);
+  const eventId = kind === 'unknownEvent' ? 999 : inquiry;
+  const expectedCommission = kind === 'tooMuchCommission' ? orderValue + 1 : Math.round(orderValue * 0.06);
+  const article = random.between(1, 900);
+  const claim: ClaimContent = {
+    siteId,
+    programId,
+    transactionDate: dayOf(at, kind === 'future' ? 20 : -random.between(1, 20)),
+    eventId,
+    orderNumber: tracked?.[2] ?? `C-${20_001 + number}`,
+    orderValue,
+    productName: `Article ${article}`,
+    ...(random.chance(0.5) ? { epi: 'newsletter' } : {}),
+    ...(random.chance(0.3) ? { proofOfClaims: `https://preisfuchs.example/receipts/${number}` } : {}),
+    ...(kind === 'withoutCommission' || kind === 'unknownEvent' ? {} : { expectedCommission }),
+  };
+  return {
+    publisherId: siteId === sites.bargainLane ? publishers.bargainLane : publishers.preisfuchs,
+    claim,
+  };
+}
+
+function placeOf(kind: Kind, random: Random): readonly [programId: number, siteId: number] {
+  switch (kind) {
+    case 'unknownProgram':
+      return [999, sites.preisfuchs];
+    case 'inactiveProgram':
+      return [programs.closed, sites.preisfuchs];
+    case 'withoutClaims':
+      return [programs.withoutClaims, sites.preisfuchs];
+    case 'notConnected':
+      return [102, sites.preisfuchsApp];
+    default:
+      return random.pick(PLACES);
+  }
+}
+
+/** An order of a program that accepts claims; every third one is claimed for another site. */
+function trackedOrder(number: number, { random, orders, claimed }: Context) {
+  const open = orders.filter(
+    ({ programId, orderNumber }) => [101, 102].includes(programId) && !claimed.has(orderNumber),
+  );
+  const { programId, siteId, orderNumber } = random.pick(open);
+  claimed.add(orderNumber);
+  const other = programId === 102 && siteId === sites.preisfuchs ? sites.bargainLane : sites.preisfuchs;
+  return [programId, number % 3 === 0 ? other : siteId, orderNumber] as const;
+}
+
+const REJECTED: readonly RulingStatusId[] = [201, 205, 206, 207, 208, 211, 212, 213];
+
+interface Fate {
+  readonly days: number;
+  readonly act: (
+    commands: DemoClaimCommands,
+    found: { readonly id: number; readonly claim: ClaimContent },
+    at: Date,
+  ) => Promise<void>;
+}
+
+/** What becomes of the claims that await approval, by their order. */
+function fateOf(number: number): readonly Fate[] {
+  const due: Fate = { days: daysToAutoApprove, act: (commands, { id }, at) => commands.autoApprove(id, at) };
+  const ruled = (ruling: Ruling): Fate => ({
+    days: 3,
+    act: (commands, { id }, at) => commands.rule(id, ruling, at),
+  });
+  switch (number % 5) {
+    case 0:
+      return [ruled({ statusId: 3 })];
+    case 1:
+      return [
+        ruled({
+          statusId: 3,
+          orderValue: 1_500,
+          expectedCommission: 90,
+          message: 'One article was returned',
+        }),
+      ];
+    case 2: {
+      const statusId = REJECTED[Math.floor(number / 5) % REJECTED.length] ?? 205;
+      const channel = CHANNELS[number % CHANNELS.length] ?? 'Other';
+      return [ruled({ statusId, ...(statusId === 201 ? { message: channel } : {}) })];
+    }
+    case 3: {
+      const revised: Fate = {
+        days: 2,
+        act: (commands, { id, claim }, at) =>
+          commands.revise(id, { ...claim, advertiserInformation: 'Ordered by telephone' }, at),
+      };
+      return [revised, { ...due, days: due.days + revised.days }];
+    }
+    default:
+      return [due];
+  }
+}
+
+function dayOf(at: Date, days: number): string {
+  return new Date(at.getTime() + days * DAY).toISOString().slice(0, 10);
+}
+
+function inRandomOrder<Item>(items: readonly Item[], random: Random): readonly Item[] {
+  return items
+    .map((item) => ({ item, rank: random.next() }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ item }) => item);
+}
