@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../../projections/delivery-list';
 import { STATES } from '../../notifications/stored-delivery';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { confirm } from './confirm';
+import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
-/** `affilog notifications receivers|deliveries|redeliver|explain`. */
+/** `affilog notifications receivers|deliveries|redeliver|explain|own`. */
 export function addNotifications(affilog: Command, context: CliContext): void {
   const notifications = affilog
     .command('notifications')
@@ -13,6 +14,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     addDeliveries(notifications, context),
     addRedeliver(notifications, context),
     addExplain(notifications, context),
+    addOwn(notifications, context),
   ];
   for (const verb of verbs) addSettings(verb, isOfEngines);
 }
@@ -87,6 +89,28 @@ function addExplain(notifications: Command, { stdout, ...context }: CliContext):
       const { explainNotifications } = await import('../explain-notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         for await (const line of explainNotifications(engines, id, subscription)) stdout.write(`${line}\n`);
+      });
+    });
+}
+
+function addOwn(notifications: Command, context: CliContext): Command {
+  return notifications
+    .command('own')
+    .description(
+      'Make this installation the one that sends, after a backup was restored or a log was copied. No other installation may send for the same receivers.',
+    )
+    .option('--yes', 'do not ask')
+    .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
+      const { ownDeliveries } = await import('../own-deliveries.js');
+      if (yes !== true) await confirm(context, 'notifications will be sent from here');
+      const config = await configOf(command, context);
+      await withEngines(command, context, async (engines) => {
+        const isNew = await ownDeliveries(engines, config, new Date());
+        context.stdout.write(
+          isNew
+            ? 'notifications are sent from here now\n'
+            : 'notifications are sent from here already: nothing has been changed\n',
+        );
       });
     });
 }
