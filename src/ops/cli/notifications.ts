@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type DeliveryState } from '../../../projections/delivery-list';
 import { STATES } from '../../notifications/stored-delivery';
 import { confirm } from './confirm';
@@ -46,7 +46,7 @@ function addDeliveries(notifications: Command, { stdout, ...context }: CliContex
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
-    .addOption(new Option('--most <number>', 'how many').argParser(Number).default(100))
+    .addOption(new Option('--most <number>', 'how many').argParser(integerIn).default(100))
     .action(async (options: Options, command: Command) => {
       const { deliveryLines } = await import('../notifications.js');
       const { organisation, subscription, receiver, transaction, state, most } = options;
@@ -119,8 +119,13 @@ function whose(command: Command): Command {
   return command
     .addOption(
       new Option('--organisation <id...>', 'only of these organisations').argParser(
-        (text: string, before: readonly number[] = []) => [...before, Number(text)],
+        (text: string, before: readonly number[] | undefined) => [...(before ?? []), integerIn(text)],
       ),
     )
     .option('--subscription <id...>', 'only of these subscriptions');
+}
+
+function integerIn(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected an integer.');
 }
