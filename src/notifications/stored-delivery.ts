@@ -45,6 +45,11 @@ export interface StoredDelivery {
   readonly attempts: readonly StoredAttempt[];
 }
 
+/** A delivery with the id of its message. */
+export interface ListedDelivery extends StoredDelivery {
+  readonly messageId: string;
+}
+
 /** A day of a receiver, in UTC, in the read model `receivers`. */
 export interface ReceiverDay {
   readonly receiver: string;
@@ -70,3 +75,6 @@ export interface ReceiverAttempt {
   readonly status?: number;
   readonly error?: string;
 }
+
+/** How deliveries to a receiver go, as far as they are kept. */
+export type ReceiverTotals = Omit<ReceiverDay, 'day'>;

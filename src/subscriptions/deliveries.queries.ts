@@ -1,9 +1,9 @@
+import { type ListedDelivery } from '../notifications/stored-delivery';
 import { Injectable } from '@nestjs/common';
 import {
   type DeliveryCriteria,
   deliveryOf,
   listDeliveries,
-  type ListedDelivery,
   type StateCriterion,
 } from '../../projections/delivery-list';
 import { totalsOfReceivers } from '../../projections/receiver-list';

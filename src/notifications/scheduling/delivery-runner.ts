@@ -189,7 +189,8 @@ export class DeliveryRunner {
     await partition.idle(waitMs);
     partition.abortAttempts();
     await partition.idle(ABORT_MS);
-    if (!partition.isLost) await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
+    if (!partition.isLost)
+      await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
     this.dispatcher.remove(partition);
     await partition.lease.release().catch(this.parts.report);
   }
