@@ -93,10 +93,9 @@ function addExplain(notifications: Command, { stdout, ...context }: CliContext):
 
 function whose(command: Command): Command {
   return command
-    .addOption(
-      new Option('--organisation <id...>', 'only of these organisations').argParser(
-        (text: string, before: readonly number[] = []) => [...before, Number(text)],
-      ),
-    )
+    .option('--organisation <id...>', 'only of these organisations', (text, before?: readonly number[]) => [
+      ...(before ?? []),
+      Number(text),
+    ])
     .option('--subscription <id...>', 'only of these subscriptions');
 }
