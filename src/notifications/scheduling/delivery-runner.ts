@@ -160,7 +160,7 @@ export class DeliveryRunner {
     const backoff = new Backoff(BACKOFF);
     while (!signal.aborted) {
       try {
-        await this.reader.catchUp(taken);
+        await this.reader.catchUp(taken, signal);
         this.failures.delete('take-over');
         this.following ??= this.reader.follow(signal);
         return;
@@ -189,7 +189,8 @@ export class DeliveryRunner {
     await partition.idle(waitMs);
     partition.abortAttempts();
     await partition.idle(ABORT_MS);
-    if (!partition.isLost) await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
+    if (!partition.isLost)
+      await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
     this.dispatcher.remove(partition);
     await partition.lease.release().catch(this.parts.report);
   }
