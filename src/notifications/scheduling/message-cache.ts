@@ -6,7 +6,7 @@ import { receiverIn } from './matched-events';
 const CHUNK = 256;
 
 /** What a cached message takes beside its text (bytes). */
-const OVERHEAD = 300;
+const OVERHEAD = 700;
 
 interface Cached {
   readonly bytes: number;
