@@ -6,7 +6,7 @@ export interface Arrivals {
   readonly count: number;
   readonly first: number;
   readonly last: number;
-  /** By message id, if they were asked to keep the times. */
+  /** When each URL was first requested, by its query, if they were asked to keep the times. */
   readonly times: Readonly<Record<string, number>>;
 }
 
@@ -23,13 +23,14 @@ let keepsTimes = false;
 
 /** A process with many receivers: one per loopback address, so that each is a host of its own. */
 const server = createServer((request, response) => {
-  const receiver = Number(request.url?.slice(2));
+  const [path = '', query = ''] = request.url?.split('?') ?? [];
+  const receiver = Number(path.slice(2));
   request.resume();
   request.once('end', () => {
     if (receiver < hung) return;
     const now = Date.now();
     arrivals = { count: arrivals.count + 1, first: arrivals.first || now, last: now };
-    if (keepsTimes) times[String(request.headers['webhook-id'])] ??= now;
+    if (keepsTimes) times[query] ??= now;
     response.writeHead(204).end();
   });
 });

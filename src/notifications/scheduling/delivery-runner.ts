@@ -160,7 +160,7 @@ export class DeliveryRunner {
     const backoff = new Backoff(BACKOFF);
     while (!signal.aborted) {
       try {
-        await this.reader.catchUp(taken);
+        await this.reader.catchUp(taken, signal);
         this.failures.delete('take-over');
         this.following ??= this.reader.follow(signal);
         return;
