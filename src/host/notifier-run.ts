@@ -90,7 +90,7 @@ export class Notifier {
     const attempt = sender.attempt.bind(sender);
     this.parts = [
       new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
-      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name }),
+      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
     for (const part of this.parts) part.start();
