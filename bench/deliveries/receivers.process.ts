@@ -13,12 +13,13 @@ export interface Arrivals {
 /** What they are asked; each is answered with a message. */
 export type Request =
   | { readonly ask: 'arrivals' }
-  /** Requests to the first `hung` receivers are not answered from now on. */
-  | { readonly ask: 'reset'; readonly hung: number; readonly keepTimes: boolean };
+  /** From now on, requests to the first `hung` receivers are not answered, and of the others so many. */
+  | { readonly ask: 'reset'; readonly hung: number; readonly most: number; readonly keepTimes: boolean };
 
 let arrivals = { count: 0, first: 0, last: 0 };
 let times: Record<string, number> = {};
 let hung = 0;
+let most = Number.MAX_SAFE_INTEGER;
 let keepsTimes = false;
 
 /** A process with many receivers: one per loopback address, so that each is a host of its own. */
@@ -27,7 +28,7 @@ const server = createServer((request, response) => {
   const receiver = Number(path.slice(2));
   request.resume();
   request.once('end', () => {
-    if (receiver < hung) return;
+    if (receiver < hung || arrivals.count >= most) return;
     const now = Date.now();
     arrivals = { count: arrivals.count + 1, first: arrivals.first || now, last: now };
     if (keepsTimes) times[query] ??= now;
@@ -42,6 +43,7 @@ process.on('message', (request: Request) => {
     arrivals = { count: 0, first: 0, last: 0 };
     times = {};
     hung = request.hung;
+    most = request.most;
     keepsTimes = request.keepTimes;
   }
   process.send?.({ ...arrivals, times });

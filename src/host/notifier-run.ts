@@ -109,7 +109,7 @@ export class Notifier {
     const attempt = sender.attempt.bind(sender);
     this.parts = [
       new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
-      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name }),
+      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
     this.end = async () => {

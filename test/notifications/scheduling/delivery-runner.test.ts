@@ -240,6 +240,26 @@ describe('The runner of deliveries', () => {
     expect(attempts.slice(1, 4).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
   });
 
+  it('makes dead letters of what is still held when it expires (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { subscriptionId, receiver } = target!;
+    const at = '2026-03-01T12:00:00.000Z';
+    const disable = { do: 'disableReceiver', at, receiver, reason: 'failing' } as const;
+    await execute(engines.log, subscriptionDecider, subscriptionId, disable);
+    await subscriptions.reached(await engines.log.head());
+    const { attempts, attempt } = ending({});
+    const runner = start('one', attempt);
+    await due([target!], 3, { at });
+    await due([target!], 1);
+    await until(async () => {
+      await runner.expireHeld(Date.now() - 60_000);
+      return (await outcomes()).length >= 3;
+    });
+    const reason = { outcome: 'dead', error: 'it was held until it expired' };
+    expect(await outcomes()).toMatchObject([reason, reason, reason]);
+    expect(attempts).toEqual([]);
+  });
+
   it('cancels what is due when the subscription is deleted (decisions N8)', async () => {
     const [target] = await targetsOf(1);
     const { subscriptionId } = target!;
