@@ -7,6 +7,9 @@ import { DELIVERY_LOG } from '../projector/source';
 
 type Options = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
 
+/** After a long downtime the notifier first makes dead letters of what is about to expire. */
+const DELAY_MS = 15 * 60 * 1000;
+
 /** A runner for the read models of the delivery log. `keepMs`: how long messages are kept. */
 export async function deliveryRunner(
   { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
@@ -15,7 +18,7 @@ export async function deliveryRunner(
 ): Promise<Runner> {
   const log = await deliveries();
   const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
-  const own = { source: DELIVERY_LOG, expiry: { keepMs, expireLog } };
+  const own = { source: DELIVERY_LOG, expiry: { keepMs, delayMs: DELAY_MS, expireLog } };
   return new Runner(log, store, DELIVERY_PROJECTIONS, { ...options, ...own });
 }
 
