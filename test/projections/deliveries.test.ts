@@ -262,7 +262,7 @@ function due(name: string): Promise<Due> {
 
 async function project(): Promise<void> {
   const options = { owner: 'deliveries', code: 'test', report };
-  const runner = await deliveryRunner(engines, options, KEEP_MS);
+  const runner = await deliveryRunner(engines, options, { keepMs: KEEP_MS });
   runners.push(runner);
   await runner.start();
   await settled();
