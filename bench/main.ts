@@ -14,6 +14,7 @@ import { esProject } from './es-project';
 import { esSearch } from './es-search';
 import { fanOut } from './fan-out';
 import { feedRestart } from './feed-restart';
+import { firstAttempt } from './first-attempt';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
@@ -49,6 +50,7 @@ const FIGURES = {
   deliveries,
   'deliveries-hung': deliveriesHung,
   'deliveries-restart': deliveriesRestart,
+  'first-attempt': firstAttempt,
   million,
   wal,
   start,

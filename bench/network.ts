@@ -10,6 +10,8 @@ export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repea
 export const CONVERSION_TOKENS = { advertiser: 'f'.repeat(40), publisher: '1'.repeat(40) } as const;
 /** And for claims, of all sites. */
 export const CLAIM_TOKENS = { advertiser: '2'.repeat(40), publisher: '3'.repeat(40) } as const;
+/** The events of the only program. */
+export const EVENTS = Array.from({ length: 20 }, (_, event) => 111 + event);
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
@@ -43,7 +45,13 @@ export function networkFile(): string {
         status: 'active',
         acceptsClaims: false,
         daysToAutoApprove: null,
-        events: [{ id: 111, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 7.5 } }],
+        events: EVENTS.map((id) => ({
+          id,
+          name: `Sale ${id}`,
+          kind: 'sale',
+          pendingDays: 30,
+          commission: { percent: 7.5 },
+        })),
       },
     ],
     sites: [{ id: 21, organisationId: 2, name: 'site.example', url: 'https://site.example/' }],

@@ -2,7 +2,7 @@ import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Filter, type Found, type QueryOptions, type Results } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { searchInParts } from '../src/kernel/search-in-parts';
-import { STATES, type StoredDelivery } from '../src/notifications/stored-delivery';
+import { type ListedDelivery, STATES, type StoredDelivery } from '../src/notifications/stored-delivery';
 import { deliveries, type DeliveryField } from './deliveries';
 
 export type DeliveryState = (typeof STATES)[number];
@@ -22,11 +22,6 @@ export interface DeliveryCriteria {
 export interface StateCriterion {
   readonly state: DeliveryState;
   readonly receivers?: readonly string[];
-}
-
-/** A delivery with the id of its message. */
-export interface ListedDelivery extends StoredDelivery {
-  readonly messageId: string;
 }
 
 const TARGET = { collection: deliveries.collection.name };

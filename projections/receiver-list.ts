@@ -1,11 +1,8 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type ReceiverDay } from '../src/notifications/stored-delivery';
+import { type ReceiverDay, type ReceiverTotals } from '../src/notifications/stored-delivery';
 import { receivers, type ReceiverField } from './receivers';
-
-/** How deliveries to a receiver go, as far as they are kept. */
-export type ReceiverTotals = Omit<ReceiverDay, 'day'>;
 
 /** Most days that are kept, with the present one. */
 const DAYS = 367;

@@ -45,6 +45,11 @@ export interface StoredDelivery {
   readonly attempts: readonly StoredAttempt[];
 }
 
+/** A delivery with the id of its message. */
+export interface ListedDelivery extends StoredDelivery {
+  readonly messageId: string;
+}
+
 /** A day of a receiver, in UTC, in the read model `receivers`. */
 export interface ReceiverDay {
   readonly receiver: string;
@@ -64,6 +69,9 @@ export interface ReceiverDay {
   /** The first failure of this day after which nothing has succeeded on it. */
   readonly failingSince?: string;
 }
+
+/** How deliveries to a receiver go, as far as they are kept. */
+export type ReceiverTotals = Omit<ReceiverDay, 'day'>;
 
 export interface ReceiverAttempt {
   readonly at: string;

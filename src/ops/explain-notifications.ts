@@ -1,4 +1,5 @@
-import { deliveryOf, type ListedDelivery } from '../../projections/delivery-list';
+import { type ListedDelivery } from '../notifications/stored-delivery';
+import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
 import { type ReadStore } from '../kernel/read-store';

@@ -1,10 +1,6 @@
-import {
-  deliveryOf,
-  listDeliveries,
-  type DeliveryCriteria,
-  type ListedDelivery,
-} from '../../projections/delivery-list';
-import { listReceivers, type ReceiverCriteria, type ReceiverTotals } from '../../projections/receiver-list';
+import { type ListedDelivery, type ReceiverTotals } from '../notifications/stored-delivery';
+import { deliveryOf, listDeliveries, type DeliveryCriteria } from '../../projections/delivery-list';
+import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type Cursor } from '../kernel/query';

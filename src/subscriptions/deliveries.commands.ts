@@ -1,5 +1,6 @@
+import { type ListedDelivery } from '../notifications/stored-delivery';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { deadLetters, type DeadLetters, type ListedDelivery } from '../../projections/delivery-list';
+import { deadLetters, type DeadLetters } from '../../projections/delivery-list';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type StateAt, toNewEvent } from '../kernel/decider';
 import { type Position, streamOf } from '../kernel/event';

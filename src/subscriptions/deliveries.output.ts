@@ -1,7 +1,9 @@
-import { type ListedDelivery } from '../../projections/delivery-list';
-import { type ReceiverTotals } from '../../projections/receiver-list';
 import { type Message } from '../notifications/delivery-events';
-import { type StoredAttempt } from '../notifications/stored-delivery';
+import {
+  type StoredAttempt,
+  type ListedDelivery,
+  type ReceiverTotals,
+} from '../notifications/stored-delivery';
 import { receiversOf } from '../notifications/receiver-id';
 import { type ActiveSubscription, type Receiver } from '../notifications/subscription';
 import {

@@ -1,9 +1,9 @@
+import { type ListedDelivery } from '../notifications/stored-delivery';
 import { Injectable } from '@nestjs/common';
 import {
   type DeliveryCriteria,
   deliveryOf,
   listDeliveries,
-  type ListedDelivery,
   type StateCriterion,
 } from '../../projections/delivery-list';
 import { totalsOfReceivers } from '../../projections/receiver-list';
@@ -112,7 +112,7 @@ export class DeliveryQueries {
 const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
 
 /** The size of a page. Raises CON_350. */
-export function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
+function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
   if (pageSize >= 1) return Math.min(PAGE, pageSize);
   throw fault.content(`pageSize=${pageSize}: expected an integer of at least 1`);
 }

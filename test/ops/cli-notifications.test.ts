@@ -1,8 +1,13 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openLogAt } from '../../src/engines/open';
+import { continuationOf } from '../../src/notifications/matching/cursor';
 import { messageIdOf } from '../../src/notifications/receiver-id';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
 import { transactionClientOf } from '../api/transaction-network';
+import { removeFolder, temporaryFolder } from '../support/server';
 import { run, type Run } from './cli-run';
 
 const { world, history, settled, sample } = deliveryWorld();
@@ -66,7 +71,7 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
     code: 2,
     err: expect.stringContaining('msg_7: expected the id of a message') as string,
   });
-  const other = await nord.due('other', { receiver: nord.receivers[0]!.replace(/./, 'v') });
+  const other = await nord.due('other', { receiver: nord.receivers[0]!.replace(/./, (first) => (first === 'v' ? 'u' : 'v')) });
   await settled();
   expect(await notifications('redeliver', other.id)).toMatchObject({
     code: 2,
@@ -109,4 +114,51 @@ test('affilog notifications explain says why messages about a transaction were s
     'there has never been a subscription 7',
   );
   expect(await notifications('explain', 'nothing')).toMatchObject({ code: 2 });
+});
+
+describe('affilog notifications own', () => {
+  let folder: string;
+  let copy: string;
+  const own = (dataDir: string, ...args: readonly string[]): Promise<Run> =>
+    run(['notifications', 'own', ...args], { DATA_DIR: dataDir });
+
+  beforeEach(async () => {
+    [folder, copy] = [await temporaryFolder(), await temporaryFolder()];
+    await world.app.engines.log.head();
+    await cp(join(world.app.folder, 'log.sqlite'), join(folder, 'log.sqlite'));
+  });
+  afterEach(async () => {
+    for (const one of [folder, copy]) await removeFolder(one);
+  });
+
+  test('makes a copy the installation that sends, once', async () => {
+    expect(await own(folder, '--yes')).toMatchObject({
+      code: 0,
+      out: 'notifications are sent from here now\n',
+    });
+    await cp(folder, copy, { recursive: true });
+    expect(await own(copy)).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('--yes') as string,
+    });
+    expect(await own(copy, '--yes')).toMatchObject({
+      code: 0,
+      out: 'notifications are sent from here now\n',
+    });
+    expect(await own(copy, '--yes')).toMatchObject({
+      code: 0,
+      out: 'notifications are sent from here already: nothing has been changed\n',
+    });
+  });
+
+  test('leaves what has happened in a copy without a delivery log unsent', async () => {
+    await own(folder, '--yes');
+    const log = await openLogAt('sqlite:', folder, 'EVENT_LOG');
+    const deliveries = await openLogAt('sqlite:', copy, 'EVENT_LOG');
+    const { cursor } = await continuationOf(deliveries, log);
+    expect(cursor.upTo).toBe(await log.head());
+    await log.close();
+    await deliveries.close();
+  });
 });

@@ -1,5 +1,5 @@
 import { toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { NO_STREAM, type Position, START } from '../../kernel/event';
+import { type NewEvent, NO_STREAM, type Position, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Cursor, MATCHED, type MatchedEvent } from '../delivery-events';
 
@@ -50,15 +50,28 @@ export class DailyMark {
   async setIfDue(now: number, upTo: Position): Promise<void> {
     const { at, position, revision } = (this.last ??= await lastMark(this.log));
     if (at + MARK_MS > now || upTo <= position) return;
-    const mark: DeliveriesMatched = { type: 'DeliveriesMatched', data: { at: new Date(now).toISOString() } };
     try {
-      this.last = { at: now, ...(await this.log.append(STREAM, revision, [toNewEvent(mark)])) };
+      this.last = { at: now, ...(await this.log.append(STREAM, revision, [markAt(new Date(now))])) };
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
       // Another process has marked it.
       this.last = undefined;
     }
   }
+}
+
+/** If there is no delivery log: what has happened before now counts as matched. */
+export async function continueFromHere(deliveries: EventLog, log: EventLog, now: Date): Promise<void> {
+  const { revision } = await continuationOf(deliveries, log);
+  if (revision !== NO_STREAM) return;
+  await log.append(STREAM, (await lastMark(log)).revision, [markAt(now)]);
+}
+
+function markAt(time: Date): NewEvent {
+  return toNewEvent({
+    type: 'DeliveriesMatched',
+    data: { at: time.toISOString() },
+  } satisfies DeliveriesMatched);
 }
 
 interface Mark {

@@ -1,9 +1,10 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type DeliveryState } from '../../../projections/delivery-list';
 import { STATES } from '../../notifications/stored-delivery';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { confirm } from './confirm';
+import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
-/** `affilog notifications receivers|deliveries|redeliver|explain`. */
+/** `affilog notifications receivers|deliveries|redeliver|explain|own`. */
 export function addNotifications(affilog: Command, context: CliContext): void {
   const notifications = affilog
     .command('notifications')
@@ -13,6 +14,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     addDeliveries(notifications, context),
     addRedeliver(notifications, context),
     addExplain(notifications, context),
+    addOwn(notifications, context),
   ];
   for (const verb of verbs) addSettings(verb, isOfEngines);
 }
@@ -44,7 +46,7 @@ function addDeliveries(notifications: Command, { stdout, ...context }: CliContex
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
-    .addOption(new Option('--most <number>', 'how many').argParser(Number).default(100))
+    .addOption(new Option('--most <number>', 'how many').argParser(integerIn).default(100))
     .action(async (options: Options, command: Command) => {
       const { deliveryLines } = await import('../notifications.js');
       const { organisation, subscription, receiver, transaction, state, most } = options;
@@ -91,12 +93,39 @@ function addExplain(notifications: Command, { stdout, ...context }: CliContext):
     });
 }
 
+function addOwn(notifications: Command, context: CliContext): Command {
+  return notifications
+    .command('own')
+    .description(
+      'Make this installation the one that sends, after a backup was restored or a log was copied. No other installation may send for the same receivers.',
+    )
+    .option('--yes', 'do not ask')
+    .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
+      const { ownDeliveries } = await import('../own-deliveries.js');
+      if (yes !== true) await confirm(context, 'notifications will be sent from here');
+      const config = await configOf(command, context);
+      await withEngines(command, context, async (engines) => {
+        const isNew = await ownDeliveries(engines, config, new Date());
+        context.stdout.write(
+          isNew
+            ? 'notifications are sent from here now\n'
+            : 'notifications are sent from here already: nothing has been changed\n',
+        );
+      });
+    });
+}
+
 function whose(command: Command): Command {
   return command
     .addOption(
       new Option('--organisation <id...>', 'only of these organisations').argParser(
-        (text: string, before: readonly number[] = []) => [...before, Number(text)],
+        (text: string, before: readonly number[] | undefined) => [...(before ?? []), integerIn(text)],
       ),
     )
     .option('--subscription <id...>', 'only of these subscriptions');
+}
+
+function integerIn(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected an integer.');
 }

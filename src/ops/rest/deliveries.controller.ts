@@ -1,5 +1,6 @@
+import { type ListedDelivery } from '../../notifications/stored-delivery';
 import { Controller, Get } from '@nestjs/common';
-import { listDeliveries, type ListedDelivery } from '../../../projections/delivery-list';
+import { listDeliveries } from '../../../projections/delivery-list';
 import { listReceivers } from '../../../projections/receiver-list';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
