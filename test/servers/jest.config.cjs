@@ -7,10 +7,18 @@ const ROOT = join(__dirname, '../..');
 const ABOUT_HTTP_ONLY =
   '/test/api/(body-messages|docs-page|hostile-transactions|index|openapi|page-size|subscription-errors|transaction-schemas|voucher-schemas|xml-schemas)\\.test\\.ts$';
 
+/**
+ * What runs over a server and SQLite: histories of all operations, and rebuilds. Each engine has the whole suite of the API in the pair of
+ * both servers and in `npm test`; `PAIRS=all` runs it over each pair.
+ */
+const OVER_MIXED_PAIRS =
+  process.env.PAIRS === 'all' ? config.testMatch : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
+
 /** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
-const over = (displayName, roots, engines) => ({
+const over = (displayName, roots, engines, testMatch = config.testMatch) => ({
   ...config,
   displayName,
+  testMatch,
   rootDir: ROOT,
   roots: roots.map((root) => `<rootDir>/${root}`),
   testPathIgnorePatterns: ['/node_modules/', ABOUT_HTTP_ONLY],
@@ -26,8 +34,13 @@ module.exports = {
   workerIdleMemoryLimit,
   projects: [
     over('Elasticsearch', ['test/servers'], { log: 'sqlite', store: 'sqlite' }),
-    over('EventStoreDB and SQLite', ['test/api'], { log: 'eventstoredb', store: 'sqlite' }),
-    over('SQLite and Elasticsearch', ['test/api'], { log: 'sqlite', store: 'elasticsearch' }),
+    over('EventStoreDB and SQLite', ['test/api'], { log: 'eventstoredb', store: 'sqlite' }, OVER_MIXED_PAIRS),
+    over(
+      'SQLite and Elasticsearch',
+      ['test/api'],
+      { log: 'sqlite', store: 'elasticsearch' },
+      OVER_MIXED_PAIRS,
+    ),
     over('EventStoreDB and Elasticsearch', ['test/api'], { log: 'eventstoredb', store: 'elasticsearch' }),
   ],
 };
