@@ -25,6 +25,7 @@ const MOST = {
   urlCharacters: 2048,
   bodyBytes: 64 * 1024,
   inputs: 10,
+  attributeCharacters: 100,
   rules: 1000,
 } as const;
 
@@ -109,7 +110,15 @@ const customAttribute = record({
     required: true,
     description: 'Attributes that are the input of the rules',
   },
-  userAttribute: { kind: text(), required: true, description: 'Name of the new attribute' },
+  userAttribute: {
+    kind: only(
+      text(),
+      ({ length }) => length <= MOST.attributeCharacters,
+      `at most ${MOST.attributeCharacters} characters`,
+    ),
+    required: true,
+    description: 'Name of the new attribute',
+  },
   rules: {
     kind: listOf(
       record({

@@ -26,6 +26,9 @@ export interface CheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
   readonly convertible: ReadonlySet<string> | undefined;
 }
 
+/** Faults that an answer lists: a body of 1 MB could have a hundred thousand (`docs/decisions.md#n16`). */
+const MOST_FAULTS = 100;
+
 /** Compiles the check of a kind of subscriptions. */
 export class SubscriptionCheck {
   private readonly read;
@@ -36,7 +39,7 @@ export class SubscriptionCheck {
 
   /** Checks what was posted. Raises everything that is wrong as `Faults`. */
   check(posted: Posted, options: CheckOptions): SubscriptionContent {
-    const refusals = new Refusals({ unusable: fault.content });
+    const refusals = new Refusals({ unusable: fault.content }, {}, MOST_FAULTS);
     const found = this.read(withFilter(posted), refusals);
     const { filter = {}, receivers, currencyConversion, customAttribute } = found;
     checkAccess(filter, this.kind, options, refusals);

@@ -73,4 +73,15 @@ describe('a post, or a PUT, is refused with', () => {
       '220 230 240 260 270 280 290 290 320 350 350 350 370 380 390 400 420 430 440 440 440'.split(' '),
     );
   });
+
+  it('at most 100 faults, and the number of the others (decisions N16)', async () => {
+    const receiverBody = Array.from({ length: 6000 }, (_, at) => `\${a${at}}`).join('');
+    const receiver = { ...POST_RECEIVER, receiverFormat: 'custom', receiverBody };
+    const answer = await post({ filter: { messageTypeIds: [4] }, receivers: Array(10).fill(receiver) });
+    expect(answer.statusCode).toBe(400);
+    const { errors } = answer.json<{ errors: { code: string; message: string }[] }>();
+    expect(errors).toHaveLength(101);
+    expect(errors[99]).toMatchObject({ code: 'CON_440' });
+    expect(errors[100]).toEqual({ code: 'CON_350', message: '59900 more faults are not listed' });
+  });
 });
