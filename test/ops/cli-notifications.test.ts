@@ -71,7 +71,9 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
     code: 2,
     err: expect.stringContaining('msg_7: expected the id of a message') as string,
   });
-  const other = await nord.due('other', { receiver: nord.receivers[0]!.replace(/./, (first) => (first === 'v' ? 'u' : 'v')) });
+  const other = await nord.due('other', {
+    receiver: nord.receivers[0]!.replace(/./, (first) => (first === 'v' ? 'u' : 'v')),
+  });
   await settled();
   expect(await notifications('redeliver', other.id)).toMatchObject({
     code: 2,
@@ -140,7 +142,7 @@ describe('affilog notifications own', () => {
     expect(await own(copy)).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringContaining('--yes') as string,
+      err: 'affilog: notifications will be sent from here: nothing has been changed; add --yes to confirm\n',
     });
     expect(await own(copy, '--yes')).toMatchObject({
       code: 0,
