@@ -70,13 +70,18 @@ async function rateOf(bench: Bench, receivers: Receivers, hung: number): Promise
   await receivers.reset({ hung });
   const server = await Server.start(dataDir, 'notifier', receivers.settings);
   try {
-    const messages = Math.floor((bench.count * (RECEIVERS - hung)) / RECEIVERS);
+    const messages = answeredOf(bench.count, hung);
     const { first, last } = await receivers.arrived(messages);
     return { rate: rateBetween(first, last, messages), memory: server.peakMemory() };
   } finally {
     await server.stop();
     await rm(dataDir, { recursive: true });
   }
+}
+
+/** Of so many messages to all receivers in turn, those to receivers that answer. */
+function answeredOf(count: number, hung: number): number {
+  return Math.floor(count / RECEIVERS) * (RECEIVERS - hung) + Math.max(0, (count % RECEIVERS) - hung);
 }
 
 function rateBetween(first: number, last: number, count: number): number {

@@ -13,6 +13,7 @@ import { esProject } from './es-project';
 import { esSearch } from './es-search';
 import { fanOut } from './fan-out';
 import { feedRestart } from './feed-restart';
+import { firstAttempt } from './first-attempt';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
@@ -47,6 +48,7 @@ const FIGURES = {
   deliveries,
   'deliveries-hung': deliveriesHung,
   'deliveries-restart': deliveriesRestart,
+  'first-attempt': firstAttempt,
   million,
   wal,
   start,

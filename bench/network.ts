@@ -8,6 +8,8 @@ export const PUBLISHER_TOKEN = 'c'.repeat(40);
 export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
 /** And for conversions. */
 export const CONVERSION_TOKENS = { advertiser: 'f'.repeat(40), publisher: '1'.repeat(40) } as const;
+/** The events of the only program. */
+export const EVENTS = Array.from({ length: 20 }, (_, event) => 111 + event);
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
@@ -39,7 +41,13 @@ export function networkFile(): string {
         status: 'active',
         acceptsClaims: false,
         daysToAutoApprove: null,
-        events: [{ id: 111, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 7.5 } }],
+        events: EVENTS.map((id) => ({
+          id,
+          name: `Sale ${id}`,
+          kind: 'sale',
+          pendingDays: 30,
+          commission: { percent: 7.5 },
+        })),
       },
     ],
     sites: [{ id: 21, organisationId: 2, name: 'site.example', url: 'https://site.example/' }],

@@ -6,30 +6,32 @@ export interface Arrivals {
   readonly count: number;
   readonly first: number;
   readonly last: number;
-  /** By message id, if they were asked to keep the times. */
+  /** When each URL was first requested, by its query, if they were asked to keep the times. */
   readonly times: Readonly<Record<string, number>>;
 }
 
 /** What they are asked; each is answered with a message. */
 export type Request =
   | { readonly ask: 'arrivals' }
-  /** Requests to the first `hung` receivers are not answered from now on. */
-  | { readonly ask: 'reset'; readonly hung: number; readonly keepTimes: boolean };
+  /** From now on, requests to the first `hung` receivers are not answered, and of the others so many. */
+  | { readonly ask: 'reset'; readonly hung: number; readonly most: number; readonly keepTimes: boolean };
 
 let arrivals = { count: 0, first: 0, last: 0 };
 let times: Record<string, number> = {};
 let hung = 0;
+let most = Number.MAX_SAFE_INTEGER;
 let keepsTimes = false;
 
 /** A process with many receivers: one per loopback address, so that each is a host of its own. */
 const server = createServer((request, response) => {
-  const receiver = Number(request.url?.slice(2));
+  const [path = '', query = ''] = request.url?.split('?') ?? [];
+  const receiver = Number(path.slice(2));
   request.resume();
   request.once('end', () => {
-    if (receiver < hung) return;
+    if (receiver < hung || arrivals.count >= most) return;
     const now = Date.now();
     arrivals = { count: arrivals.count + 1, first: arrivals.first || now, last: now };
-    if (keepsTimes) times[String(request.headers['webhook-id'])] ??= now;
+    if (keepsTimes) times[query] ??= now;
     response.writeHead(204).end();
   });
 });
@@ -41,6 +43,7 @@ process.on('message', (request: Request) => {
     arrivals = { count: 0, first: 0, last: 0 };
     times = {};
     hung = request.hung;
+    most = request.most;
     keepsTimes = request.keepTimes;
   }
   process.send?.({ ...arrivals, times });

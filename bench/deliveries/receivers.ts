@@ -35,8 +35,8 @@ export class Receivers {
     return Array.from({ length: count }, (_, number) => this.url(number));
   }
 
-  async reset({ hung = 0, keepTimes = false } = {}): Promise<void> {
-    await this.ask({ ask: 'reset', hung, keepTimes });
+  async reset({ hung = 0, most = Number.MAX_SAFE_INTEGER, keepTimes = false } = {}): Promise<void> {
+    await this.ask({ ask: 'reset', hung, most, keepTimes });
   }
 
   /** Waits until so many messages have arrived. */

@@ -24,6 +24,8 @@ export interface NotifierParts {
   readonly allowed: AllowedAddresses;
   /** File or URL with exchange rates. */
   readonly rates?: string;
+  /** How long messages are kept (ms). */
+  readonly keepMs: number;
 }
 
 export interface NotifierOptions {
@@ -100,7 +102,7 @@ export class Notifier {
   }
 
   private deliver(): void {
-    const { log, store, deliveries, topics, secrets, allowed, rates } = this.surface;
+    const { log, store, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
     const { name, report } = this.options;
     const following = new AbortController();
     const subscriptions = new FollowedSubscriptions(log, following.signal);
@@ -109,7 +111,7 @@ export class Notifier {
     const attempt = sender.attempt.bind(sender);
     this.parts = [
       new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
-      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name }),
+      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
     this.end = async () => {

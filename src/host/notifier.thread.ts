@@ -20,7 +20,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
   const engines = await joinEngines(ticket);
   const secrets = await secretsOf(config);
   const { log, store } = engines;
-  const { notifyRates } = config;
+  const { notifyKeep: keepMs, notifyRates } = config;
   const notifier = new Notifier(
     {
       log,
@@ -30,6 +30,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
       secrets,
       owner: await ownerOf(config, secrets),
       allowed: allowedBy(config),
+      keepMs,
       ...(notifyRates === undefined ? {} : { rates: notifyRates }),
     },
     { name: randomUUID(), report },

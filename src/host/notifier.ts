@@ -9,6 +9,9 @@ import { startThread } from './thread';
 /** Sends notifications, in another thread. */
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
 
+/** Enough for its caches and a million messages that are due; without limits, it uses far more before it collects garbage. */
+const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 } as const;
+
 /** Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
 export function startNotifier(
   engines: Engines,
@@ -20,6 +23,7 @@ export function startNotifier(
     methods: ['start', 'trouble'],
     data: () => ({ ticket: engines.ticket(), config }),
     report,
+    resourceLimits: MEMORY,
     onRestart: ({ start }) => start(),
   });
   return { ...calls, stop: end };

@@ -1,23 +1,27 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
 import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../notifications/delivery-events';
+import { type ExpiryOptions } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/source';
 
 type Options = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
 
-/** A runner for the read models of the delivery log. `keepMs`: how long messages are kept. */
+/** A runner for the read models of the delivery log. */
 export async function deliveryRunner(
   { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
   options: Options,
-  keepMs: number,
+  kept: Pick<ExpiryOptions, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
   const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
-  const own = { source: DELIVERY_LOG, expiry: { keepMs, expireLog } };
+  const own = { source: DELIVERY_LOG, expiry: { ...kept, expireLog } };
   return new Runner(log, store, DELIVERY_PROJECTIONS, { ...options, ...own });
 }
+
+/** After a long downtime the notifier first makes dead letters of what is about to expire (ms). */
+const DELAY_MS = 15 * 60 * 1000;
 
 /** Keeps the read models of both logs up to date. */
 export class ReadModels {
@@ -28,7 +32,7 @@ export class ReadModels {
 
   static async open(engines: Engines, options: Options, keepMs: number): Promise<ReadModels> {
     const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
-    return new ReadModels(domain, await deliveryRunner(engines, options, keepMs));
+    return new ReadModels(domain, await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS }));
   }
 
   /** Resolves once those of the domain can be read, or when stopped. */

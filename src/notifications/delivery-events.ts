@@ -133,8 +133,6 @@ export type PartitionEvent =
   /** Everything that is needed to continue from here (`src/notifications/scheduling/saved-partition.ts`). */
   | { readonly type: 'PartitionSaved'; readonly data: object };
 
-export type DeliveryEvent = MatchedEvent | PartitionEvent;
-
 /** In the domain log, in the stream `deadletter-<message id>`: what is lost is known for ever. */
 export interface DeadLetterEvent {
   readonly type: 'MessageDeadLettered';

@@ -70,11 +70,11 @@ export interface ReceiverDay {
   readonly failingSince?: string;
 }
 
+/** How deliveries to a receiver go, as far as they are kept. */
+export type ReceiverTotals = Omit<ReceiverDay, 'day'>;
+
 export interface ReceiverAttempt {
   readonly at: string;
   readonly status?: number;
   readonly error?: string;
 }
-
-/** How deliveries to a receiver go, as far as they are kept. */
-export type ReceiverTotals = Omit<ReceiverDay, 'day'>;

@@ -32,7 +32,7 @@ export type Receiver = {
 );
 
 /** `docs/decisions.md#n13`. */
-export interface CustomAttribute {
+interface CustomAttribute {
   readonly tdAttributes: readonly string[];
   readonly userAttribute: string;
   readonly rules: readonly { readonly inputs: readonly string[]; readonly output: string }[];

@@ -2,7 +2,7 @@
 export type Template = readonly TemplatePart[];
 
 /** Text that stays as it is, or the name of an attribute; `at` is the offset in the template, of a placeholder that of its `$`. */
-export type TemplatePart =
+type TemplatePart =
   | { readonly is: 'text'; readonly at: number; readonly text: string }
   | { readonly is: 'placeholder'; readonly at: number; readonly name: string };
 

@@ -7,6 +7,8 @@ import { type Projection } from './projection';
 /** How long the events of a log that expires, and the documents projected from them, are kept. */
 export interface ExpiryOptions {
   readonly keepMs: number;
+  /** Nothing is deleted for so long after the start (ms; default 0). */
+  readonly delayMs?: number;
   /** Deletes what was appended to the log before a time. */
   readonly expireLog: (before: Date) => Promise<void>;
 }
@@ -20,13 +22,15 @@ const PAGE = 500;
 
 /** Deletes hourly what is older than it is kept: in the log, and in its read models. Run by the projector. */
 export class Expiry {
-  private next = -Infinity;
+  private next: number;
 
   constructor(
     private readonly store: ReadStore,
     private readonly options: ExpiryOptions,
     private readonly now: () => number,
-  ) {}
+  ) {
+    this.next = now() + (options.delayMs ?? 0);
+  }
 
   /** Does nothing within an hour of the last time. `signal` ends it between two pages. */
   async expire(projectors: readonly GenerationProjector[], signal: AbortSignal): Promise<void> {

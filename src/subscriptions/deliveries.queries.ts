@@ -106,7 +106,7 @@ export class DeliveryQueries {
 const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
 
 /** The size of a page. Raises CON_350. */
-export function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
+function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
   if (pageSize >= 1) return Math.min(PAGE, pageSize);
   throw fault.content(`pageSize=${pageSize}: expected an integer of at least 1`);
 }

@@ -36,6 +36,17 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog parked retry [projection] [id]': ['test/ops/parked.test.ts', "'retry'"],
   'affilog parked list [projection]': ['test/ops/parked.test.ts', "'list'"],
   'affilog parked retry': ['test/ops/parked.test.ts', "'retry'"],
+  'affilog notifications deliveries [--state dead] [--subscription ID]': [
+    'test/ops/cli-notifications.test.ts',
+    "'--state'",
+  ],
+  'affilog notifications receivers': ['test/ops/cli-notifications.test.ts', "'receivers'"],
+  'affilog notifications redeliver MESSAGE': ['test/ops/cli-notifications.test.ts', "'redeliver'"],
+  'affilog notifications explain TRANSACTION [--subscription ID]': [
+    'test/ops/cli-notifications.test.ts',
+    "'explain'",
+  ],
+  'affilog notifications own': ['test/ops/cli-notifications.test.ts', "'own'"],
   'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
 };
 

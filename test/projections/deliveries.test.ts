@@ -28,6 +28,7 @@ let history: DeliveryHistory;
 let now: number;
 const runners: Runner[] = [];
 const reports: unknown[] = [];
+const report = (error: unknown): unknown => reports.push(error);
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'affilog-deliveries-'));
   engines = await openEngines({ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
@@ -47,12 +48,9 @@ type Due = Message & { readonly revision: number };
 test('a message is due until it is delivered; what was sent is not in the read model (decisions N14)', async () => {
   const message = await history.due('a', { at: at(0), stateId: 3, sequence: 7 });
   await project();
-  const due = {
-    ...pick(message),
-    matched: 0,
-    state: 'due',
-    attempts: [],
-  };
+  const { subscriptionId, organisationId, receiver, subject, sequence, stateId } = message;
+  const facts = { subscriptionId, organisationId, receiver, subject, sequence, stateId, at: at(0) };
+  const due = { ...facts, matched: 0, state: 'due', attempts: [] };
   expect(await delivery(message)).toEqual(due);
 
   await history.outcome(message, { at: at(1), ms: 30, status: 204 });
@@ -169,7 +167,7 @@ test('what is older than it is kept leaves log and read models; a rebuild finds 
   await history.outcome(kept, { outcome: 'failed', at: new Date(now - 28 * DAY_MS).toISOString() });
   await project();
 
-  await until(async () => (await delivery(old)) === undefined);
+  while ((await delivery(old)) !== undefined) await new Promise(setImmediate);
   expect(await delivery(kept)).toMatchObject({ state: 'retrying' });
   expect(Object.keys(await documents('receivers'))).toHaveLength(1);
 
@@ -264,7 +262,7 @@ function due(name: string): Promise<Due> {
 
 async function project(): Promise<void> {
   const options = { owner: 'deliveries', code: 'test', report };
-  const runner = await deliveryRunner(engines, options, KEEP_MS);
+  const runner = await deliveryRunner(engines, options, { keepMs: KEEP_MS });
   runners.push(runner);
   await runner.start();
   await settled();
@@ -272,10 +270,6 @@ async function project(): Promise<void> {
 
 async function settled(): Promise<void> {
   expect(await waitForPosition(engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000)).toBe(true);
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate);
 }
 
 async function delivery({ id }: Due): Promise<Record<string, unknown> | undefined> {
@@ -289,23 +283,7 @@ async function documents(collection: string): Promise<Readonly<Record<string, un
   return found;
 }
 
-function pick({
-  subscriptionId,
-  organisationId,
-  receiver,
-  subject,
-  sequence,
-  stateId,
-  at: time,
-}: Due): object {
-  return { subscriptionId, organisationId, receiver, subject, sequence, stateId, at: time };
-}
-
 /** Hours after the start of the day before yesterday. */
 function at(hours: number): string {
   return new Date((Math.floor(now / DAY_MS) - 2) * DAY_MS + hours * 60 * 60 * 1000).toISOString();
-}
-
-function report(error: unknown): void {
-  reports.push(error);
 }

@@ -23,7 +23,11 @@ export async function projectDeliveries(
   const report = (error: unknown): never => {
     throw error;
   };
-  const runner = await deliveryRunner(engines, { owner: 'deliveries', code: 'test', report, now }, KEEP_MS);
+  const runner = await deliveryRunner(
+    engines,
+    { owner: 'deliveries', code: 'test', report, now },
+    { keepMs: KEEP_MS },
+  );
   await runner.start();
   return {
     history: new DeliveryHistory(log),

@@ -12,7 +12,7 @@ import {
 import { messageIdOf, partitionOf } from '../../src/notifications/receiver-id';
 
 /** An organisation of `subscriptionNetwork`, and a subscription of it that need not exist. */
-export const SAMPLE = {
+const SAMPLE = {
   subscriptionId: '0'.repeat(32),
   organisationId: 1,
   receiver: '0123456789abcdef',

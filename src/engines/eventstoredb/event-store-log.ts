@@ -19,7 +19,7 @@ import { BatchBuffer } from './batch-buffer';
 import { NoAnswer, unavailable } from './failure';
 import { follow } from './follow';
 import { type End, type Head } from './head';
-import { History, type Selection } from './history';
+import { BATCH, History, selectionOf } from './history';
 import { RetryBudget } from './retry-budget';
 import { type SentEvent } from './sent-event';
 import { type Messages } from './messages';
@@ -29,8 +29,6 @@ import { eventsIn, lastRevision, streamParts } from './stream-reads';
 import { backwardsRequest, streamRequest } from './requests';
 import { type Tail } from './tail';
 import { checkVersion } from './version';
-
-const BATCH = 1_000;
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */
 const MIN_REQUEST = 100;
@@ -126,11 +124,12 @@ export class EventStoreLog extends EventLog {
     const { signal } = this.#closing;
     const { readers, namespace } = this.shared;
     let { before } = options;
-    const messagesBefore = (from: typeof before): Messages =>
-      readers.read(backwardsRequest(from, Infinity), signal);
     yield* this.#retrying(signal, async function* () {
       const buffer = new BatchBuffer(batchSize);
-      for await (const sent of eventsIn(messagesBefore(before), namespace)) {
+      for await (const sent of eventsIn(
+        readers.read(backwardsRequest(before, Infinity), signal),
+        namespace,
+      )) {
         const event = sent.toRecorded();
         if (event !== undefined) buffer.add(event);
         if (!buffer.isFull) continue;
@@ -184,7 +183,6 @@ export class EventStoreLog extends EventLog {
     });
   }
 
-  /** The name of a stream in the server. */
   protected serverName(stream: string): string {
     return this.shared.namespace.toServer(stream);
   }
@@ -299,8 +297,4 @@ function isAborted(signal: AbortSignal): boolean {
 
 function closed(): Error {
   return unavailable(new NoAnswer('it was closed'));
-}
-
-function selectionOf({ prefixes, batchSize = BATCH }: ReadAllOptions): Selection {
-  return { prefixes, batchSize: Math.max(1, batchSize) };
 }

@@ -1,6 +1,6 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent } from '../../kernel/event';
-import { type EventBatch } from '../../kernel/event-log';
+import { type EventBatch, type ReadAllOptions } from '../../kernel/event-log';
 import { BatchBuffer } from './batch-buffer';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
@@ -8,6 +8,9 @@ import { type Readers } from './readers';
 import { maxPosition, SentEvent, toPosition } from './sent-event';
 import { followRequest } from './requests';
 import { NoAnswer } from './failure';
+
+/** Events per batch by default. */
+export const BATCH = 1_000;
 
 /** Which events to read, and the size of batches. */
 export interface Selection {
@@ -106,4 +109,8 @@ async function nextMessage(messages: Messages): Promise<void> {
   const next = await messages.next();
   if (next === 'timeout') throw new NoAnswer('it did not answer a subscription');
   if (next === 'end') throw new NoAnswer('it ended a subscription');
+}
+
+export function selectionOf({ prefixes, batchSize = BATCH }: ReadAllOptions): Selection {
+  return { prefixes, batchSize: Math.max(1, batchSize) };
 }

@@ -36,7 +36,7 @@ export interface ExplainedEvent {
 }
 
 /** All clauses that exclude an occurrence: none if messages are made of it (`preparedSubscription`). */
-export function exclusionsOf(
+function exclusionsOf(
   { filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>,
   { stateId, programId, siteId: site, eventId, eventTypeId }: Occurrence,
 ): readonly Exclusion[] {

@@ -23,6 +23,8 @@ export interface DeliveryOptions {
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
   readonly longestMs?: number;
+  /** How long messages are kept in the log (ms): a little before that, what is still held becomes a dead letter. */
+  readonly keepMs?: number;
   /** Between looks at the leases (ms). */
   readonly lookMs?: number;
 }
@@ -43,6 +45,9 @@ const BACKOFF = { first: 100, longest: 5_000 } as const;
 /** Partitions taken over at once. */
 const AT_ONCE = 8;
 
+/** How often held messages that expire soon are looked for, and how long before they do (ms). */
+const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
+
 /** How often changed partitions are saved (ms). */
 const SAVE_MS = 60_000;
 
@@ -60,6 +65,7 @@ export class DeliveryRunner {
   /** Why there is no progress, by what makes none. */
   private readonly failures = new Map<string, string>();
   private savedAt = Date.now();
+  private expiresAt = Date.now() + EXPIRE.everyMs;
 
   constructor(
     private readonly parts: DeliveryParts,
@@ -96,6 +102,11 @@ export class DeliveryRunner {
     this.dispatcher.stop();
     await this.following;
     await this.membership.release().catch(this.parts.report);
+  }
+
+  /** Makes dead letters of messages that are held, and were due before a time (epoch ms). */
+  async expireHeld(before: number): Promise<void> {
+    await this.dispatcher.expireHeld(before);
   }
 
   /** Why there is no progress; undefined while there is. */
@@ -160,7 +171,7 @@ export class DeliveryRunner {
     const backoff = new Backoff(BACKOFF);
     while (!signal.aborted) {
       try {
-        await this.reader.catchUp(taken);
+        await this.reader.catchUp(taken, signal);
         this.failures.delete('take-over');
         this.following ??= this.reader.follow(signal);
         return;
@@ -195,6 +206,13 @@ export class DeliveryRunner {
     await partition.lease.release().catch(this.parts.report);
   }
 
+  private async expire(): Promise<void> {
+    const { keepMs } = this.options;
+    if (keepMs === undefined || Date.now() < this.expiresAt) return;
+    this.expiresAt = Date.now() + EXPIRE.everyMs;
+    await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+  }
+
   private track(work: Promise<void>): void {
     this.givingUp.add(work);
     void work.finally(() => this.givingUp.delete(work));
@@ -203,6 +221,7 @@ export class DeliveryRunner {
   private async maintain(): Promise<void> {
     this.dispatcher.reconsider();
     await this.reader.refill();
+    await this.expire();
     if (Date.now() - this.savedAt < SAVE_MS) return;
     this.savedAt = Date.now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())

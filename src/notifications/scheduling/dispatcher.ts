@@ -3,10 +3,12 @@ import { type EventLog } from '../../kernel/event-log';
 import { Backoff } from '../../kernel/backoff';
 import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
+import { now } from './clock';
 import { disableReceiver, recordDeadLetter } from './domain-facts';
 import { disables, type Health, reportedFailure } from './health';
+import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
-import { attemptNumber, outcomeOf, outcomeWithout } from './outcome';
+import { attemptNumber, failingFor, outcomeOf, outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
 import { endedOf } from './receiver-state';
@@ -149,6 +151,14 @@ export class Dispatcher {
     }, FLUSH_MS);
   }
 
+  /** Makes dead letters of held messages that were due before a time (epoch ms). */
+  async expireHeld(before: number): Promise<void> {
+    const { recipients } = this.parts;
+    const partitions = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
+    const record = this.record.bind(this);
+    await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
+  }
+
   /** No further timers. */
   stop(): void {
     clearTimeout(this.timer?.timeout);
@@ -284,13 +294,3 @@ export class Dispatcher {
 
 /** Of a timer: what is due later is looked at again. */
 const LONGEST_TIMER_MS = 60_000;
-
-/** Epoch ms that never run backwards. */
-function now(): number {
-  return performance.timeOrigin + performance.now();
-}
-
-function failingFor(ms: number, { receiver, subscriptionId }: Outcome): string {
-  const hours = Math.round(ms / 3_600_000);
-  return `the receiver ${receiver} of the subscription ${subscriptionId} has been failing for ${hours} h`;
-}

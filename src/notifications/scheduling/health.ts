@@ -42,7 +42,7 @@ const BREAKER = { timeouts: 5, attempts: 10, share: 0.7, minutes: 5, restMs: 30_
 const DISABLING = { withoutSuccess: 5 * DAY, failures: 20, apart: 12 * HOUR };
 
 /** How long a receiver has failed when that is reported. */
-export const REPORTED_MS: readonly number[] = [HOUR, DAY, 3 * DAY];
+const REPORTED_MS: readonly number[] = [HOUR, DAY, 3 * DAY];
 
 /** The health after one more attempt. When the receiver is disabled by it (`disables`), it starts anew. */
 export function afterAttempt(health: Health, ended: Ended): Health {

@@ -18,6 +18,9 @@ export interface MatchedEvents {
 
 const BACKOFF = { first: 50, longest: 5_000 } as const;
 
+/** Events that are read at once, between which messages are sent. */
+const BATCH = 250;
+
 /** Messages of a receiver that are read again at once. */
 const REFILL = 1_000;
 
@@ -41,11 +44,13 @@ export class MatchedReader {
     return this.failure;
   }
 
-  /** Reads what these partitions have missed, once for all of them, until they are live. Raises `EngineUnavailable`. */
-  async catchUp(partitions: readonly OwnedPartition[]): Promise<void> {
-    const work = this.catchingUp.then(() =>
-      this.readFor(new Map(partitions.map((one) => [one.number, one]))),
-    );
+  /**
+   * Reads what these partitions have missed, once for all of them, until they are live, or the signal aborts. Raises
+   * `EngineUnavailable`.
+   */
+  async catchUp(partitions: readonly OwnedPartition[], signal: AbortSignal): Promise<void> {
+    const byNumber = new Map(partitions.map((one) => [one.number, one]));
+    const work = this.catchingUp.then(() => this.readFor(byNumber, signal));
     this.catchingUp = work.catch(() => undefined);
     await work;
   }
@@ -79,7 +84,7 @@ export class MatchedReader {
         open.set(receiver, { partition, rest, found: [] });
     if (open.size === 0) return;
     const from = Math.min(...Array.from(open.values(), ({ rest }) => rest));
-    for await (const events of this.log.readStream(MATCHED, { from })) {
+    for await (const events of this.log.readStream(MATCHED, { from, batchSize: BATCH })) {
       for (const event of events) this.find(open, event);
       this.endRefills(open, events.at(-1)?.revision ?? from);
       if (open.size === 0) break;
@@ -105,13 +110,14 @@ export class MatchedReader {
     }
   }
 
-  private async readFor(partitions: Partitions): Promise<void> {
+  private async readFor(partitions: Partitions, signal: AbortSignal): Promise<void> {
     const states = Array.from(partitions.values(), ({ state }) => state);
     const head = await this.log.head();
     for (;;) {
       const upTo = this.revision;
       const from = Math.min(...states.map(({ matchedUpTo }) => matchedUpTo)) + 1;
-      for await (const events of this.log.readStream(MATCHED, { from })) {
+      for await (const events of this.log.readStream(MATCHED, { from, batchSize: BATCH })) {
+        if (signal.aborted) return;
         this.give(events, partitions, false);
         // At once, since the next event may be given before this loop has ended.
         if (this.isFollowing && this.enliven(partitions)) return;

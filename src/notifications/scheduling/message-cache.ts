@@ -6,7 +6,7 @@ import { receiverIn } from './matched-events';
 const CHUNK = 256;
 
 /** What a cached message takes beside its text (bytes). */
-const OVERHEAD = 300;
+const OVERHEAD = 700;
 
 interface Cached {
   readonly bytes: number;
@@ -15,7 +15,10 @@ interface Cached {
   message: Message | undefined;
 }
 
-/** Messages by their revision in `matched`, in memory up to a size. The oldest are dropped first, and read again when they are needed. */
+/** Messages that are new are cached up to this share: there is room for those that are needed next. */
+const NEW_SHARE = 0.5;
+
+/** Messages by their revision in `matched`, in memory up to a size. What has no room is read again when it is needed. */
 export class MessageCache {
   private readonly cached = new Map<number, Cached>();
   private bytes = 0;
@@ -28,16 +31,9 @@ export class MessageCache {
     private readonly maxBytes = 64 * 1024 * 1024,
   ) {}
 
-  /** Adds a message as it is in the log. */
+  /** Adds a new message as it is in the log, if there is room: those before it are needed first. */
   add(revision: number, data: string): void {
-    if (this.cached.has(revision)) return;
-    const bytes = data.length + OVERHEAD;
-    this.cached.set(revision, { bytes, data, message: undefined });
-    this.bytes += bytes;
-    for (const oldest of this.cached.keys()) {
-      if (this.bytes <= this.maxBytes) break;
-      this.delete(oldest);
-    }
+    if (this.bytes < NEW_SHARE * this.maxBytes) this.put(revision, data);
   }
 
   get(revision: number): Message | undefined {
@@ -74,8 +70,19 @@ export class MessageCache {
         if (revision >= from + CHUNK) return;
         const receiver = type === 'MessageDue' ? receiverIn(event) : undefined;
         if (receiver === undefined) continue;
-        if (revision === needed || this.isWanted(receiver, revision)) this.add(revision, data);
+        if (revision === needed || this.isWanted(receiver, revision)) this.put(revision, data);
       }
+    }
+  }
+
+  private put(revision: number, data: string): void {
+    if (this.cached.has(revision)) return;
+    const bytes = data.length + OVERHEAD;
+    this.cached.set(revision, { bytes, data, message: undefined });
+    this.bytes += bytes;
+    for (const oldest of this.cached.keys()) {
+      if (this.bytes <= this.maxBytes) break;
+      this.delete(oldest);
     }
   }
 }

@@ -40,6 +40,12 @@ export function outcomeWithout(
   return { ...whatOf(sendable), outcome, at, ...(error === undefined ? {} : { error }) };
 }
 
+/** Tells operators for how long (ms) the receiver of an outcome has failed. */
+export function failingFor(ms: number, { receiver, subscriptionId }: Outcome): string {
+  const hours = Math.round(ms / 3_600_000);
+  return `the receiver ${receiver} of the subscription ${subscriptionId} has been failing for ${hours} h`;
+}
+
 type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
 
 function resultOf({ id, strictOrder, subject }: Message, attempt: number, result: AttemptResult): Result {

@@ -37,7 +37,7 @@ export async function takePartition(
 }
 
 /** The state as of the end of the partition's stream. */
-export async function readPartition(log: EventLog, partition: number): Promise<TakenPartition> {
+async function readPartition(log: EventLog, partition: number): Promise<TakenPartition> {
   const state = new PartitionState();
   const outcomes: Outcome[] = [];
   let revision: number | undefined;

@@ -123,6 +123,22 @@ describe('A notifier that is killed', () => {
     expect(repeated.filter(({ id }) => !unsettled.has(id))).toEqual([]);
     expectOrder(receivers.received);
   }, 600_000);
+
+  it('is replaced by another process: its receivers go on when its lease has ended', async () => {
+    const targets = await subscribe(
+      engines.log,
+      Array.from({ length: 40 }, (_, number) => receivers.url(number)),
+    );
+    const messages = messagesTo(targets, await engines.log.head()).slice(0, 40 * 25);
+    const matched = new Matched(await engines.deliveries());
+    const [first] = await Promise.all([startNotifier(), startNotifier()]);
+    await matched.append(messages.slice(0, 400), START);
+    await until(() => receivers.received.length >= 300);
+    await killed(first);
+    await matched.append(messages.slice(400), START);
+    await until(() => new Set(idsOf(receivers.received)).size === messages.length);
+    expectOrder(receivers.received);
+  }, 60_000);
 });
 
 function idsOf(received: readonly Received[]): readonly string[] {

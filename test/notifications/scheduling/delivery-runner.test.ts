@@ -1,0 +1,298 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
+import { type Engines, openEngines } from '../../../src/engines/open';
+import { execute, toNewEvent } from '../../../src/kernel/decider';
+import { type NewEvent, START } from '../../../src/kernel/event';
+import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { MATCHED, type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import { FollowedSubscriptions } from '../../../src/notifications/matching/subscription-book';
+import { DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
+import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Secrets } from '../../../src/notifications/secrets';
+import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { subscriptionDecider } from '../../../src/notifications/subscription';
+import { logFolder, type LogFolder } from '../../support/log-folder';
+import { overrideLog } from '../../support/temporary-log';
+
+const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
+
+describe('The runner of deliveries', () => {
+  let folder: LogFolder;
+  let engines: Engines;
+  let deliveries: EventLog;
+  let following: AbortController;
+  let subscriptions: FollowedSubscriptions;
+  let matched: Matched;
+  const runners: DeliveryRunner[] = [];
+  const reports: unknown[] = [];
+  /** Each call of `due` is about a subject of its own. */
+  let subjects = 0;
+
+  beforeEach(async () => {
+    folder = await logFolder();
+    const settings = { dataDir: folder.folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+    engines = await openEngines(settings);
+    deliveries = await engines.deliveries();
+    following = new AbortController();
+    subscriptions = new FollowedSubscriptions(engines.log, following.signal);
+    matched = new Matched(deliveries);
+    reports.length = 0;
+  });
+  afterEach(async () => {
+    await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+    following.abort();
+    await subscriptions.ended;
+    await engines.close();
+    await folder.remove();
+  });
+
+  function start(
+    owner: string,
+    attempt: MakeAttempt,
+    logs: Partial<Record<'log' | 'deliveries', EventLog>> = {},
+  ) {
+    const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
+    const report = (failure: unknown) => void reports.push(failure);
+    const parts = {
+      log: engines.log,
+      deliveries,
+      store: engines.store,
+      recipients,
+      attempt,
+      report,
+      ...logs,
+    };
+    const runner = new DeliveryRunner(parts, { owner, ...TIMES });
+    runners.push(runner);
+    runner.start();
+    return runner;
+  }
+
+  async function targetsOf(count: number): Promise<readonly Target[]> {
+    const urls = Array.from({ length: count }, (_, number) => `https://r${number}.example/`);
+    const targets = await subscribe(engines.log, urls);
+    await subscriptions.reached(await engines.log.head());
+    return targets;
+  }
+
+  async function due(
+    targets: readonly Target[],
+    each: number,
+    more: Partial<Message> = {},
+  ): Promise<readonly Message[]> {
+    const cause = await engines.log.head();
+    subjects += 1;
+    const subject = `t${subjects}`;
+    const messages = targets.flatMap((target) =>
+      Array.from({ length: each }, (_, sequence) => ({
+        ...messageTo(target, { subject, sequence, cause }),
+        ...more,
+      })),
+    );
+    await matched.append(messages, cause);
+    return messages;
+  }
+
+  async function outcomes(): Promise<readonly Outcome[]> {
+    const all: Outcome[] = [];
+    for await (const { events } of deliveries.readAll({ after: START, prefixes: ['partition-'] }))
+      for (const { type, data } of events)
+        if (type === 'MessageAttempted') all.push(JSON.parse(data) as Outcome);
+    return all;
+  }
+
+  async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await pause(5);
+  }
+
+  /** Ends every attempt in the same way; `attempts` has what was sent. */
+  function ending(result: Partial<AttemptResult>): {
+    readonly attempts: Attempt[];
+    readonly attempt: MakeAttempt;
+  } {
+    const attempts: Attempt[] = [];
+    const attempt: MakeAttempt = async (one) => {
+      attempts.push(one);
+      return { end: 'success', at: Date.now(), ms: 1, ...result };
+    };
+    return { attempts, attempt };
+  }
+
+  it('never counts that the delivery log is unavailable, and sends nothing twice because of it', async () => {
+    let isDown = false;
+    const log = overrideLog(deliveries, {
+      append: async (stream: string, expected: number, events: readonly NewEvent[]) => {
+        if (!isDown) return await deliveries.append(stream, expected, events);
+        // The second half of such failures has appended: the answer is lost.
+        if (events.length % 2 === 0) await deliveries.append(stream, expected, events);
+        throw new EngineUnavailable('the disk is full');
+      },
+    });
+    const { attempts, attempt } = ending({});
+    const targets = await targetsOf(20);
+    const runner = start('one', attempt, { deliveries: log });
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === 20);
+    isDown = true;
+    await due(targets, 5);
+    await until(() => runner.trouble() !== undefined && attempts.length >= 40);
+    await until(() => reports.length >= 40);
+    // Each receiver has ended one attempt whose outcome cannot be stored; nothing more is started.
+    expect(attempts).toHaveLength(40);
+    isDown = false;
+    await until(async () => (await outcomes()).length === 120);
+    expect(new Set(attempts.map(({ id }) => id)).size).toBe(120);
+    expect(attempts).toHaveLength(120);
+    expect(
+      (await outcomes()).every(({ attempt: number, outcome }) => number === 1 && outcome === 'delivered'),
+    ).toBe(true);
+    await until(() => runner.trouble() === undefined);
+  });
+
+  it('ends what is in flight when it is stopped, without counting it, and the next one sends it', async () => {
+    const [target] = await targetsOf(1);
+    let isStarted = false;
+    const hanging: MakeAttempt = (_, signal) => {
+      isStarted = true;
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve({ end: 'aborted', at: Date.now(), ms: 1 }));
+      });
+    };
+    const first = start('one', hanging);
+    await due([target!], 1);
+    await until(() => isStarted);
+    await first.stop();
+    expect(await outcomes()).toEqual([]);
+    start('two', ending({}).attempt);
+    await until(async () => (await outcomes()).length === 1);
+    expect(await outcomes()).toMatchObject([{ outcome: 'delivered', attempt: 1 }]);
+  }, 30_000);
+
+  it('shares the partitions among processes, and takes over those of one that stops', async () => {
+    const targets = await targetsOf(60);
+    const [one, two] = [ending({}), ending({})];
+    start('one', one.attempt);
+    await due(targets, 1);
+    await until(() => one.attempts.length === 60);
+    const second = start('two', two.attempt);
+    // Half of the receivers change hands, and then messages go to both.
+    const sent: Message[] = [];
+    await until(async () => {
+      sent.push(...(await due(targets, 1)));
+      return two.attempts.length >= 60;
+    });
+    const settled = async () => new Set((await outcomes()).map(({ id }) => id)).size;
+    await until(async () => (await settled()) === 60 + sent.length);
+    const hosts = new Set(two.attempts.map(({ request }) => request.url));
+    expect(hosts.size).toBeGreaterThan(15);
+    expect(hosts.size).toBeLessThan(45);
+    await second.stop();
+    const last = new Set((await due(targets, 1)).map(({ id }) => id));
+    await until(() => one.attempts.filter(({ id }) => last.has(id)).length === 60);
+  }, 30_000);
+
+  it('records in the domain log what is dead before it is dead, though that log is unavailable for a while', async () => {
+    let failures = 3;
+    const log = overrideLog(engines.log, {
+      append: async (...args: Parameters<EventLog['append']>) => {
+        if (args[0].startsWith('deadletter-') && (failures -= 1) >= 0) throw new EngineUnavailable('no disk');
+        return await engines.log.append(...args);
+      },
+    });
+    const [target] = await targetsOf(1);
+    start('one', ending({}).attempt, { log });
+    const [message] = await due([target!], 1, {
+      request: undefined,
+      unsendable: 'the body is too long',
+    } as never);
+    await until(async () => (await outcomes()).length === 1);
+    expect(await outcomes()).toMatchObject([{ outcome: 'dead', error: 'the body is too long' }]);
+    const recorded: unknown[] = [];
+    for await (const events of engines.log.readStream(`deadletter-${message!.id}`)) recorded.push(...events);
+    expect(recorded).toMatchObject([{ type: 'MessageDeadLettered' }]);
+    expect(failures).toBeLessThan(0);
+  });
+
+  it('disables a receiver that answers 410, holds its messages, and sends them once it is enabled (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    let isGone = true;
+    const attempts: Attempt[] = [];
+    const attempt: MakeAttempt = async (one) => {
+      attempts.push(one);
+      return {
+        at: Date.now(),
+        ms: 1,
+        ...(isGone ? { end: 'gone', status: 410 } : { end: 'success', status: 200 }),
+      };
+    };
+    start('one', attempt);
+    await due([target!], 1);
+    const { subscriptionId, receiver } = target!;
+    const { book } = subscriptions;
+    await until(() => book.standingOf(subscriptionId, receiver) === 'disabled by the system');
+    await until(async () => (await outcomes()).length === 1);
+    await due([target!], 3);
+    const at = '2026-03-01T12:00:00.000Z';
+    isGone = false;
+    await execute(engines.log, subscriptionDecider, subscriptionId, { do: 'enableReceiver', at, receiver });
+    await until(async () => (await outcomes()).length >= 4);
+    expect(attempts.slice(1, 4).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+  });
+
+  it('makes dead letters of what is still held when it expires (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { subscriptionId, receiver } = target!;
+    const at = '2026-03-01T12:00:00.000Z';
+    const disable = { do: 'disableReceiver', at, receiver, reason: 'failing' } as const;
+    await execute(engines.log, subscriptionDecider, subscriptionId, disable);
+    await subscriptions.reached(await engines.log.head());
+    const { attempts, attempt } = ending({});
+    const runner = start('one', attempt);
+    await due([target!], 3, { at });
+    await due([target!], 1);
+    await until(async () => {
+      await runner.expireHeld(Date.now() - 60_000);
+      return (await outcomes()).length >= 3;
+    });
+    const reason = { outcome: 'dead', error: 'it was held until it expired' };
+    expect(await outcomes()).toMatchObject([reason, reason, reason]);
+    expect(attempts).toEqual([]);
+  });
+
+  it('cancels what is due when the subscription is deleted (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { subscriptionId } = target!;
+    await execute(engines.log, subscriptionDecider, subscriptionId, {
+      do: 'delete',
+      at: '2026-03-01T12:00:00.000Z',
+    });
+    const { attempts, attempt } = ending({});
+    start('one', attempt);
+    await due([target!], 3);
+    await until(async () => (await outcomes()).length === 3);
+    expect((await outcomes()).map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled']);
+    expect(attempts).toEqual([]);
+  });
+
+  it('sends a message again, with its old id and bytes, when that is asked for (decisions N14)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempts, attempt } = ending({});
+    start('one', attempt);
+    const [message] = await due([target!], 1);
+    await until(async () => (await outcomes()).length === 1);
+    const { id, subscriptionId, organisationId, receiver } = message!;
+    const data = {
+      id,
+      subscriptionId,
+      organisationId,
+      receiver,
+      revision: 0,
+      at: '2026-03-01T12:00:00.000Z',
+    };
+    await deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data })]);
+    await until(async () => (await outcomes()).length === 2);
+    expect(attempts[1]).toMatchObject({ id, request: attempts[0]!.request, isManual: true });
+    expect((await outcomes())[1]).toMatchObject({ outcome: 'delivered', isManual: true, redelivery: 2 });
+  });
+});
