@@ -18,7 +18,7 @@ import { type ReceiverFormat } from '../notifications/subscription';
 import { type SubscriptionKind } from './kind';
 
 /** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
-const MOST = {
+export const MOST = {
   ids: 1000,
   receivers: 10,
   nameCharacters: 255,

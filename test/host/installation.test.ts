@@ -55,7 +55,7 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
   const owner = { installation: 'another', key: secrets.fingerprint };
   const allowed = AllowedAddresses.none;
   const reported = await new Promise((resolve) => {
-    const parts = { log, store, deliveries: log, topics: [], secrets, owner, allowed };
+    const parts = { log, store, deliveries: log, topics: [], secrets, owner, allowed, keepMs: 1 };
     const notifier = new Notifier(parts, {
       name: 'one',
       report: (failure) => void notifier.stop().then(() => resolve([failure, notifier.trouble()])),
