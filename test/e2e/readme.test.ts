@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { openEngines } from '../../src/engines/open';
-import { removeFolder, Server, temporaryFolder } from '../support/server';
+import { freePort, removeFolder, Server, temporaryFolder } from '../support/server';
 
 const ROOT = join(__dirname, '../..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -54,10 +54,14 @@ function withoutTimes(text: string): string {
 describe('the README', () => {
   let folder: string;
   let server: Server;
+  let port: number;
 
   beforeAll(async () => {
     folder = await temporaryFolder();
-    server = await Server.start(folder, { command: START.split(' ') });
+    port = await freePort();
+    // Another process of this machine may have port 4000.
+    const environment = { NOTIFY_ALLOW: `127.0.0.1:${port}` };
+    server = await Server.start(folder, { command: START.split(' '), environment });
   }, 120_000);
 
   afterAll(async () => {
@@ -96,14 +100,18 @@ describe('the README', () => {
       ...[false, false, false, false, false, false, false],
       ...[true, true, true, true, true, true],
     ]);
-    const receiver = spawn(join(ROOT, bin.affilog), RECEIVER.split(' '), { cwd: folder });
+    const receiver = spawn(join(ROOT, bin.affilog), RECEIVER.replace('4000', `${port}`).split(' '), {
+      cwd: folder,
+    });
     const printed: string[] = [];
     createInterface(receiver.stdout).on('line', (line) => printed.push(line));
     for (const { command, answer } of commands) {
-      const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
+      const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url).replaceAll(':4000/', `:${port}/`)}`;
       const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder });
       expect([command, stderr]).toEqual([command, command.includes('/subscriptions?') ? '201' : '200']);
-      const answered = stdout.replaceAll(server.url, 'http://127.0.0.1:3000');
+      const answered = stdout
+        .replaceAll(server.url, 'http://127.0.0.1:3000')
+        .replaceAll(`:${port}/`, ':4000/');
       if (answer === undefined) expect(answered + command).toMatch(/^[{[\d]|^HTTP| -o /);
       else expect(withoutTimes(answered)).toBe(withoutTimes(answer));
     }
@@ -123,10 +131,16 @@ describe('the README', () => {
 
   test('also applies to a second start, which adds nothing', async () => {
     const before = await head();
+    const printed = server.stdoutLines;
     await server.end();
     server = await Server.start(folder, { command: START.split(' ') });
     expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
     expect(await head()).toBe(before);
+    // What the README subscribes is permitted to the demo network.
+    const { command } = examples().find(({ command: one }) => one.includes('/subscriptions?'))!;
+    const tokens = printed.filter((line) => line.startsWith('export ')).join('\n');
+    const script = `${tokens}\n${CURL}\n${command.replaceAll('http://127.0.0.1:3000', server.url)}`;
+    expect((await run('bash', ['-c', script], { cwd: folder })).stderr).toBe('201');
   });
 
   async function head(): Promise<string> {
