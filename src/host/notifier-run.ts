@@ -92,7 +92,7 @@ export class Notifier {
     try {
       const refusal = await claimDeliveries(log, owner, new Date());
       if (refusal !== undefined && refusal !== this.refusal)
-        this.options.report(new Error(`no notifications are sent: ${refusal}`));
+        this.options.report(`no notifications are sent: ${refusal}`);
       this.refusal = refusal;
     } catch (error) {
       if (!(error instanceof EngineUnavailable)) throw error;

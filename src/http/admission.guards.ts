@@ -54,7 +54,8 @@ export class RolesGuard implements CanActivate {
     const roles = rolesOf(this.reflector, context.getHandler());
     if (service === undefined || caller === undefined || roles === undefined || roles.includes(caller.kind))
       return true;
-    const problem = `one of a ${caller.kind}: expected ${roles.join(' or ')}`;
+    const article = caller.kind === 'publisher' ? 'a' : 'an';
+    const problem = `one of ${article} ${caller.kind}: expected ${roles.join(' or ')}`;
     logRefused(request, problem, caller);
     throw service.faults.notAdmitted[caller.kind](`the token is ${problem}`);
   }

@@ -91,14 +91,19 @@ async function stateOf(store: ReadStore, message: string): Promise<string> {
   return `${message} ${deliveryText(found)}`;
 }
 
+/** An error names the status, if there is one. */
+function outcomeOf(last: ListedDelivery['attempts'][number] | undefined): readonly string[] {
+  if (last?.error !== undefined) return [last.error];
+  return last?.status === undefined ? [] : [`last status ${last.status}`];
+}
+
 /** What has become of a message, in a line. */
 export function deliveryText({ state, attempts, next, reason, redelivery }: ListedDelivery): string {
   const last = attempts.at(-1);
   const count = last?.attempt ?? 0;
   const details = [
     ...(count === 0 ? [] : [`${count} ${count === 1 ? 'attempt' : 'attempts'}`]),
-    ...(last?.status === undefined ? [] : [`last status ${last.status}`]),
-    ...(last?.error === undefined ? [] : [last.error]),
+    ...outcomeOf(last),
     ...(reason === undefined ? [] : [reason]),
     ...(next === undefined || state !== 'retrying' ? [] : [`again at ${next}`]),
     ...(redelivery === undefined ? [] : [`to be sent again since ${redelivery}`]),

@@ -3,9 +3,10 @@ import { deliveryOf, listDeliveries, type DeliveryCriteria } from '../../project
 import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
+import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
-import { MATCHED } from '../notifications/delivery-events';
+import { MATCHED, type Message } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { subscriptionDecider } from '../notifications/subscription';
 import { deliveryText } from './explain-notifications';
@@ -95,8 +96,11 @@ export async function redeliver(
   if (listed === undefined)
     throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
   const { subscriptionId, receiver, matched } = listed;
-  if (!(await isKept(deliveries, messageId, matched)))
+  const kept = await messageIn(await deliveries(), messageId, matched);
+  if (kept === undefined)
     throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
+  if (kept.request === undefined)
+    throw new UnknownMessage(`${messageId} cannot be sent: ${kept.unsendable ?? 'it has no request'}`);
   const command = { do: 'redeliver', at, receiver, message: messageId, revision: matched } as const;
   const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);
   if (events.length === 0 || state.is !== 'active')
@@ -105,8 +109,15 @@ export async function redeliver(
     throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
 }
 
-async function isKept(deliveries: Engines['deliveries'], messageId: string, from: number): Promise<boolean> {
-  for await (const [event] of (await deliveries()).readStream(MATCHED, { from, limit: 1 }))
-    return event?.revision === from && event.data.includes(`"${messageId}"`);
-  return false;
+async function messageIn(
+  deliveries: EventLog,
+  messageId: string,
+  from: number,
+): Promise<Message | undefined> {
+  for await (const [event] of deliveries.readStream(MATCHED, { from, limit: 1 })) {
+    if (event?.revision !== from || event.type !== 'MessageDue') return undefined;
+    const message = JSON.parse(event.data) as Message;
+    return message.id === messageId ? message : undefined;
+  }
+  return undefined;
 }

@@ -12,6 +12,9 @@ interface Access {
 /** Lists of ids that were read, by their fields. */
 type Filter = Readonly<Record<string, readonly number[] | undefined>>;
 
+/** Sites that a message lists; a network of sites has thousands. */
+const MOST_LISTED = 20;
+
 /** Whether the caller may be told of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault. */
 export function checkAccess(
   filter: Filter,
@@ -63,10 +66,8 @@ function checkSites(ids: readonly number[], { directory, caller }: Access, refus
     caller.kind === 'publisher'
       ? sites.includes(id)
       : [...directory.programs.connectionsOf(id)].some((programId) => programs.has(programId));
-  const expected =
-    caller.kind === 'publisher'
-      ? `sites of yours: ${sites.join(', ')}`
-      : 'sites that are connected to a program of yours';
+  const own = sites.length > MOST_LISTED ? 'sites of yours' : `sites of yours: ${sites.join(', ')}`;
+  const expected = caller.kind === 'publisher' ? own : 'sites that are connected to a program of yours';
   for (const id of new Set(ids))
     if (!isAccessible(id)) refusals.add(fault.noSiteAccess, `filter.siteIds has ${id}: expected ${expected}`);
 }

@@ -18,13 +18,14 @@ import { type ReceiverFormat } from '../notifications/subscription';
 import { type SubscriptionKind } from './kind';
 
 /** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
-const MOST = {
+export const MOST = {
   ids: 1000,
   receivers: 10,
   nameCharacters: 255,
   urlCharacters: 2048,
   bodyBytes: 64 * 1024,
   inputs: 10,
+  attributeCharacters: 100,
   rules: 1000,
 } as const;
 
@@ -109,7 +110,15 @@ const customAttribute = record({
     required: true,
     description: 'Attributes that are the input of the rules',
   },
-  userAttribute: { kind: text(), required: true, description: 'Name of the new attribute' },
+  userAttribute: {
+    kind: only(
+      text(),
+      ({ length }) => length <= MOST.attributeCharacters,
+      `at most ${MOST.attributeCharacters} characters`,
+    ),
+    required: true,
+    description: 'Name of the new attribute',
+  },
   rules: {
     kind: listOf(
       record({

@@ -6,12 +6,13 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../notifications/subscription';
-import { isUnset, type Posted, Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, type Posted, Refusals, wholeNumber, wrong } from '../wire/posted';
 import { complete, recordReader } from '../wire/record-read';
 import { checkAccess } from './access-check';
 import {
   type FoundCustomAttribute,
   type FoundReceiver,
+  MOST,
   postedSubscription,
   type PostedSubscription,
 } from './fields';
@@ -26,6 +27,9 @@ export interface CheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
   readonly convertible: ReadonlySet<string> | undefined;
 }
 
+/** Faults that an answer lists: a body of 1 MB could have a hundred thousand (`docs/decisions.md#n16`). */
+const MOST_FAULTS = 100;
+
 /** Compiles the check of a kind of subscriptions. */
 export class SubscriptionCheck {
   private readonly read;
@@ -36,10 +40,10 @@ export class SubscriptionCheck {
 
   /** Checks what was posted. Raises everything that is wrong as `Faults`. */
   check(posted: Posted, options: CheckOptions): SubscriptionContent {
-    const refusals = new Refusals({ unusable: fault.content });
+    const refusals = new Refusals({ unusable: fault.content }, {}, MOST_FAULTS);
     const found = this.read(withFilter(posted), refusals);
-    const { filter = {}, receivers, currencyConversion, customAttribute } = found;
-    checkAccess(filter, this.kind, options, refusals);
+    const { receivers, currencyConversion, customAttribute } = found;
+    checkAccess(idsIn(posted['filter']), this.kind, options, refusals);
     const names = this.namesWith(customAttribute?.userAttribute);
     const rules = { names, addressProblem: options.addressProblem };
     const sent: unknown = posted['receivers'];
@@ -105,6 +109,19 @@ export class SubscriptionCheck {
     const { [this.kind.states.field]: stateIds = [], ...lists } = found;
     return { ...lists, stateIds };
   }
+}
+
+/** All usable ids of a filter, of lists too that have others: their faults are reported together. */
+function idsIn(filter: unknown): Readonly<Record<string, readonly number[]>> {
+  const lists = isPosted(filter) ? Object.entries(filter) : [];
+  return Object.fromEntries(
+    lists.map(([field, ids]) => [field, Array.isArray(ids) ? ids.slice(0, MOST.ids).flatMap(idIn) : []]),
+  );
+}
+
+function idIn(posted: unknown): readonly number[] {
+  const id = wholeNumber(posted);
+  return id === undefined ? [] : [id];
 }
 
 /** Without a filter, the states that it must have are missing. */

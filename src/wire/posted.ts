@@ -83,9 +83,13 @@ export class Refusals {
     return new Refusals(this.faultOf, {}, Infinity, this.origin);
   }
 
-  /** Raises `Faults` if there are any. */
+  /** Raises `Faults` if there are any; the last one counts those beyond `most`. */
   raise(): void {
-    if (!this.areNone) throw new Faults(this.faults);
+    if (this.areNone) return;
+    const { moreFaults: more } = this;
+    const others =
+      more === 0 ? [] : [this.faultOf.unusable(`${more} more faults are not listed`, this.details)];
+    throw new Faults([...this.faults, ...others]);
   }
 }
 

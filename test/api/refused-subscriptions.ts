@@ -221,6 +221,7 @@ export const REFUSED_CONTENT: readonly Case[] = (
       /a list of at most 10 attributes/,
     ],
     ['customAttribute.userAttribute', custom({ userAttribute: '' }), /must be set/],
+    ['customAttribute.userAttribute', custom({ userAttribute: 'x'.repeat(101) }), /at most 100 characters/],
     ['customAttribute.rules', custom({ rules: [] }), /must be set: at least one rule/],
     [
       'customAttribute.rules',

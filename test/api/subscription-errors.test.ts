@@ -1,7 +1,7 @@
 import { TestApp } from '../support/app';
 import { REFUSED_CONTENT, REFUSED_FIELDS, REFUSED_FILTERS } from './refused-subscriptions';
 import { REFUSED_BODIES, REFUSED_URLS } from './refused-templates';
-import { POST_RECEIVER, subscriptionClientOf } from './subscription-network';
+import { POST_RECEIVER, subscription, subscriptionClientOf } from './subscription-network';
 import { type ConversionClient, CONVERSION_NETWORK } from './transaction-network';
 import { NOW, refusalOf } from './voucher-network';
 
@@ -72,5 +72,29 @@ describe('a post, or a PUT, is refused with', () => {
     expect(errors.map(({ code }) => code.slice('CON_'.length)).sort()).toEqual(
       '220 230 240 260 270 280 290 290 320 350 350 350 370 380 390 400 420 430 440 440 440'.split(' '),
     );
+  });
+
+  it('faults of ids in a list that has unusable ones too (decisions N11)', async () => {
+    const filter = {
+      programIds: [999, 'x'],
+      eventIds: ['401', {}],
+      siteIds: [7, -0.5],
+      messageTypeIds: [9, 99],
+    };
+    const { codes } = refusalOf(await post(subscription({ filter })));
+    expect(codes.split(' ').slice(1).sort()).toEqual(
+      '220 240 350 350 350 350 420 430'.split(' ').map((code) => `CON_${code}`),
+    );
+  });
+
+  it('at most 100 faults, and the number of the others (decisions N16)', async () => {
+    const receiverBody = Array.from({ length: 6000 }, (_, at) => `\${a${at}}`).join('');
+    const receiver = { ...POST_RECEIVER, receiverFormat: 'custom', receiverBody };
+    const answer = await post({ filter: { messageTypeIds: [4] }, receivers: Array(10).fill(receiver) });
+    expect(answer.statusCode).toBe(400);
+    const { errors } = answer.json<{ errors: { code: string; message: string }[] }>();
+    expect(errors).toHaveLength(101);
+    expect(errors[99]).toMatchObject({ code: 'CON_440' });
+    expect(errors[100]).toEqual({ code: 'CON_350', message: '59900 more faults are not listed' });
   });
 });

@@ -105,7 +105,10 @@ describe('requests about subscriptions', () => {
       await post(subscription(), 'operator'),
       await get('/7', 'operator'),
     ])
-      expect(refusalOf(answer).codes).toBe('400 CON_330');
+      expect(refusalOf(answer)).toMatchObject({
+        codes: '400 CON_330',
+        message: 'the token is one of an operator: expected advertiser or publisher',
+      });
   });
 
   it('that fail by a bug of ours are CON_340 (Document 2, Subscription errors: CON_340)', async () => {

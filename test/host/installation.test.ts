@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEngines } from '../../src/engines/open';
 import { ownerOf, secretsOf } from '../../src/host/installation';
+import { Notifier } from '../../src/host/notifier-run';
 import { claimDeliveries, ownerOfDeliveries, takeDeliveries } from '../../src/notifications/ownership';
+import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
 
 const NOW = new Date('2026-11-23T09:00:00Z');
 let folder: string;
@@ -42,6 +44,28 @@ it('a copy of a data folder delivers nothing until it is made the owner', async 
   expect(await claimIn(copy)).toBeUndefined();
   expect(await claimIn(folder)).toBeUndefined();
   await rm(copy, { recursive: true });
+});
+
+it('the notifier of a copy reports in one line that it is off, and why', async () => {
+  await claimIn(folder);
+  const place = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false } as const;
+  const engines = await openEngines(place);
+  const { log, store } = engines;
+  const secrets = await secretsOf(place);
+  const owner = { installation: 'another', key: secrets.fingerprint };
+  const allowed = AllowedAddresses.none;
+  const reported = await new Promise((resolve) => {
+    const parts = { log, store, deliveries: log, topics: [], secrets, owner, allowed, keepMs: 1 };
+    const notifier = new Notifier(parts, {
+      name: 'one',
+      report: (failure) => void notifier.stop().then(() => resolve([failure, notifier.trouble()])),
+    });
+    notifier.start();
+  });
+  const reason = expect.stringMatching(/^the event log is a copy/) as string;
+  const line = expect.stringMatching(/^no notifications are sent: the event log is a copy/) as string;
+  expect(reported).toEqual([line, reason]);
+  await engines.close();
 });
 
 it('a log that is copied to another folder remembers whose deliveries it has', async () => {

@@ -31,7 +31,7 @@ test('affilog notifications deliveries lists messages, newest first, and selects
 
   const lines = [
     `${at(2)}\t${two.id}\ttransaction t-2\tstate 6\treceiver ${two.receiver}\tdue\n`,
-    `${at(1)}\t${one.id}\ttransaction t-1\tstate 1\treceiver ${one.receiver}\tretrying (1 attempt, last status 500, status 500, again at ${at(5)})\n`,
+    `${at(1)}\t${one.id}\ttransaction t-1\tstate 1\treceiver ${one.receiver}\tretrying (1 attempt, status 500, again at ${at(5)})\n`,
   ];
   expect(await notifications('deliveries')).toEqual({ code: 0, out: lines.join(''), err: '' });
   for (const args of [
@@ -71,7 +71,18 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
     code: 2,
     err: expect.stringContaining('msg_7: expected the id of a message') as string,
   });
-  const other = await nord.due('other', { receiver: nord.receivers[0]!.replace(/./, (first) => (first === 'v' ? 'u' : 'v')) });
+  const unsendable = await nord.due('unsendable', {
+    request: undefined,
+    unsendable: 'its URL is too long',
+  } as object);
+  await settled();
+  expect(await notifications('redeliver', unsendable.id)).toMatchObject({
+    code: 2,
+    err: `affilog: ${unsendable.id} cannot be sent: its URL is too long\n`,
+  });
+  const other = await nord.due('other', {
+    receiver: nord.receivers[0]!.replace(/./, (first) => (first === 'v' ? 'u' : 'v')),
+  });
   await settled();
   expect(await notifications('redeliver', other.id)).toMatchObject({
     code: 2,
@@ -140,7 +151,7 @@ describe('affilog notifications own', () => {
     expect(await own(copy)).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringContaining('--yes') as string,
+      err: 'affilog: notifications will be sent from here: nothing has been changed; add --yes to confirm\n',
     });
     expect(await own(copy, '--yes')).toMatchObject({
       code: 0,

@@ -97,10 +97,18 @@ function compiledXml(template: Template): CompiledTemplate {
   return compiled;
 }
 
+/** Equal placeholders are one object: a body may have ten thousand, and an organisation a thousand bodies. */
 function withPlaces(template: Template, placeOf: (at: number) => Place | undefined): CompiledTemplate {
-  return template.map((part, at) =>
-    part.is === 'text' ? part.text : { name: part.name, place: placeOf(at) ?? 'raw' },
-  );
+  const placeholders = new Map<string, { readonly name: string; readonly place: Place }>();
+  return template.map((part, at) => {
+    if (part.is === 'text') return part.text;
+    const { name } = part;
+    const place = placeOf(at) ?? 'raw';
+    const key = `${place} ${name}`;
+    const one = placeholders.get(key) ?? { name, place };
+    placeholders.set(key, one);
+    return one;
+  });
 }
 
 /** The text with the same value everywhere. */

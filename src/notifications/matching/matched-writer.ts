@@ -40,8 +40,10 @@ export class MatchedWriter {
    * Adds what is due because of the event at `position`, without what has been appended before. Raises `RevisionConflict` if
    * another process has appended.
    */
-  async add(position: Position, event: string, due: readonly Due[]): Promise<void> {
-    for (const [at, one] of due.entries()) {
+  async add(position: Position, event: string, due: Iterable<Due>): Promise<void> {
+    let at = -1;
+    for (const one of due) {
+      at += 1;
       if (at < this.appended) continue;
       const packed = toNewEvent(one, idOf(one, event));
       const size = sizeOf(packed);

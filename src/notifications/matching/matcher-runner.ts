@@ -171,6 +171,7 @@ export class MatcherRunner {
     const reason = error instanceof MatchedBeyondLog ? error.message : reasonOf(error);
     if (this.failure === reason) return;
     this.failure = reason;
-    this.report(error);
+    // A stack would explain nothing.
+    this.report(error instanceof MatchedBeyondLog ? reason : error);
   }
 }

@@ -50,19 +50,24 @@ export class Matcher {
       this.rates = ratesDecider.evolve(this.rates, toDomainEvent(event) as RatesEvent);
   }
 
-  /** Applies the next event and returns what is due because of it, always in the same order. */
-  match(event: RecordedEvent): readonly Due[] {
+  /**
+   * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are read,
+   * since together they may be hundreds of MB: read them before the next event is applied.
+   */
+  match(event: RecordedEvent): Iterable<Due> {
     this.apply(event);
     if (this.book.size === 0) return NOTHING;
     if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) return this.requested(event);
-    const due: Due[] = [];
+    return this.occurred(event);
+  }
+
+  private *occurred(event: RecordedEvent): Generator<Due> {
     for (const topic of this.topicsOf.get(event.type) ?? []) {
       if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
       const { stream, revision, position } = event;
       const occurrence = topic.occurrence({ ...toDomainEvent(event), stream, revision, position });
-      if (occurrence !== undefined) due.push(...this.told(event, topic, occurrence));
+      if (occurrence !== undefined) yield* this.told(event, topic, occurrence);
     }
-    return due;
   }
 
   /** The messages to all parties. */

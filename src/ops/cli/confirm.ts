@@ -12,14 +12,18 @@ class Declined extends Error {
 }
 
 /**
- * Asks on the terminal whether to continue. For commands with `--yes` and `--dry-run`, before they have changed anything. `what` will
- * happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
+ * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before they have changed
+ * anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
  */
-export async function confirm({ stdin, stderr, stopSignal }: CliContext, what: string): Promise<void> {
-  if (stdin?.isTTY !== true)
-    throw new NotConfirmed(
-      `${what}: nothing has been changed; add --yes to confirm, or --dry-run to only see it`,
-    );
+export async function confirm(
+  { stdin, stderr, stopSignal }: CliContext,
+  what: string,
+  hasDryRun = true,
+): Promise<void> {
+  if (stdin?.isTTY !== true) {
+    const dryRun = hasDryRun ? ', or --dry-run to only see it' : '';
+    throw new NotConfirmed(`${what}: nothing has been changed; add --yes to confirm${dryRun}`);
+  }
   const terminal = createInterface({ input: stdin, output: stderr });
   const answer = await new Promise<string>((resolve) => {
     terminal.once('line', resolve);

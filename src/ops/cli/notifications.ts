@@ -102,7 +102,7 @@ function addOwn(notifications: Command, context: CliContext): Command {
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
       const { ownDeliveries } = await import('../own-deliveries.js');
-      if (yes !== true) await confirm(context, 'notifications will be sent from here');
+      if (yes !== true) await confirm(context, 'notifications will be sent from here', false);
       const config = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
         const isNew = await ownDeliveries(engines, config, new Date());

@@ -7,7 +7,7 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../../../src/notifications/subscription';
-import { type Occurrence } from '../../../src/notifications/topic';
+import { type Occurrence, type Topic } from '../../../src/notifications/topic';
 import { AT, claimTopic, created, DELETED, GET, moved, POST, Recorded, replaced } from './recorded-events';
 
 let recorded: Recorded;
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 function happens(stream: string, event: DomainEvent): readonly Due[] {
-  return matcher.match(recorded.append(stream, event));
+  return [...matcher.match(recorded.append(stream, event))];
 }
 
 /** The messages of an occurrence. */
@@ -78,6 +78,23 @@ describe('a message', () => {
     ]);
   });
 
+  it('is rendered when it is read, so that those of one event are not in memory together', () => {
+    let values = 0;
+    const attributes = {
+      get epi(): string {
+        values += 1;
+        return 'e';
+      },
+    };
+    const occurrence: Topic['occurrence'] = (event) => ({ ...claimTopic.occurrence(event)!, attributes });
+    matcher = new Matcher([{ ...claimTopic, occurrence }]);
+    subscribed(1, { receivers: [GET, POST] });
+    const due = matcher.match(recorded.append('claim-1', moved()))[Symbol.iterator]();
+    const [first = 0, second = 0] = [1, 2].map(() => (due.next(), values));
+    expect(first).toBeGreaterThan(0);
+    expect(second).toBeGreaterThan(first);
+  });
+
   it('is due once for equal receivers, if one of them is enabled (decisions N15)', () => {
     const disabled: Receiver = { ...GET, disabled: true };
     subscribed(1, { receivers: [GET, GET] }, 'a');
@@ -98,7 +115,7 @@ describe('a message', () => {
     const ids = [...messages(), ...messages()].map(({ id }) => id);
     expect(new Set(ids).size).toBe(4);
     const again = new Matcher([claimTopic]);
-    const repeated = recorded.events.flatMap((event) => again.match(event));
+    const repeated = recorded.events.flatMap((event) => [...again.match(event)]);
     expect(repeated.map(({ data }) => data.id)).toEqual(ids);
     expect(ids[0]).toMatch(/^msg_[0-9a-v]{32}$/);
   });

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 
 function happens(stream: string, event: DomainEvent): readonly Due[] {
-  return matcher.match(recorded.append(stream, event));
+  return [...matcher.match(recorded.append(stream, event))];
 }
 
 /** The messages of an occurrence. */

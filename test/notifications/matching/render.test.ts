@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import { compiledBody } from '../../../src/notifications/matching/compiled-template';
 import { rendererOf } from '../../../src/notifications/matching/render';
 import { type Receiver, type ReceiverFormat } from '../../../src/notifications/subscription';
+import { isTemplate, parseTemplate } from '../../../src/notifications/template';
 import { type Attributes } from '../../../src/notifications/topic';
 import { withoutForbidden } from '../../../src/wire/characters';
 import { parseXml } from '../../../src/wire/xml-read';
@@ -197,6 +199,14 @@ describe('a body in another format (decisions N10)', () => {
       },
     });
   });
+});
+
+it('equal placeholders of a body are one object: it may have ten thousand', () => {
+  const template = parseTemplate('${epi}"${epi}${epi2}${epi}');
+  const [first, , again, other, last] = compiledBody(isTemplate(template) ? template : [], 'custom');
+  expect(first).toEqual({ name: 'epi', place: 'raw' });
+  expect([again, last].map((one) => one === first)).toEqual([true, true]);
+  expect(other).toEqual({ name: 'epi2', place: 'raw' });
 });
 
 describe('a body that is too large (decisions N10)', () => {
