@@ -118,7 +118,7 @@ describe('docs/operations.md', () => {
     const network = { ...NETWORK, programs: PROGRAMS, categories: [] };
     await writeFile(fileIn('network.json'), JSON.stringify(network));
     expect(await step('affilog network import FILE', { FILE: 'network.json' })).toMatch(
-      /^created: 2 organisations, .*\n(?: {2}.+\n){9}imported: \d+ events\n$/,
+      /^created: 2 organisations, .*\n(?: {2}.+\n){11}imported: \d+ events\n$/,
     );
     const schema: unknown = JSON.parse(await step('affilog network schema'));
     expect(schema).toEqual(JSON.parse(await readFile(join(ROOT, 'docs/network.schema.json'), 'utf8')));
