@@ -59,14 +59,14 @@ const LISTED = {
 } as const satisfies Fields;
 
 /** Document 3, Claim as listed. */
-export const listedClaim = record(LISTED, { name: 'Claim' });
+const listedClaim = record(LISTED, { name: 'Claim' });
 
 export const listedClaims = listOf(listedClaim, { each: 'claim' });
 
 export type OutputClaim = AnswerOf<typeof listedClaim>;
 
 /** The same on legacy paths. */
-export const legacyClaim = record(
+const legacyClaim = record(
   { claimId: CLAIM_ID, timestamp: CREATED, ...CLAIM, eventName: EVENT_NAME },
   { name: 'LegacyClaim' },
 );
@@ -76,7 +76,7 @@ export const legacyClaims = listOf(legacyClaim, { each: 'claim' });
 export type OutputLegacyClaim = AnswerOf<typeof legacyClaim>;
 
 /** Document 3, Status. */
-export const claimStatus = record(
+const claimStatus = record(
   {
     ...STATUS,
     requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' },
@@ -89,14 +89,14 @@ export const claimStatuses = listOf(claimStatus, { each: 'claimStatus' });
 export type OutputStatus = AnswerOf<typeof claimStatus>;
 
 /** What a posted claim would become (`docs/decisions.md#c13`). */
-export const checkedClaim = record({ ...STATUS, statusMessage: STATUS_MESSAGE }, { name: 'CheckedClaim' });
+const checkedClaim = record({ ...STATUS, statusMessage: STATUS_MESSAGE }, { name: 'CheckedClaim' });
 
 export const checkedClaims = listOf(checkedClaim, { each: 'check' });
 
 export type OutputCheck = AnswerOf<typeof checkedClaim>;
 
 /** The claim after a change (`docs/decisions.md#c13`). */
-export const claimVersion = record(
+const claimVersion = record(
   {
     time: { kind: instant(), description: 'When it was changed' },
     by: { kind: wordOf('publisher', 'advertiser', 'system'), description: 'Who changed it' },

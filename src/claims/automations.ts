@@ -6,6 +6,7 @@ import { type Directory } from '../directory/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type ReadStore } from '../kernel/read-store';
 import { claimDecider, type FiledClaim } from './claim';
 import { claimBatchDecider } from './claim-batch';
@@ -48,6 +49,7 @@ export interface ClaimAutomationParts {
 /** What the system does with claims by itself. */
 export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
   const { store } = parts;
+  const orders = new KeyedMutex<string>();
   return [
     {
       name: 'claims that could not be validated',
@@ -74,7 +76,12 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: ({ id }, context) => track(id, parts, context),
+      act: async ({ id, body }, context) => {
+        const { origin, claim } = JSON.parse(body) as StoredClaim;
+        // Several claims of one order may be approved: the second one finds the transaction of the first.
+        const order = `${origin.advertiserId} ${claim.orderNumber}`;
+        return await orders.runExclusive(order, () => track(id, parts, context));
+      },
     },
     {
       name: 'posts of claims that were interrupted',

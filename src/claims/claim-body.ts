@@ -1,4 +1,3 @@
-import { type PostedBody } from '../http/posted-body';
 import { parseJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
@@ -31,10 +30,16 @@ const VERSION = '1.0';
 /** Most bytes of a body (`docs/decisions.md#c3`). */
 const MAX_BODY = 900 * 1024;
 
+/** A body that has not been read. */
+interface Body {
+  format<Accepted extends PostedFormat>(accepted: readonly Accepted[]): Accepted;
+  bytes(limit: number): Promise<Buffer>;
+}
+
 /** The list in a body, in a format that is accepted. Raises faults of the body too. */
 export async function postedList(
   name: PostedList['name'],
-  body: PostedBody,
+  body: Body,
   accepted: readonly PostedFormat[],
 ): Promise<PostedList> {
   const format = body.format(accepted);

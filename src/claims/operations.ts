@@ -67,7 +67,7 @@ function posted(
   };
 }
 
-/** An order is claimed once: the example of each format has another order number. */
+/** An order is claimed once, and a claim updated once: the example of each format has another order number or id. */
 const CLAIM = {
   affiliateSiteId: '1101',
   programId: '101',
@@ -128,7 +128,7 @@ export const claimOperations = {
     summary: 'Delete a claim',
     description: 'As long as its advertiser has not updated it.',
     example: { versionNo: 0 },
-    path: CLAIM_ID(5),
+    path: CLAIM_ID(60),
     status: 200,
   },
   listClaimVersions: {
@@ -147,7 +147,7 @@ export const claimOperations = {
       'rejected by the advertiser. If one of the updates is refused, nothing is changed.',
     example: {},
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
-      json: { claimUpdates: [{ claimId: '1', versionNo: '0', statusIdClaim: '3' }] },
+      json: { claimUpdates: [{ claimId: '56', versionNo: '0', statusIdClaim: '3' }] },
     }),
     status: 200,
     sends: IGNORED,
@@ -174,7 +174,7 @@ export const claimOperations = {
     example: {},
     body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
       file: CLAIM_FILES.legacyInput,
-      json: { claimUpdates: [{ claimId: '3', statusIdClaim: '3' }] },
+      json: { claimUpdates: [{ claimId: '58', statusIdClaim: '3' }] },
     }),
     answer: { name: 'ErrorList', kind: errorList },
     sends: IGNORED,

@@ -56,7 +56,7 @@ export const postedClaim = record(prefixed('cm', CLAIM), { name: 'PostedClaim' }
 
 export type PostedClaim = PostedOf<typeof postedClaim>;
 
-const CLAIM_ID = { kind: integer(), required: true, description: 'Id of the claim', example: 2 } as const;
+const CLAIM_ID = { kind: integer(), required: true, description: 'Id of the claim', example: 57 } as const;
 const VERSION_NO = {
   kind: integer(),
   required: true,
@@ -77,7 +77,7 @@ const LEGACY_RULING = {
 } as const satisfies Fields;
 
 export const postedLegacyRuling = record(
-  prefixed('cm', { ...LEGACY_RULING, claimId: { ...CLAIM_ID, example: 4 } }),
+  prefixed('cm', { ...LEGACY_RULING, claimId: { ...CLAIM_ID, example: 59 } }),
   { name: 'PostedLegacyUpdate' },
 );
 

@@ -28,7 +28,7 @@ const { sites, publishers, programs, inquiry, daysToAutoApprove } = DEMO;
 
 /** What is special about a claim, and how many there are. */
 const KINDS = {
-  plain: 30,
+  plain: 25,
   tracked: 12,
   withoutCommission: 3,
   tooMuchCommission: 3,
@@ -46,14 +46,41 @@ type Kind = keyof typeof KINDS;
 const FIRST_DAY = 60;
 const INTERVAL = 5;
 
+/** The last claims, 56 to 60: examples of the description name them by their ids, and they await approval. */
+const EXAMPLES = 5;
+
 /** 60 claims of the last 60 days in many statuses, the oldest first. The same in every run, but for times. */
 export function demoClaims(now: Date, commands: DemoClaimCommands): readonly DemoStep[] {
-  const random = seededRandom(30);
+  const last: DemoStep = {
+    at: now,
+    run: async () => {
+      const claims = Array.from({ length: EXAMPLES }, (_, at) => exampleClaim(at, now));
+      await commands.file(publishers.preisfuchs, claims, now);
+    },
+  };
+  return [...claimsOverTime(now, commands), last];
+}
+
+function exampleClaim(number: number, now: Date): ClaimContent {
+  return {
+    siteId: sites.preisfuchs,
+    programId: 101,
+    transactionDate: dayOf(now, -2 - number),
+    eventId: inquiry,
+    orderNumber: `C-${10_001 + number}`,
+    orderValue: 12_990,
+    expectedCommission: 780,
+  };
+}
+
+/** The others. */
+function claimsOverTime(now: Date, commands: DemoClaimCommands): readonly DemoStep[] {
+  const random = seededRandom(31);
   const kinds = inRandomOrder(
     Object.entries(KINDS).flatMap(([kind, count]) => Array<Kind>(count).fill(kind as Kind)),
     random,
   );
-  const posts = FIRST_DAY / INTERVAL;
+  const posts = FIRST_DAY / INTERVAL - 1;
   const perPost = Math.ceil(kinds.length / posts);
   const claimed = new Set<string>();
   return Array.from({ length: posts }, (_, post) => post).flatMap((post) => {

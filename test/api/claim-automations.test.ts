@@ -221,6 +221,15 @@ describe('an approved claim (decisions C10)', () => {
     },
   );
 
+  it('makes no second transaction if another claim of the order is approved at the same time', async () => {
+    const ids = [await approved('twice'), await approved('twice', { timeStampEvent: '2026-02-19' })];
+    ids.push(await approved('twice', { eventId: 301, expectedCommission: undefined }));
+    await automate(NOW);
+    expect(await transactionOf('twice')).toHaveLength(2);
+    expect(await transactionOf('twice', 301)).toEqual([]);
+    for (const id of ids) expect(await stateOf(id)).toMatchObject({ transactionId: idOf('twice') });
+  });
+
   it('makes no second transaction if the same event was reported meanwhile and is Invalid', async () => {
     const order = 'invalid meanwhile';
     const id = await approved(order, { eventId: 301, expectedCommission: undefined });

@@ -4,10 +4,10 @@ import { CLAIM_TOKENS, type ClaimClient, claimOf } from './claim-network';
 /** Ids of the first claims of a network: one awaits approval, one is approved, one is another publisher's. */
 export const OPEN = 1;
 export const APPROVED = 2;
-export const FOREIGN = 3;
+const FOREIGN = 3;
 
 /** The expected status and code, what is wrong, the request below `/1.0`, who sends it, and its body. */
-export type ErrorCase = readonly [
+type ErrorCase = readonly [
   expected: string,
   what: string,
   request: string,

@@ -3,8 +3,8 @@ import { claimClientOf, claimOf, type Listed } from './claim-network';
 import { type Effect } from './key-effects';
 import { DAY, NOW } from './voucher-network';
 
-/** What `test/api/keys.test.ts` files, in order: when, and what. Claims 1 to 3. */
-export const FILED = [
+/** When, and what, in order: claims 1 to 3. */
+const FILED = [
   [NOW - 2 * DAY, claimOf('B', { timeStampEvent: '2026-02-03' })],
   [NOW - DAY, claimOf('C', { programId: 102, affiliateSiteId: 1202, timeStampEvent: '2026-02-01' })],
   [NOW, claimOf('A', { timeStampEvent: '2026-02-02' })],

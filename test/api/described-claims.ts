@@ -3,23 +3,21 @@ import { type ClaimClient, claimClientOf, claimOf, xmlOf } from './claim-network
 import { type TestApp } from '../support/app';
 import { XML_UTF8 } from './posted';
 
-/**
- * Files what requests and examples name by their ids, as in the demonstration: all await approval. Approves one of them.
- */
+/** Files what requests and examples name by their ids, as in the demonstration: all await approval. Approves the last one. */
 export async function fileDescribedClaims(app: TestApp): Promise<void> {
-  const { create, rule } = claimClientOf(() => app);
-  for (let id = 1; id <= LAST; id += 1)
-    expect(await create(`D-${id}`, { epi: 'a', proofOfClaims: 'https://a.example/' })).toMatchObject({
-      claimId: id,
-      statusId: 2,
-      versionNo: 0,
-    });
+  const { file, list, rule } = claimClientOf(() => app);
+  const orders = Array.from({ length: LAST }, (_, at) => `D-${at + 1}`);
+  const further = { epi: 'a', proofOfClaims: 'https://a.example/' };
+  expect((await file(orders.map((order) => claimOf(order, further)))).statusCode).toBe(200);
+  expect(await list(';sortOrder=asc')).toMatchObject(
+    orders.map((orderNumber, at) => ({ claimId: at + 1, orderNumber, statusId: 2, versionNo: 0 })),
+  );
   const ruling = { claimId: LAST, statusIdClaim: 3, orderValue: 9, expectedCommission: 1, versionNo: 0 };
   expect((await rule([ruling])).statusCode).toBe(200);
 }
 
-/** Claims 1 to 5 are those of the examples. */
-const [RULED, REVISED, DELETED, LEGACY, LEGACY_XML, LAST] = [6, 7, 8, 9, 10, 11];
+/** Claims 56 to 60 are those of the examples. */
+const [RULED, REVISED, DELETED, LEGACY, LEGACY_XML, LAST] = [6, 7, 8, 9, 10, 61];
 
 /** The callers of an operation that the tests of all operations send it as. */
 export function claimClientFor(callers: readonly string[]): ClaimClient {
@@ -62,7 +60,7 @@ export const CLAIM_REQUESTS: readonly (readonly [id: string, target: string, det
   ['deleteClaim', `${claims}/${LAST};versionNo=1`],
   ['listClaimVersions', `${claims}/${LAST}/versions`],
   ['listClaimVersions', `${claims}/${LAST}/versions.xml`],
-  ['listClaimVersions', `${claims}/999/versions`],
+  ['listClaimVersions', `${claims}/9999/versions`],
   ['listClaimStatuses', '/1.0/claimStatuses'],
   ['listClaimStatuses', '/1.0/claimStatuses.xml;pretty=true'],
   ['listClaimStatuses', '/1.0/claimStatuses;pretty=x'],

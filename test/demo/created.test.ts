@@ -115,6 +115,14 @@ describe('The demo in a log', () => {
       expect(others).toEqual({});
       expect(autoApproveAt).toBeGreaterThan(Date.now());
     }
+    // Examples of the description name them.
+    for (const id of [56, 57, 58, 59, 60])
+      expect(stored.get(`claim-${id}`)).toMatchObject({
+        status: { id: 2 },
+        version: 0,
+        origin: { advertiserId: 1, publisherId: 11 },
+        claim: { siteId: 1101, programId: 101 },
+      });
     expect(new Set(all.map(({ origin }) => origin.publisherId)).size).toBe(2);
     expect(all.filter(({ adjusted }) => adjusted?.orderValue !== undefined).length).toBeGreaterThan(2);
     expect(all.filter(({ claim }) => claim.advertiserInformation !== undefined).length).toBeGreaterThan(2);

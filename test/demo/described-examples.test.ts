@@ -8,6 +8,8 @@ const TOKENS = {
   publisher: { organisationId: 11, system: 'PRODUCTS', siteId: 1101, token: 'b'.repeat(40) },
   voucherAdvertiser: { organisationId: 1, system: 'VOUCHERS', token: 'c'.repeat(40) },
   voucherPublisher: { organisationId: 11, system: 'VOUCHERS', siteId: 1101, token: 'd'.repeat(40) },
+  claimAdvertiser: { organisationId: 1, system: 'CLAIMS', token: 'f'.repeat(40) },
+  claimPublisher: { organisationId: 11, system: 'CLAIMS', siteId: 1101, token: '1'.repeat(40) },
   subscriber: { organisationId: 1, system: 'CONVERSIONS', token: 'e'.repeat(40) },
 } as const;
 
@@ -55,6 +57,14 @@ describe('the examples of the description, on the demonstration network (decisio
     expect((await send('listVouchers', 'voucherPublisher')).json()).toMatchObject([
       { id, programId: 101, code: 'LAMPS-10' },
     ]);
+  });
+
+  it('check and file a claim, which is listed and awaits approval (decisions C13)', async () => {
+    expect((await send('checkClaims', 'claimPublisher')).json()).toMatchObject([{ statusId: 2 }]);
+    expect((await send('createClaims', 'claimPublisher')).statusCode).toBe(200);
+    const listed = { statusId: 2, orderNumber: 'C-1001', versionNo: 0 };
+    expect((await send('listClaims', 'claimAdvertiser')).json()).toMatchObject([listed]);
+    expect((await send('listClaimVersions', 'claimPublisher')).json()).toMatchObject([listed]);
   });
 
   it('create a subscription, which is listed', async () => {
