@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
+import { claimsCreate } from './claims-create';
 import { claimsList } from './claims-list';
 import { cursor } from './cursor';
 import { deliveries, deliveriesHung } from './deliveries';
@@ -46,6 +47,7 @@ const FIGURES = {
   'transactions-report': transactionsReport,
   'transactions-list': transactionsList,
   'transactions-due': transactionsDue,
+  'claims-create': claimsCreate,
   'claims-list': claimsList,
   deliveries,
   'deliveries-hung': deliveriesHung,

@@ -43,8 +43,8 @@ export function networkFile(): string {
         currency: 'EUR',
         logoUrl: 'https://shop.example/logo.png',
         status: 'active',
-        acceptsClaims: false,
-        daysToAutoApprove: null,
+        acceptsClaims: true,
+        daysToAutoApprove: 30,
         events: EVENTS.map((id) => ({
           id,
           name: `Sale ${id}`,

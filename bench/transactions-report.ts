@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { TRANSACTION } from '../src/transactions/transaction';
-import { BareLog, type EventTexts, streamsIn } from './bare/log';
+import { appendStreams, streamsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, quantile, timed } from './harness';
 import { CONVERSION_TOKENS } from './network';
 import { Server } from './server';
@@ -33,8 +33,8 @@ export async function transactionsReport(bench: Bench): Promise<readonly Figure[
       async (round) => {
         const streams = [...streamsIn(server.logFile, TRANSACTION)].slice(-count);
         if (streams.length !== count) throw new Error(`${streams.length} of ${count} were reported`);
-        grouped.push(await appendAll(fileOf('grouped', round), streams, TOGETHER));
-        return await appendAll(fileOf('single', round), streams, 1);
+        grouped.push(appendStreams(fileOf('grouped', round), streams, TOGETHER));
+        return appendStreams(fileOf('single', round), streams, 1);
       },
     );
     const limit = (count / quantile(grouped, 0.5)) * 1000;
@@ -63,20 +63,5 @@ async function reportAll(server: Server, round: number, count: number): Promise<
       postedTransaction(`R${round}-${first + at}`, first + at),
     );
     await server.postJson(`/1.0/conversions/transactions/bulk?token=${CONVERSION_TOKENS.advertiser}`, posted);
-  }
-}
-
-type Streams = readonly (readonly [stream: string, events: readonly EventTexts[]])[];
-
-/** Appends to a new log, `together` streams in one transaction; returns the milliseconds. */
-async function appendAll(file: string, streams: Streams, together: number): Promise<number> {
-  const log = new BareLog(file);
-  try {
-    return await timed(() => {
-      for (let at = 0; at < streams.length; at += together)
-        log.appendTogether(streams.slice(at, at + together));
-    });
-  } finally {
-    log.close();
   }
 }

@@ -12,7 +12,7 @@ const tests = readdirSync(__dirname, { recursive: true, encoding: 'utf8' })
 const behind = (start: string): string[] =>
   [...tests.matchAll(new RegExp(`${start}([^);'\`\\n]*)`, 'g'))].map(([, rest = '']) => rest);
 
-describe.each([1, 2] as const)('the Limits of Document %i', (document) => {
+describe.each([1, 2, 3] as const)('the Limits of Document %i', (document) => {
   const cited = behind(`Document ${document}, Limits`).map((rest) => rest.replace(/^: /, ''));
   const rows: readonly string[] = LIMITS[document];
 
@@ -27,7 +27,7 @@ describe.each([1, 2] as const)('the Limits of Document %i', (document) => {
 
 describe('the decisions', () => {
   const written = readFileSync(join(__dirname, '../docs/decisions.md'), 'utf8');
-  const rows = [...written.matchAll(/^<a id="([apvtnx]\d+b?)">/gm)].map(([, id = '']) => id);
+  const rows = [...written.matchAll(/^<a id="([apvtncx]\d+b?)">/gm)].map(([, id = '']) => id);
   const cited = behind('decisions ').flatMap(numbersIn);
 
   it('have tests that cite them, each', () => {
@@ -42,10 +42,10 @@ describe('the decisions', () => {
 
 /** `V3 to V5, X1` names v3, v4, v5 and x1. */
 function numbersIn(citation: string): string[] {
-  const ranges = [...citation.matchAll(/\b([APVTNX])(\d+) to \1(\d+)\b/g)].flatMap(
+  const ranges = [...citation.matchAll(/\b([APVTNCX])(\d+) to \1(\d+)\b/g)].flatMap(
     ([, kind = '', from, to]) =>
       Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => `${kind}${Number(from) + at}`),
   );
-  const single = [...citation.matchAll(/\b[APVTNX]\d+b?\b/g)].map(([id]) => id);
+  const single = [...citation.matchAll(/\b[APVTNCX]\d+b?\b/g)].map(([id]) => id);
   return [...ranges, ...single].map((id) => id.toLowerCase());
 }

@@ -168,7 +168,7 @@ export class Claims {
       }
     });
     const position = await this.visible.after(written);
-    if (faults.length > 0) throw new Faults(faults);
+    if (faults.length > 0) throw new Faults(faults, faults[0]?.status);
     return { position };
   }
 }
@@ -182,7 +182,7 @@ function raiseAll<Item>(
   const faults = items.flatMap((item, at) =>
     faultsIn(item).map((refused) => placed(refused, `${name}[${at}]`)),
   );
-  if (faults.length > 0) throw new Faults(faults);
+  if (faults.length > 0) throw new Faults(faults, faults[0]?.status);
 }
 
 function placed({ code, status, message, details }: Fault, place: string): Fault {

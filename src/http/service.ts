@@ -90,15 +90,6 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
   };
 }
 
-/**
- * The paths of a module for `@Controller`: `/1.0/claims`, and those with the service's legacy prefixes,
- * `/1.0/uts/claims`. The first one is described.
- */
-export function pathsOf({ legacyPrefixes }: Pick<Service, 'legacyPrefixes'>, module: string): string[] {
-  const prefixes = ['', ...legacyPrefixes.map((prefix) => `${prefix}/`)];
-  return prefixes.map((prefix) => `/${API_VERSION}/${prefix}${module}`);
-}
-
 /** The service that a path belongs to, even if no route has the path; undefined for paths of no service. */
 export function serviceOf(services: readonly Service[], path: string): Service | undefined {
   const [first = '', second = '', third = ''] = path.split('/').slice(1);

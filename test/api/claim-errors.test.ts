@@ -1,3 +1,4 @@
+import { claimService } from '../../src/claims/claims.module';
 import { claimFaultTable } from '../../src/claims/faults';
 import { type Response, type TestRequest } from '../support/app';
 import { APPROVED, ERROR_CASES, OPEN, ruling } from './claim-error-cases';
@@ -70,6 +71,11 @@ describe('errors of claims (Document 3, Errors; decisions C7)', () => {
       '370 410 420',
       '230 380 398 399',
     ]);
+  });
+
+  it('of a bug are UTS_230, as shared code answers them (Document 3, Errors: UTS_230; decisions A12)', () => {
+    const { unexpected } = claimService.faults;
+    expect([unexpected().code, unexpected().status]).toEqual(['UTS_230', 500]);
   });
 
   it('name what was sent, what was expected and the remedy', async () => {

@@ -51,6 +51,19 @@ describe('updating claims', () => {
     },
   );
 
+  it('is refused with the status of the first fault (decisions C7)', async () => {
+    const { claimId } = await world.create('mixed');
+    const unknown = { claimId: 999_999, statusIdClaim: 3, versionNo: 0 };
+    const old = { claimId, statusIdClaim: 3, versionNo: 5 };
+    const answers = [await world.rule([unknown, old]), await world.rule([old, unknown])];
+    expect(
+      answers.map((answer) => [answer.statusCode, errorsIn(answer).map((error) => error.slice(0, 7))]),
+    ).toEqual([
+      [404, ['UTS_402', 'UTS_405']],
+      [409, ['UTS_405', 'UTS_402']],
+    ]);
+  });
+
   it('is all or nothing (decisions C9)', async () => {
     const { claimId } = await world.create('stays');
     const answer = await world.rule([

@@ -118,6 +118,14 @@ describe('the list (Document 3, Claim as listed)', () => {
     expect([...names].filter((name) => !LISTED_CLAIM.includes(name))).toEqual([]);
   });
 
+  it('is by claim id, descending (Document 3, Limits: Default sort)', async () => {
+    const ids = (await world.list('', 'nord')).map(({ claimId }) => claimId);
+    expect(ids.length).toBeGreaterThan(3);
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+    const explicit = await world.list(';sortBy=claimId;sortOrder=desc', 'nord');
+    expect(explicit.map(({ claimId }) => claimId)).toEqual(ids);
+  });
+
   it('is XML by Accept, with claims and claim elements, and valid (decisions C8)', async () => {
     const answer = await world.send('GET', '/claims', 'nord', { headers: XML });
     expect(answer.headers).toMatchObject({ 'content-type': XML.accept, vary: 'Accept, Accept-Encoding' });

@@ -1,4 +1,4 @@
-/** The tables of Documents 1 and 2 that tests are measured by: every row is to be found in a test. */
+/** The tables of Documents 1 and 2, and the limits of Document 3, that tests are measured by: every row is to be found in a test. */
 
 const rows = (...lines: readonly string[]): readonly string[] => lines.flatMap((line) => line.split(' '));
 
@@ -72,7 +72,7 @@ export const VOUCHER_KEYS = rows(
   'page random languageId jsonp',
 );
 
-/** Document 1, Limits, and Document 2, Limits: what is cited as `(Document 1, Limits: Grace period)`. */
+/** The Limits of each document: what is cited as `(Document 1, Limits: Grace period)`. */
 export const LIMITS = {
   1: ['Maximum products per search', 'Bulk download repeats', 'Grace period', 'Token length', 'Price format'],
   2: [
@@ -86,6 +86,7 @@ export const LIMITS = {
     'List page default',
     'Token length',
   ],
+  3: ['Order number length', 'Default sort', 'Token length', 'Statuses an advertiser may set'],
 } as const;
 
 /** Document 2, Voucher types. */

@@ -27,6 +27,7 @@ const AIMS = {
   'memory projecting': 1,
   'voucher-create': 0.5,
   'transactions-report': 0.5,
+  'claims-create': 0.5,
   'transactions-due': 1,
   deliveries: 0.5,
   'deliveries memory': 1,

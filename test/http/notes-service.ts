@@ -12,7 +12,7 @@ import { ListAnswer } from '../../src/http/list-answer';
 import { PostedBody } from '../../src/http/posted-body';
 import { type Representation } from '../../src/http/representation';
 import { HttpModule } from '../../src/http/http.module';
-import { defineService, type HttpOptions, pathsOf } from '../../src/http/service';
+import { defineService, type HttpOptions } from '../../src/http/service';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Caller, tokenHash } from '../../src/directory/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -55,7 +55,7 @@ const listKeys = {
 /** Emits `begun` when a list of all notes is being written. */
 export const rendering = new EventEmitter();
 
-@Controller(pathsOf(notes, 'notes'))
+@Controller(['/1.0/notes', '/1.0/old/notes'])
 class NotesController {
   @Get()
   @ApiOperation({ id: 'listNotes', summary: 'Lists notes', example: { word: 'a' } })

@@ -41,7 +41,7 @@ function isHandler(value: unknown): value is Handler {
   return typeof value === 'function';
 }
 
-/** `/products` for `products`, nothing for `/`; the first of several paths (`pathsOf`). */
+/** `/products` for `products`, nothing for `/`; the first of several paths. */
 function trimmed(paths: unknown): string {
   const [path]: readonly unknown[] = [paths].flat();
   const inner = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';

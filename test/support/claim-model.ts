@@ -1,0 +1,217 @@
+/** What claims should be, by looking at everything that was done: a naive model without events, keys or queries. */
+
+export interface ModelContent {
+  readonly affiliateSiteId: number;
+  readonly programId: number;
+  readonly timeStampEvent: string;
+  readonly eventId: number;
+  readonly orderNumber: string;
+  readonly orderValue: number;
+  readonly expectedCommission?: number | undefined;
+}
+
+export interface ModelClaim {
+  readonly publisherId: number;
+  content: ModelContent;
+  statusId: number;
+  version: number;
+  due?: number | undefined;
+  approvedAt?: number;
+  ruled: boolean;
+  tracked: boolean;
+  adjusted?: number | undefined;
+  id: number;
+}
+
+export interface ModelTransaction {
+  readonly order: string;
+  readonly eventId: number;
+  readonly siteId: number;
+  readonly publisherId: number;
+  standing: 'accepted' | 'pending' | 'refused';
+  readonly end?: { readonly at: number; readonly standing: 'accepted' | 'refused' };
+}
+
+const DAY = 86_400_000;
+export const OWNERS: Readonly<Record<number, number>> = { 1101: 11, 1102: 11, 1201: 12, 1202: 12 };
+const CONNECTED = ['1101 101', '1101 104', '1102 102', '1201 102', '1202 101'];
+const PROGRAMS: Readonly<Record<number, { readonly active: boolean; readonly events: readonly number[] }>> = {
+  101: { active: true, events: [17, 301, 302, 305] },
+  102: { active: true, events: [17, 303] },
+  104: { active: false, events: [17, 301] },
+};
+const WITHOUT_COMMISSION = [305];
+
+export class ClaimModel {
+  readonly claims: ModelClaim[] = [];
+  readonly transactions: ModelTransaction[] = [];
+  /** Transactions cannot be read. */
+  inTrouble = false;
+
+  /** Returns the codes of the refusal; none if they are filed. */
+  create(contents: readonly ModelContent[], publisherId: number, now: number): readonly string[] {
+    const faults = contents.flatMap((content, at) => [
+      ...accessFaults(content, publisherId),
+      ...(contents.slice(0, at).some((earlier) => keyOf(earlier) === keyOf(content)) ? ['UTS_397'] : []),
+    ]);
+    if (faults.length > 0) return faults;
+    const taken = contents.filter((content) => this.holder(content) !== undefined);
+    if (taken.length > 0) return taken.map(() => 'UTS_397');
+    for (const content of contents) {
+      const claim = { publisherId, content, statusId: 1, version: 0, ruled: false, tracked: false, id: NaN };
+      this.screen(claim, now);
+      this.claims.push(claim);
+    }
+    return [];
+  }
+
+  revise(
+    claim: ModelClaim | undefined,
+    content: ModelContent,
+    version: number,
+    publisherId: number,
+    now: number,
+  ): readonly string[] {
+    const faults = accessFaults(content, publisherId);
+    if (faults.length > 0) return faults;
+    const refused = this.refusal(claim, publisherId, version, (one) => one.statusId === 2 || isScreened(one));
+    const holder = this.holder(content);
+    const taken = holder === undefined || holder === claim ? [] : ['UTS_397'];
+    if (refused !== undefined || claim === undefined) return [refused ?? 'UTS_402', ...taken];
+    if (taken.length > 0) return taken;
+    claim.content = content;
+    claim.version += 1;
+    this.screen(claim, now);
+    return [];
+  }
+
+  rule(
+    claim: ModelClaim | undefined,
+    statusId: number,
+    version: number,
+    value: number | undefined,
+    now: number,
+  ) {
+    if (statusId === 2) return ['UTS_306'];
+    if (statusId === 999) return ['UTS_394'];
+    if (statusId !== 3 && value !== undefined) return ['UTS_430'];
+    const owner = claim === undefined || PROGRAMS[claim.content.programId] === undefined ? NaN : 1;
+    const refused = this.refusal(
+      claim && { ...claim, publisherId: owner },
+      1,
+      version,
+      (one) => one.statusId === 2,
+    );
+    if (refused !== undefined || claim === undefined) return [refused ?? 'UTS_402'];
+    Object.assign(claim, { statusId, version: version + 1, ruled: true, due: undefined, adjusted: value });
+    if (statusId === 3) claim.approvedAt = now;
+    return [];
+  }
+
+  remove(claim: ModelClaim | undefined, version: number, publisherId: number): readonly string[] {
+    const refused = this.refusal(claim, publisherId, version, ({ ruled }) => !ruled);
+    if (refused !== undefined || claim === undefined) return [refused ?? 'UTS_402'];
+    this.claims.splice(this.claims.indexOf(claim), 1);
+    return [];
+  }
+
+  /** A report that is taken if there is no transaction of this event and order. */
+  report(transaction: ModelTransaction): void {
+    const { order, eventId } = transaction;
+    if (!this.transactions.some((one) => one.order === order && one.eventId === eventId))
+      this.transactions.push(transaction);
+  }
+
+  /** What the system does by itself. */
+  tick(now: number): void {
+    for (const transaction of this.transactions)
+      if (transaction.standing === 'pending' && transaction.end !== undefined && transaction.end.at <= now)
+        transaction.standing = transaction.end.standing;
+    for (const claim of this.claims) if (claim.statusId === 100 && !this.inTrouble) this.screen(claim, now);
+    for (const claim of this.claims)
+      if (claim.statusId === 2 && claim.due !== undefined && claim.due <= now)
+        Object.assign(claim, { statusId: 3, ruled: true, due: undefined, approvedAt: now });
+    if (this.inTrouble) return;
+    const untracked = this.claims.filter(({ statusId, tracked }) => statusId === 3 && !tracked);
+    const inOrder = untracked.toSorted(
+      (a, b) => (a.approvedAt ?? 0) - (b.approvedAt ?? 0) || (String(a.id) < String(b.id) ? -1 : 1),
+    );
+    for (const claim of inOrder) {
+      claim.tracked = true;
+      if (this.statusByOrder(claim) !== undefined) continue;
+      const { orderNumber: order, eventId, affiliateSiteId: siteId } = claim.content;
+      this.report({ order, eventId, siteId, publisherId: claim.publisherId, standing: 'accepted' });
+    }
+  }
+
+  private holder(content: ModelContent): ModelClaim | undefined {
+    return this.claims.find((claim) => keyOf(claim.content) === keyOf(content));
+  }
+
+  private refusal(
+    claim: ModelClaim | undefined,
+    publisherId: number,
+    version: number,
+    allows: (claim: ModelClaim) => boolean,
+  ): string | undefined {
+    if (claim === undefined) return 'UTS_402';
+    if (claim.publisherId !== publisherId) return 'UTS_404';
+    return claim.version === version && allows(claim) ? undefined : 'UTS_405';
+  }
+
+  private screen(claim: ModelClaim, now: number): void {
+    claim.statusId = this.outcome(claim, now);
+    claim.due = claim.statusId === 2 ? now + 30 * DAY : undefined;
+  }
+
+  private outcome(claim: ModelClaim, now: number): number {
+    const { programId, eventId, affiliateSiteId, timeStampEvent, expectedCommission } = claim.content;
+    const program = PROGRAMS[programId];
+    if (program !== undefined && eventId === 17 && expectedCommission === undefined) return 101;
+    if (program === undefined) return 102;
+    if (!program.active) return 103;
+    if (!CONNECTED.includes(`${affiliateSiteId} ${programId}`)) return 113;
+    if (Date.parse(timeStampEvent) > now) return 115;
+    if (!program.events.includes(eventId)) return 116;
+    if (WITHOUT_COMMISSION.includes(eventId)) return 104;
+    if ((expectedCommission ?? 0) > claim.content.orderValue) return 105;
+    if (this.inTrouble) return 100;
+    return this.statusByOrder(claim) ?? 2;
+  }
+
+  private statusByOrder({ content, publisherId }: ModelClaim): number | undefined {
+    const found = this.transactions.filter(({ order }) => order === content.orderNumber);
+    const has = (standing: string, whose: (one: ModelTransaction) => boolean) =>
+      found.some((one) => one.standing === standing && whose(one));
+    const own = (one: ModelTransaction) => one.siteId === content.affiliateSiteId;
+    const sibling = (one: ModelTransaction) => !own(one) && one.publisherId === publisherId;
+    const other = (one: ModelTransaction) => !own(one) && one.publisherId !== publisherId;
+    if (has('accepted', own)) return 106;
+    if (has('pending', own)) return 107;
+    if (has('accepted', sibling)) return 109;
+    if (has('pending', sibling)) return 110;
+    if (has('accepted', other) || has('pending', other)) return 111;
+    return has('refused', own) ? 108 : undefined;
+  }
+}
+
+function keyOf({ timeStampEvent, programId, eventId, orderNumber }: ModelContent): string {
+  return [timeStampEvent, programId, eventId, orderNumber].join();
+}
+
+function isScreened({ statusId }: ModelClaim): boolean {
+  return statusId >= 100 && statusId < 200;
+}
+
+function accessFaults(content: ModelContent, publisherId: number): readonly string[] {
+  const { affiliateSiteId, programId, eventId, expectedCommission } = content;
+  const sites = Object.keys(OWNERS).filter((site) => OWNERS[Number(site)] === publisherId);
+  const program = PROGRAMS[programId];
+  const isConnected = sites.some((site) => CONNECTED.includes(`${site} ${programId}`));
+  const isOther = eventId !== 17 && program?.events.includes(eventId) === true;
+  return [
+    ...(OWNERS[affiliateSiteId] === publisherId ? [] : ['UTS_396']),
+    ...(program === undefined || isConnected ? [] : ['UTS_403']),
+    ...(isOther && expectedCommission !== undefined ? ['UTS_430'] : []),
+  ];
+}
