@@ -17,7 +17,7 @@ import { APPROVED, CANNOT_VALIDATE } from './statuses';
 import { type StoredClaim } from './stored-claim';
 
 /** An approved claim as an order; amounts are hundredths. */
-export interface ApprovedOrder {
+interface ApprovedOrder {
   readonly programId: number;
   readonly siteId: number;
   readonly publisherId: number;

@@ -92,7 +92,7 @@ const AT_ONCE = 256;
 
 /** What the commands have in common. */
 @Injectable()
-export class Claims {
+class Claims {
   readonly writer: ClaimWriter;
 
   constructor(
@@ -190,7 +190,7 @@ function placed({ code, status, message, details }: Fault, place: string): Fault
 }
 
 @CommandHandler(CreateClaims)
-export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
+class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ claims, caller }: CreateClaims): Promise<FiledClaims> {
@@ -202,7 +202,7 @@ export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
 }
 
 @CommandHandler(CheckClaims)
-export class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
+class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ claims, caller }: CheckClaims): Promise<readonly Screening[]> {
@@ -215,7 +215,7 @@ export class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
 const UNSCREENED: Screening = { statusId: CANNOT_VALIDATE };
 
 @CommandHandler(ReviseClaims)
-export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
+class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ updates, caller }: ReviseClaims): Promise<Visible> {
@@ -239,7 +239,7 @@ export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 }
 
 @CommandHandler(RuleOnClaims)
-export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
+class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ updates, caller }: RuleOnClaims): Promise<Visible> {
@@ -258,7 +258,7 @@ export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
 }
 
 @CommandHandler(DeleteClaim)
-export class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
+class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ claimId, version, caller }: DeleteClaim): Promise<Visible> {

@@ -30,7 +30,7 @@ export function newClaim(orderNumber: string): NewClaim {
 }
 
 /** The claims that are filed and not withdrawn, by id. No two of them may have the same key. */
-export async function filedIn(log: EventLog): Promise<ReadonlyMap<number, FiledClaim>> {
+async function filedIn(log: EventLog): Promise<ReadonlyMap<number, FiledClaim>> {
   const filed = new Map<number, FiledClaim>();
   for (const id of await idsIn(log, /^claim-(\d+)$/)) {
     const { state } = await load(log, claimDecider, id);
