@@ -8,7 +8,7 @@ import { disableReceiver, recordDeadLetter } from './domain-facts';
 import { disables, type Health, reportedFailure } from './health';
 import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
-import { attemptNumber, failingFor, outcomeOf, outcomeWithout } from './outcome';
+import { attemptNumber, disabledBy, failingFor, outcomeOf, outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
 import { endedOf } from './receiver-state';
@@ -227,6 +227,7 @@ export class Dispatcher {
     const reason = outcome.attempt === undefined ? undefined : disables(health, endedOf(outcome));
     if (reason === undefined) return;
     await this.untilDone(partition, () => disableReceiver(this.parts.log, outcome, reason));
+    this.parts.report(disabledBy(reason, outcome));
   }
 
   /** Repeats what the domain log refuses while it is unavailable, unless the partition is lost. */

@@ -1,3 +1,4 @@
+import { type DisabledReason } from '../subscription';
 import { type Message, type Outcome } from '../delivery-events';
 import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
@@ -44,6 +45,12 @@ export function outcomeWithout(
 export function failingFor(ms: number, { receiver, subscriptionId }: Outcome): string {
   const hours = Math.round(ms / 3_600_000);
   return `the receiver ${receiver} of the subscription ${subscriptionId} has been failing for ${hours} h`;
+}
+
+/** Tells operators that the receiver of an outcome is disabled, and what its owner can do. */
+export function disabledBy(reason: DisabledReason, { receiver, subscriptionId }: Outcome): string {
+  const why = reason === 'gone' ? 'it has answered 410' : 'nothing has succeeded for days';
+  return `the receiver ${receiver} of the subscription ${subscriptionId} is disabled: ${why}; its messages are held until its owner enables it`;
 }
 
 type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
