@@ -8,12 +8,21 @@ export async function inParallel<Item>(
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   // All workers share one generator: a loop that ends with an error closes it for the others.
+  let hasEnded = false;
   const queue = (function* () {
-    yield* items;
+    try {
+      yield* items;
+    } finally {
+      hasEnded = true;
+    }
   })();
   const worker = async (): Promise<void> => {
     for (const item of queue) await work(item);
   };
-  const ended = await Promise.allSettled(Array.from({ length: atOnce }, worker));
+  const workers: Promise<void>[] = [];
+  // Most lists are short: they need few workers.
+  const isEnough = (): boolean => hasEnded || workers.length === atOnce;
+  while (!isEnough()) workers.push(worker());
+  const ended = await Promise.allSettled(workers);
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }

@@ -125,6 +125,7 @@ export function claimClientOf(app: () => TestApp) {
     ): Promise<Listed> => {
       const answer = await json('/claims', { claims: [claimOf(orderNumber, changes)] }, as);
       expect([answer.statusCode, answer.body]).toEqual([200, '']);
+      await app().settled();
       const listed = await send('GET', '/claims', as);
       const found = listed.json<Listed[]>().find((claim) => claim.orderNumber === orderNumber);
       if (found === undefined) throw new Error(`claim ${orderNumber} is not listed`);
