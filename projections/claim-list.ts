@@ -27,7 +27,7 @@ export interface ClaimPage {
 }
 
 /** A field with ids of what has a name: the order is that of the names, which are in no document. */
-export interface NamedField {
+interface NamedField {
   readonly field: 'programId' | 'siteId';
   readonly nameOf: (id: number) => string;
 }

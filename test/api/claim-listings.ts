@@ -7,7 +7,7 @@ import { CLAIM_NETWORK, type ClaimClient } from './claim-network';
 import { DAY, NOW } from './voucher-network';
 
 /** How many are filed; some are withdrawn. */
-export const CLAIMS = 250;
+const CLAIMS = 250;
 
 const HOUR = DAY / 24;
 const SITES = { 1101: 11, 1102: 11, 1201: 12, 1202: 12, 1203: 12 } as const;
