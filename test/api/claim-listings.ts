@@ -57,7 +57,7 @@ const histories = fc.record({
   hour: fc.nat(48),
   screened: fc.constantFrom(...SCREENED),
   wait: fc.integer({ min: 1, max: 60 }),
-  revised: fc.option(fc.record({ content: contents, screened: fc.constantFrom(...SCREENED) }), { freq: 1 }),
+  revised: fc.option(fc.record({ content: contents, screened: fc.constantFrom(...SCREENED) }), { freq: 2 }),
   ruled: fc.option(fc.constantFrom(...RULED), { freq: 2 }),
   isWithdrawn: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
 });
@@ -135,7 +135,7 @@ export async function appWithClaims(
   return { app, known };
 }
 
-const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
 const several = <T>(arbitrary: fc.Arbitrary<T>) => maybe(fc.array(arbitrary, { minLength: 1, maxLength: 3 }));
 const bound = maybe(days);
 

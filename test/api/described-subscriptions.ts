@@ -21,11 +21,7 @@ const full = subscription({
 });
 
 /** Requests of each operation; `{id}` and `{receiverId}` are those of a new subscription (`targetWithIds`). */
-export const SUBSCRIPTION_REQUESTS: readonly (readonly [
-  id: string,
-  target: string,
-  details?: TestRequest,
-])[] = [
+const TRANSACTION_REQUESTS: readonly (readonly [id: string, target: string, details?: TestRequest])[] = [
   ['createSubscription', SUBSCRIPTIONS, json(full)],
   ['createSubscription', `${SUBSCRIPTIONS}.xml`, json(full)],
   ['createSubscription', `${SUBSCRIPTIONS}.xml`, json({})],
@@ -84,8 +80,8 @@ const AS_CLAIMS = [
 ] as const;
 
 /** The same of subscriptions to claims. */
-export const CLAIM_SUBSCRIPTION_REQUESTS = SUBSCRIPTION_REQUESTS.map(
-  ([id, target, details = {}]): (typeof SUBSCRIPTION_REQUESTS)[number] => {
+const CLAIM_REQUESTS = TRANSACTION_REQUESTS.map(
+  ([id, target, details = {}]): (typeof TRANSACTION_REQUESTS)[number] => {
     const { body } = details;
     const posted = AS_CLAIMS.reduce((text, [from, to]) => text.replace(from, to), String(body));
     return [
@@ -95,3 +91,18 @@ export const CLAIM_SUBSCRIPTION_REQUESTS = SUBSCRIPTION_REQUESTS.map(
     ];
   },
 );
+
+/** Those of both kinds, and those about the deliveries of all. */
+export const SUBSCRIPTION_REQUESTS: typeof TRANSACTION_REQUESTS = [
+  ...TRANSACTION_REQUESTS,
+  ...CLAIM_REQUESTS,
+  ['listAnyDeliveries', '/ops/1.0/deliveries'],
+  ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
+  ['listAnyReceivers', '/ops/1.0/receivers'],
+  ['listAnyReceivers', '/ops/1.0/receivers;cursor=x'],
+];
+
+/** Whether a path is that of a subscription of either kind. */
+export function isSubscription(path: string): boolean {
+  return path.startsWith(SUBSCRIPTIONS) || path.startsWith(CLAIM_SUBSCRIPTIONS);
+}

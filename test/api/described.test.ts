@@ -9,8 +9,8 @@ import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
-import { CLAIM_SUBSCRIPTIONS, SUBSCRIPTIONS, targetWithIds } from './subscription-network';
-import { CLAIM_SUBSCRIPTION_REQUESTS, SUBSCRIPTION_REQUESTS } from './described-subscriptions';
+import { targetWithIds } from './subscription-network';
+import { isSubscription, SUBSCRIPTION_REQUESTS } from './described-subscriptions';
 import { CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
@@ -53,7 +53,7 @@ function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/conversions/')) return CONVERSION_TOKENS.nord;
   if (/^\/1.0\/(claim|uts)/.test(path))
-    return CLAIM_TOKENS[path.startsWith(CLAIM_SUBSCRIPTIONS) ? 'nord' : claimClientFor(callers)];
+    return CLAIM_TOKENS[isSubscription(path) ? 'nord' : claimClientFor(callers)];
   const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
   return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
 }
@@ -184,12 +184,7 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],
   ['getTransactionHistory', `${transactions}/7/transitions`],
   ...SUBSCRIPTION_REQUESTS,
-  ...CLAIM_SUBSCRIPTION_REQUESTS,
   ...CLAIM_REQUESTS,
-  ['listAnyDeliveries', '/ops/1.0/deliveries'],
-  ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
-  ['listAnyReceivers', '/ops/1.0/receivers'],
-  ['listAnyReceivers', '/ops/1.0/receivers;cursor=x'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
@@ -209,8 +204,7 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  if (path.startsWith(SUBSCRIPTIONS) || path.startsWith(CLAIM_SUBSCRIPTIONS))
-    return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
+  if (isSubscription(path)) return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
   return { id: path.startsWith(transactions) ? transactionId : '2' };
 }

@@ -55,6 +55,7 @@ const namesIn =
 
 async function expectListings(seed: number, nameOf: NameOf): Promise<void> {
   let rows = 0;
+  const used = new Set<string>();
   for (const { keys, target, client } of randomClaimListings(Math.ceil(LISTINGS / 3), seed, CLIENTS)) {
     const answer = await app.get(`/1.0/claims${target}`, { token: CLAIM_TOKENS[client] });
     const { ids, total } = answerOf(keys, client, known, nameOf);
@@ -64,7 +65,9 @@ async function expectListings(seed: number, nameOf: NameOf): Promise<void> {
     };
     expect({ target, client, ...found }).toEqual({ target, client, ids, total });
     rows += ids.length;
+    for (const [name, value] of Object.entries(keys)) if (value !== undefined) used.add(name);
   }
+  expect(used.size).toBe(12);
   expect(rows).toBeGreaterThan(LISTINGS / 3);
 }
 
