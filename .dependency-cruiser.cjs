@@ -20,7 +20,10 @@ module.exports = {
       name: 'no-orphans',
       severity: 'error',
       comment: 'a file that is never imported is dead',
-      from: { orphan: true, pathNot: '\\.(test|d)\\.ts$|^(src/main|bench/main)\\.ts$|(thread|process)\\.ts$' },
+      from: {
+        orphan: true,
+        pathNot: '\\.(test|d)\\.ts$|^(src/main|bench/main)\\.ts$|(thread|process)\\.ts$',
+      },
       to: {},
     },
     {
