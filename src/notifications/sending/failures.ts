@@ -53,45 +53,47 @@ function failure(error: string): Failure {
 }
 
 /** By the error's code, of Node.js, OpenSSL or undici. What is ours does not count as an attempt. */
-const FAILURES: Readonly<Record<string, Failure>> = {
-  // Of this machine: files, memory, ports, firewall, network.
-  EMFILE: OURS,
-  ENFILE: OURS,
-  ENOMEM: OURS,
-  ENOBUFS: OURS,
-  EAGAIN: OURS,
-  EACCES: OURS,
-  EPERM: OURS,
-  ENETDOWN: OURS,
-  UND_ERR_DESTROYED: STOPPED,
-  UND_ERR_CLOSED: STOPPED,
-  // Of the connection.
-  ECONNREFUSED: failure('the connection was refused'),
-  EHOSTUNREACH: UNREACHABLE,
-  EHOSTDOWN: UNREACHABLE,
-  EAFNOSUPPORT: UNREACHABLE,
-  ETIMEDOUT: { end: 'timeout', error: 'the connection has timed out' },
-  ECONNRESET: CLOSED,
-  ECONNABORTED: CLOSED,
-  EPIPE: CLOSED,
-  UND_ERR_SOCKET: CLOSED,
-  // Of TLS.
-  CERT_HAS_EXPIRED: failure('the certificate has expired'),
-  CERT_NOT_YET_VALID: failure('the certificate is not yet valid'),
-  CERT_REVOKED: failure('the certificate has been revoked'),
-  DEPTH_ZERO_SELF_SIGNED_CERT: failure('the certificate is self-signed'),
-  SELF_SIGNED_CERT_IN_CHAIN: failure('the certificate is of an unknown authority'),
-  UNABLE_TO_GET_ISSUER_CERT: failure('the certificate is of an unknown authority'),
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: failure('the certificate is of an unknown authority'),
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: failure('an intermediate certificate is missing'),
-  ERR_TLS_CERT_ALTNAME_INVALID: failure('the certificate is for another host name'),
-  EPROTO: failure('TLS failed'),
-  // Of the answer.
-  UND_ERR_HEADERS_OVERFLOW: failure('the headers of the answer are too large'),
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: NOT_HTTP,
-  // Of the message.
-  UND_ERR_INVALID_ARG: failure('the request cannot be made from the URL and headers'),
-};
+const FAILURES: ReadonlyMap<string, Failure> = new Map(
+  Object.entries({
+    // Of this machine: files, memory, ports, firewall, network.
+    EMFILE: OURS,
+    ENFILE: OURS,
+    ENOMEM: OURS,
+    ENOBUFS: OURS,
+    EAGAIN: OURS,
+    EACCES: OURS,
+    EPERM: OURS,
+    ENETDOWN: OURS,
+    UND_ERR_DESTROYED: STOPPED,
+    UND_ERR_CLOSED: STOPPED,
+    // Of the connection.
+    ECONNREFUSED: failure('the connection was refused'),
+    EHOSTUNREACH: UNREACHABLE,
+    EHOSTDOWN: UNREACHABLE,
+    EAFNOSUPPORT: UNREACHABLE,
+    ETIMEDOUT: { end: 'timeout', error: 'the connection has timed out' },
+    ECONNRESET: CLOSED,
+    ECONNABORTED: CLOSED,
+    EPIPE: CLOSED,
+    UND_ERR_SOCKET: CLOSED,
+    // Of TLS.
+    CERT_HAS_EXPIRED: failure('the certificate has expired'),
+    CERT_NOT_YET_VALID: failure('the certificate is not yet valid'),
+    CERT_REVOKED: failure('the certificate has been revoked'),
+    DEPTH_ZERO_SELF_SIGNED_CERT: failure('the certificate is self-signed'),
+    SELF_SIGNED_CERT_IN_CHAIN: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_GET_ISSUER_CERT: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: failure('an intermediate certificate is missing'),
+    ERR_TLS_CERT_ALTNAME_INVALID: failure('the certificate is for another host name'),
+    EPROTO: failure('TLS failed'),
+    // Of the answer.
+    UND_ERR_HEADERS_OVERFLOW: failure('the headers of the answer are too large'),
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: NOT_HTTP,
+    // Of the message.
+    UND_ERR_INVALID_ARG: failure('the request cannot be made from the URL and headers'),
+  }),
+);
 
 /** Of IPv4 they mean that this machine has no network or no ports left; of IPv6 that it has no IPv6. */
 const OURS_UNLESS_IPV6: ReadonlySet<string> = new Set(['ENETUNREACH', 'EADDRNOTAVAIL']);
@@ -113,5 +115,5 @@ export function failureOf(error: Error): Failure {
     return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : OURS;
   if (error.name === 'HTTPParserError') return NOT_HTTP;
   const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
-  return FAILURES[code] ?? failure(isTls ? 'TLS failed' : 'the request failed');
+  return FAILURES.get(code) ?? failure(isTls ? 'TLS failed' : 'the request failed');
 }

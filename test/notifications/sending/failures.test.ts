@@ -86,6 +86,7 @@ describe('a failure without an answer', () => {
       expect(failureOf(new Error(`secret ${message}`)).error).not.toContain('secret');
       expect(failureOf(coded(message)).error).not.toContain('secret');
     };
+    law('valueOf');
     fc.assert(fc.property(fc.string(), law), { numRuns: cases(200, 20) });
   });
 });
