@@ -1,7 +1,12 @@
 import fc from 'fast-check';
-import { type Outcome, type OutcomeKind } from '../../../src/notifications/delivery-events';
+import { type Outcome, type OutcomeKind, partitionStream } from '../../../src/notifications/delivery-events';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
-import { restorePartition, savePartition } from '../../../src/notifications/scheduling/saved-partition';
+import {
+  restorePartition,
+  type SavedPart,
+  savePartition,
+} from '../../../src/notifications/scheduling/saved-partition';
+import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 
 const START_MS = Date.parse('2026-03-01T00:00:00Z');
@@ -167,4 +172,40 @@ describe('The state of a partition', () => {
     restorePartition(restored, parts);
     expect(contentOf(restored, [])).toEqual(contentOf(state, []));
   });
+});
+
+it('PartitionSaved is read as it was first stored, and is still stored so', () => {
+  const { stream, event } = golden<{ readonly type: 'PartitionSaved'; readonly data: SavedPart }>(
+    'PartitionSaved',
+  );
+  expect(stream).toBe(partitionStream(7));
+  const state = new PartitionState();
+  restorePartition(state, [event.data]);
+  expect(state.matchedUpTo).toBe(512);
+  const receiver = state.receiver('0123456789abcdef');
+  expect([...receiver.queue]).toEqual([112, 115, 400]);
+  expect([...receiver.settled]).toEqual([113]);
+  expect([...receiver.redeliveries]).toEqual([[130, 12]]);
+  expect([...receiver.retries]).toEqual([
+    [90, { attempt: 2, next: Date.parse('2026-03-01T12:05:00Z'), subject: 'd0' }],
+    [101, { attempt: 1, next: Date.parse('2026-03-01T12:00:05Z') }],
+  ]);
+  expect(receiver.rest).toBe(9000);
+  expect(receiver.health).toEqual(event.data.receivers[0]?.health);
+  expect(savePartition(state)).toEqual([event.data]);
+});
+
+it.each([
+  ['MessageAttempted', { outcome: 'failed', attempt: 1, next: '2026-03-01T12:00:05.000Z' }],
+  ['MessageAttempted-manual', { outcome: 'delivered', isManual: true }],
+] as const)('%s is settled as it was first stored', (sample, expected) => {
+  const { event } = golden(sample);
+  const outcome = event.data as Outcome;
+  expect(outcome).toMatchObject(expected);
+  const state = new PartitionState();
+  state.settle(outcome);
+  const retry = state.receiver(outcome.receiver).retries.get(outcome.revision);
+  expect(retry).toEqual(
+    outcome.outcome === 'failed' ? { attempt: 1, next: Date.parse('2026-03-01T12:00:05Z') } : undefined,
+  );
 });
