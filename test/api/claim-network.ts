@@ -1,8 +1,8 @@
-import { type Response, TestApp, type TestRequest } from '../support/app';
+import { type Response, type TestApp, type TestRequest } from '../support/app';
 import { tokenNamed } from '../support/small-network';
 import { JSON_UTF8, XML_UTF8 } from './posted';
 import { CONVERSION_NETWORK } from './transaction-network';
-import { NOW } from './voucher-network';
+import { worldOf } from './world';
 
 /** Tokens for claims of organisations of the network, each the same at any time. */
 export const CLAIM_TOKENS = {
@@ -135,26 +135,7 @@ export function claimClientOf(app: () => TestApp) {
 }
 
 /** One application for the tests of a file. */
-export function claimWorld() {
-  let app: TestApp;
-  let now = NOW;
-  beforeAll(async () => {
-    app = await TestApp.start({ network: CLAIM_NETWORK, now: () => new Date(now) });
-  });
-  afterEach(() => {
-    now = NOW;
-  });
-  afterAll(() => app.close());
-  return {
-    ...claimClientOf(() => app),
-    get app(): TestApp {
-      return app;
-    },
-    passTo: (time: number): void => {
-      now = time;
-    },
-  };
-}
+export const claimWorld = () => worldOf(CLAIM_NETWORK, claimClientOf);
 
 /** The codes and messages of an error list in JSON. */
 export function errorsIn(answer: Response): readonly string[] {

@@ -1,9 +1,10 @@
 import { receiverIdOf } from '../../src/notifications/receiver-id';
-import { type Response, TestApp } from '../support/app';
+import { type Response, type TestApp } from '../support/app';
 import { type AppDeliveries } from '../support/app-deliveries';
 import { CLAIM_TOKENS } from './claim-network';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
 import { NOW } from './voucher-network';
+import { worldOf } from './world';
 
 export const SUBSCRIPTIONS = '/1.0/conversions/subscriptions';
 export const CLAIM_SUBSCRIPTIONS = '/1.0/claims/subscriptions';
@@ -106,23 +107,4 @@ export async function createClaimSubscription(app: TestApp): Promise<string> {
 }
 
 /** One application for the tests of a file. */
-export function subscriptionWorld() {
-  let app: TestApp;
-  let now = NOW;
-  beforeAll(async () => {
-    app = await TestApp.start({ network: CONVERSION_NETWORK, now: () => new Date(now) });
-  });
-  afterEach(() => {
-    now = NOW;
-  });
-  afterAll(() => app.close());
-  return {
-    ...subscriptionClientOf(() => app),
-    get app(): TestApp {
-      return app;
-    },
-    passTo: (time: number): void => {
-      now = time;
-    },
-  };
-}
+export const subscriptionWorld = () => worldOf(CONVERSION_NETWORK, subscriptionClientOf);

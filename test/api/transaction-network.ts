@@ -1,7 +1,8 @@
-import { type Response, TestApp } from '../support/app';
+import { type Response, type TestApp } from '../support/app';
 import { tokenNamed } from '../support/small-network';
 import { JSON_UTF8 } from './posted';
 import { NOW, VOUCHER_NETWORK } from './voucher-network';
+import { worldOf } from './world';
 
 /** Tokens for conversions of organisations of the network, each the same at any time. */
 export const CONVERSION_TOKENS = {
@@ -133,23 +134,4 @@ export function transactionClientOf(app: () => TestApp) {
 }
 
 /** One application for the tests of a file. */
-export function transactionWorld() {
-  let app: TestApp;
-  let now = NOW;
-  beforeAll(async () => {
-    app = await TestApp.start({ network: CONVERSION_NETWORK, now: () => new Date(now) });
-  });
-  afterEach(() => {
-    now = NOW;
-  });
-  afterAll(() => app.close());
-  return {
-    ...transactionClientOf(() => app),
-    get app(): TestApp {
-      return app;
-    },
-    passTo: (time: number): void => {
-      now = time;
-    },
-  };
-}
+export const transactionWorld = () => worldOf(CONVERSION_NETWORK, transactionClientOf);
