@@ -20,7 +20,11 @@ function mount(...args: readonly string[]): boolean {
 }
 
 const disk = mountSmallDisk();
-// Without that right, test/e2e/full-disk.test.ts simulates a full disk by a limit of the process.
+if (disk === undefined)
+  process.stderr.write(
+    'skipped, since no file system can be mounted here: a server on a file system of its own\n',
+  );
+// Reason to skip: mounting needs root. Without it, test/e2e/full-disk.test.ts simulates a full disk by a limit of the process.
 const describeWithDisk = disk === undefined ? describe.skip : describe;
 
 describeWithDisk('a server on a file system of its own (docs/operations.md, Health; decisions X97)', () => {

@@ -29,9 +29,9 @@ async function use() {
   const download = await api.downloadFeed({ client, query: { fid } });
   const refused = await api.searchProducts({ client, query: { fid: [fid], pageSize: 0 } });
   const code: string | undefined = refused.error?.errors[0]?.code;
-  // @ts-expect-error: no such key.
+  // @ts-expect-error -- a test of the types: compiling fails unless the client refuses a key that does not exist.
   await api.searchProducts({ client, query: { fid: [fid], colour: 'red' } });
-  // @ts-expect-error: fid is required.
+  // @ts-expect-error -- a test of the types: compiling fails unless the client requires fid.
   const missing = await api.searchProducts({ client, query: {} });
 
   const voucherAdvertiser = clientOf(VOUCHER_ADVERTISER);

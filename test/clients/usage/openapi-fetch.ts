@@ -12,7 +12,7 @@ const clientOf = (token: string | undefined) =>
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json; charset=utf-8' },
   });
 
-// @ts-expect-error: no such key.
+// @ts-expect-error -- a test of the types: compiling fails unless the client refuses a key that does not exist.
 export type Unknown = paths['/1.0/products']['get']['parameters']['query']['colour'];
 
 async function use() {
@@ -36,7 +36,7 @@ async function use() {
   const download = await publisher.GET('/1.0/productsUnlimited', { params: { query: { fid } } });
   const refused = await find({ fid: [fid], pageSize: 0 });
   const code: string | undefined = refused.error?.errors[0]?.code;
-  // @ts-expect-error: fid is required.
+  // @ts-expect-error -- a test of the types: compiling fails unless the client requires fid.
   const missing = await publisher.GET('/1.0/products', { params: { query: {} } });
 
   const voucherAdvertiser = clientOf(VOUCHER_ADVERTISER);

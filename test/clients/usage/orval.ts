@@ -25,9 +25,9 @@ async function use() {
   const csv = await api.searchProductsAs('csv', { fid: [fid], csvSeparators: ';,:' }, by(PUBLISHER));
   const download = await api.downloadFeed({ fid }, by(PUBLISHER));
   const refused = await api.searchProducts({ fid: [fid], pageSize: 0 }, by(PUBLISHER));
-  // @ts-expect-error: no such key.
+  // @ts-expect-error -- a test of the types: compiling fails unless the client refuses a key that does not exist.
   await api.searchProducts({ fid: [fid], colour: 'red' }, by(PUBLISHER));
-  // @ts-expect-error: fid is required.
+  // @ts-expect-error -- a test of the types: compiling fails unless the client requires fid.
   const missing = await api.searchProducts({}, by(PUBLISHER));
 
   const published = await api.postVoucher(voucher, undefined, by(VOUCHER_ADVERTISER));
