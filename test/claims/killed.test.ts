@@ -3,33 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ClaimWriter, type NewClaim } from '../../src/claims/claim-writer';
-import { openLog } from '../../src/engines/embedded/log/open-log';
-import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { type EventLog } from '../../src/kernel/event-log';
 import { DIST } from '../support/built';
-import { startEsdbServer } from '../support/esdb-server';
-import { logFolder } from '../support/log-folder';
+import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
 import { AT, contentOf, finishBatches, LATER, newClaim, ordersIn } from './claim-log';
-
-/** A log that several processes have open, by the name that these open it by. */
-interface SharedLog {
-  readonly log: EventLog;
-  readonly where: string;
-  readonly close: () => Promise<void>;
-}
-
-const ENGINES: Readonly<Record<string, () => Promise<SharedLog>>> = {
-  SQLite: async () => {
-    const { file, remove } = await logFolder();
-    const { log } = await openLog(file, false);
-    return { log, where: file, close: () => log.close().then(remove) };
-  },
-  EventStoreDB: async () => {
-    const { url, stop } = await startEsdbServer();
-    const log = await openEventStoreDb(url);
-    return { log, where: url, close: () => log.close().then(stop) };
-  },
-};
 
 /** When a process is killed, and whether its claims are filed nevertheless. Over a server, which takes longer, half of them. */
 const MOMENTS = [
@@ -42,10 +18,10 @@ const MOMENTS = [
   ['it has filed a claim', 'claim', 'after', 'all'],
 ] as const;
 
-describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
+describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
   let shared: SharedLog;
   beforeEach(async () => {
-    shared = await ENGINES[engine]!();
+    shared = await SHARED_LOGS[engine]!();
   });
   afterEach(() => shared.close());
 

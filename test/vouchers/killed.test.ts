@@ -2,35 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { openLog } from '../../src/engines/embedded/log/open-log';
-import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Position } from '../../src/kernel/event';
-import { type EventLog } from '../../src/kernel/event-log';
 import { type VoucherPost, VoucherWriter } from '../../src/vouchers/voucher-writer';
 import { DIST } from '../support/built';
-import { startEsdbServer } from '../support/esdb-server';
-import { logFolder } from '../support/log-folder';
+import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
 import { AT, checked } from './posted';
-
-/** A log that several processes have open, by the name that these open it by. */
-interface SharedLog {
-  readonly log: EventLog;
-  readonly where: string;
-  readonly close: () => Promise<void>;
-}
-
-const ENGINES: Readonly<Record<string, () => Promise<SharedLog>>> = {
-  SQLite: async () => {
-    const { file, remove } = await logFolder();
-    const { log } = await openLog(file, false);
-    return { log, where: file, close: () => log.close().then(remove) };
-  },
-  EventStoreDB: async () => {
-    const { url, stop } = await startEsdbServer();
-    const log = await openEventStoreDb(url);
-    return { log, where: url, close: () => log.close().then(stop) };
-  },
-};
 
 /** When a process is killed, and what of its voucher is in the log then. Over a server, which takes longer, half of them. */
 const MOMENTS = [
@@ -42,13 +18,13 @@ const MOMENTS = [
   ['when the voucher is written', 'voucher', 'after', ['KeyReserved', 'VoucherPublished']],
 ] as const;
 
-describe.each(Object.keys(ENGINES))('Over %s', (engine) => {
+describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
   let shared: SharedLog;
   let before: Position;
   /** Each test has a program of its own. */
   let programId = 100;
   beforeAll(async () => {
-    shared = await ENGINES[engine]!();
+    shared = await SHARED_LOGS[engine]!();
   });
   afterAll(() => shared.close());
   beforeEach(async () => {
