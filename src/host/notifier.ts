@@ -10,7 +10,7 @@ import { startThread } from './thread';
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
 
 /** Enough for its caches and a million messages that are due; without limits, it uses far more before it collects garbage. */
-const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 } as const;
+const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 96 } as const;
 
 /** Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
 export function startNotifier(

@@ -3,7 +3,7 @@ import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { type PlannedRead, refuseGaps, refuseMissing, refuseSkipped } from './damage';
 import { expiredUpTo } from './expiry';
-import { EVENTS_OF_APPENDS, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
+import { eventsOfAppends, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -26,8 +26,6 @@ export interface StreamSlice {
 type EventRow = readonly [number, string, number, string, string, string, string];
 
 const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
-/** The plus keeps SQLite from joining by a condition on it: each append would read all events from that bound. */
-const POSITION = '+e.position';
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
@@ -66,8 +64,8 @@ export class LogReader {
         count === 0
           ? []
           : (prepared(
-              `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS}
-               WHERE a.position > ?1 AND a.position <= ?2 AND ${POSITION} > ?1 AND ${inStreams}
+              `SELECT ${EVENT} FROM ${eventsOfAppends({ after: '?1' })}
+               WHERE a.position > ?1 AND a.position <= ?2 AND ${inStreams}
                ORDER BY a.position, e.position LIMIT ?3`,
             ).all(after, upTo, count, ...streams) as EventRow[]);
       refuseMissing(rows, planned, count, 1);
@@ -86,7 +84,7 @@ export class LogReader {
       ).all(before, most) as PlannedRead[];
       const { count, isWhole } = fitBatch(planned, most);
       const rows = prepared(
-        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE ${APPENDS_BEFORE} AND ${POSITION} < ?1
+        `SELECT ${EVENT} FROM ${eventsOfAppends({ upTo: '?1 - 1' })} WHERE ${APPENDS_BEFORE}
          ORDER BY a.position DESC, e.position DESC LIMIT ?2`,
       ).all(before, count) as EventRow[];
       refuseMissing(rows, planned, count, -1);
@@ -102,7 +100,7 @@ export class LogReader {
 
   /** The first `most` events of a stream from a revision, forwards or backwards. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamSlice {
-    const { append, event, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
+    const { append, events, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
     return this.#inTransaction(({ prepared }, expired) => {
       const planned = prepared(
         `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
@@ -111,7 +109,7 @@ export class LogReader {
       const { count, isWhole } = fitBatch(planned, most);
       if (count === 0) return { events: [], isLast: isWhole };
       const rows = prepared(
-        `SELECT ${EVENT} FROM ${EVENTS_OF_APPENDS} WHERE a.stream = ?1 AND ${append} AND ${event}
+        `SELECT ${EVENT} FROM ${events} WHERE a.stream = ?1 AND ${append}
          ORDER BY a.revision ${order}, e.position ${order} LIMIT ?3`,
       ).all(stream, from, count) as EventRow[];
       refuseMissing(rows, planned, count, step);
@@ -147,7 +145,7 @@ export class LogReader {
 /** SQL for reading from revision `?2` forwards: which appends and events to read, and at most how many of an append. */
 const FORWARDS = {
   append: 'a.revision >= ?2',
-  event: `${REVISION} >= ?2`,
+  events: eventsOfAppends({ after: 'a.position - a.revision + ?2 - 1' }),
   left: 'a.revision - ?2 + 1',
   first: 'max(a.position - a.events, a.position - a.revision + ?2 - 1) + 1',
   order: 'ASC',
@@ -157,7 +155,7 @@ const FORWARDS = {
 /** The same backwards. The append that contains `?2` ends less than the maximum length of an append after it. */
 const BACKWARDS = {
   append: `a.revision < ?2 + ${APPEND_LIMITS.events} AND a.revision - a.events < ?2`,
-  event: `${REVISION} <= ?2`,
+  events: eventsOfAppends({ upTo: 'a.position - a.revision + ?2' }),
   left: '?2 - a.revision + a.events',
   first: 'min(a.position, a.position - a.revision + ?2)',
   order: 'DESC',

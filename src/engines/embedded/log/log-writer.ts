@@ -5,7 +5,7 @@ import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
 import { type PackedAppend, TEXTS } from './packed';
 import { expireSlice, shrinkSlice } from './expiry';
-import { EVENTS_OF_APPENDS, HEAD, type LogKind, openToAppend, REVISION, SUBJECTS } from './schema';
+import { eventsOfAppends, HEAD, type LogKind, openToAppend, REVISION, SUBJECTS } from './schema';
 
 /** Moves the WAL into the file; waits up to 500 ms for readers in other processes. */
 const CHECKPOINT_WAL = 'PRAGMA busy_timeout = 500; PRAGMA wal_checkpoint(TRUNCATE)';
@@ -22,8 +22,8 @@ const ROWS_PER_INSERT = 10;
 
 const LAST_REVISION = 'SELECT revision FROM appends WHERE stream = ? ORDER BY revision DESC LIMIT 1';
 const EVENTS_AFTER = `
-  SELECT e.id, e.position FROM ${EVENTS_OF_APPENDS}
-  WHERE a.stream = ?1 AND a.revision > ?2 AND ${REVISION} > ?2 AND ${REVISION} <= ?2 + ?3
+  SELECT e.id, e.position FROM ${eventsOfAppends({ after: 'a.position - a.revision + ?2' })}
+  WHERE a.stream = ?1 AND a.revision > ?2 AND ${REVISION} <= ?2 + ?3
   ORDER BY a.revision, e.position LIMIT ?3`;
 const INSERT_APPEND =
   'INSERT INTO appends (position, stream, revision, events, bytes) VALUES (?, ?, ?, ?, ?)';

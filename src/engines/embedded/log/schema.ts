@@ -73,9 +73,19 @@ const EXPECTED_COLUMNS: Readonly<Record<LogKind, string>> = {
   deliveries: `${EVENT_COLUMNS},at INTEGER 0`,
 };
 
-/** A FROM clause for all events: each append `a` with its events `e`. */
-export const EVENTS_OF_APPENDS =
-  'appends a CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position';
+/**
+ * A FROM clause: each append `a` with its events `e`. Bounds of the events' positions, in SQL, belong here and not in WHERE: in a
+ * part of a long append, SQLite then reads no other events.
+ */
+export function eventsOfAppends({
+  after,
+  upTo,
+}: { readonly after?: string; readonly upTo?: string } = {}): string {
+  const [first, last] = ['a.position - a.events', 'a.position'];
+  const low = after === undefined ? first : `max(${first}, ${after})`;
+  const high = upTo === undefined ? last : `min(${last}, ${upTo})`;
+  return `appends a CROSS JOIN events e ON e.position > ${low} AND e.position <= ${high}`;
+}
 
 /** The last position, 0 in an empty log. */
 export const HEAD = 'SELECT coalesce(max(position), 0) FROM appends';
