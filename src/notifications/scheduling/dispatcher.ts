@@ -256,7 +256,7 @@ export class Dispatcher {
       }
     }
     if (!receiver.isGone && this.cache.get(revision) === undefined) this.forget(receiver, revision);
-    this.scheduler.wake(receiver);
+    this.scheduler.loaded(receiver);
     this.pump();
   }
 

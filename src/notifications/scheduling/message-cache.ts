@@ -55,7 +55,8 @@ export class MessageCache {
   async load(revision: number): Promise<void> {
     const chunk = Math.floor(revision / CHUNK);
     // What is read for another message has this one only if it is wanted.
-    await this.loading.get(chunk);
+    for (let other = this.loading.get(chunk); other !== undefined; other = this.loading.get(chunk))
+      await other;
     if (this.cached.has(revision)) return;
     const loading = this.loadChunk(chunk, revision).finally(() => this.loading.delete(chunk));
     this.loading.set(chunk, loading);

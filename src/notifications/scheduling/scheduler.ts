@@ -24,6 +24,8 @@ export interface Receiver {
   wakesAt: number;
   /** It waits for its turn. */
   isWaiting: boolean;
+  /** A message of it is being read. */
+  isLoading: boolean;
   /** Its partition was given up. */
   isGone: boolean;
 }
@@ -44,7 +46,7 @@ export type Permission = 'send' | 'hold' | 'cancel';
 export interface Surface {
   /** The message if it is in memory. */
   peek(revision: number): Message | undefined;
-  /** Have the message read, then call `wake`. */
+  /** Has the message read, then calls `loaded`. */
   load(receiver: Receiver, revision: number): void;
   /** For a receiver, and for one of its messages, which domain event `cause` has made due. */
   permission(subscriptionId: string, receiver: string, cause?: Position): Permission;
@@ -89,6 +91,7 @@ export class Scheduler {
       isSlow: false,
       wakesAt: 0,
       isWaiting: false,
+      isLoading: false,
       isGone: false,
     };
     this.receivers.set(id, receiver);
@@ -116,6 +119,12 @@ export class Scheduler {
     if (receiver.isWaiting || receiver.isGone) return;
     receiver.isWaiting = true;
     this.turns.add(receiver);
+  }
+
+  /** The message that the receiver needed has been read, or is gone. */
+  loaded(receiver: Receiver): void {
+    receiver.isLoading = false;
+    this.wake(receiver);
   }
 
   /** Permissions may have changed. */
@@ -178,7 +187,11 @@ export class Scheduler {
     const choice = receiver.lane.choose();
     if (choice === undefined) return undefined;
     if ('toLoad' in choice) {
-      surface.load(receiver, choice.toLoad);
+      // One at a time: whatever else happens to the receiver meanwhile would have it read again.
+      if (!receiver.isLoading) {
+        receiver.isLoading = true;
+        surface.load(receiver, choice.toLoad);
+      }
       return undefined;
     }
     return this.start(receiver, choice, now);

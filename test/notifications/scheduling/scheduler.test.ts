@@ -92,6 +92,15 @@ describe('The scheduler', () => {
     );
   });
 
+  it('has each message read once, whatever happens to its receiver meanwhile', () => {
+    const world = new World({ loads: true, latencyMs: 50, answer: () => SUCCESS });
+    for (let message = 0; message < 20; message += 1)
+      world.after(message * 3, () => world.due('r1', `t${message}`));
+    world.run();
+    expect(world.sent).toHaveLength(20);
+    expect(new Set(world.loads).size).toBe(world.loads.length);
+  });
+
   it('lets the others lose nothing by 50 of 1,000 receivers that hang (decisions N7)', () => {
     const isHung = (receiver: string) => Number(receiver.slice(1)) < 50;
     const rateOf = (hangs: boolean): number => {

@@ -39,6 +39,8 @@ const EPOCH = Date.parse('2026-03-01T00:00:00Z');
 export class World {
   readonly state = new PartitionState();
   readonly sent: Sent[] = [];
+  /** Messages that had to be read. */
+  readonly loads: number[] = [];
   /** Checked at each start. */
   readonly inFlight = new Set<Started>();
   readonly scheduler: Scheduler;
@@ -53,9 +55,10 @@ export class World {
     this.scheduler = new Scheduler({
       peek: (revision) => (!loads || this.loaded.has(revision) ? this.messages[revision] : undefined),
       load: (receiver, revision) => {
+        this.loads.push(revision);
         this.after(latencyMs, () => {
           this.loaded.add(revision);
-          this.scheduler.wake(receiver);
+          this.scheduler.loaded(receiver);
         });
       },
       permission: (_, receiver) => permission(receiver),

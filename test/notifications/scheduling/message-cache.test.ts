@@ -1,0 +1,53 @@
+import { Matched, messageTo } from '../../../bench/deliveries/due-messages';
+import { openLog } from '../../../src/engines/embedded/log/open-log';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { MessageCache } from '../../../src/notifications/scheduling/message-cache';
+import { logFolder, type LogFolder } from '../../support/log-folder';
+import { overrideLog } from '../../support/temporary-log';
+
+const MESSAGES = 200;
+
+describe('The cache of messages', () => {
+  let folder: LogFolder;
+  let log: EventLog;
+  let reads = 0;
+
+  beforeEach(async () => {
+    folder = await logFolder();
+    ({ log } = await openLog(folder.file, false));
+    const target = { subscriptionId: 's', receiver: 'r', url: 'https://r.example/' };
+    const messages = Array.from({ length: MESSAGES }, (_, sequence) =>
+      messageTo(target, { subject: `t${sequence}`, sequence, cause: '0' }),
+    );
+    await new Matched(log).append(messages, '0');
+    reads = 0;
+  });
+  afterEach(async () => {
+    await log.close();
+    await folder.remove();
+  });
+
+  function cacheWanting(isWanted: (revision: number) => boolean): MessageCache {
+    const counting = overrideLog(log, {
+      readStream: (...read) => {
+        reads += 1;
+        return log.readStream(...read);
+      },
+    });
+    return new MessageCache(counting, (_, revision) => isWanted(revision));
+  }
+
+  it('reads neighbours once, however many of them are needed at the same time', async () => {
+    const cache = cacheWanting(() => true);
+    await Promise.all(Array.from({ length: MESSAGES }, (_, revision) => cache.load(revision)));
+    expect(cache.get(MESSAGES - 1)?.sequence).toBe(MESSAGES - 1);
+    expect(reads).toBe(1);
+  });
+
+  it('reads again what nobody wanted when its neighbours were read', async () => {
+    const cache = cacheWanting((revision) => revision === 0);
+    await Promise.all([0, 1, 2].map((revision) => cache.load(revision)));
+    expect([0, 1, 2, 3].map((revision) => cache.get(revision)?.sequence)).toEqual([0, 1, 2, undefined]);
+    expect(reads).toBe(3);
+  });
+});
