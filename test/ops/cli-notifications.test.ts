@@ -1,5 +1,6 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
+import { releaseClosedFiles } from '../../src/engines/embedded/connection';
 import { openLogAt } from '../../src/engines/open';
 import { continuationOf } from '../../src/notifications/matching/cursor';
 import { messageIdOf } from '../../src/notifications/receiver-id';
@@ -147,6 +148,8 @@ describe('affilog notifications own', () => {
       code: 0,
       out: 'notifications are sent from here now\n',
     });
+    // As at the end of a process: its WAL files vanish.
+    releaseClosedFiles();
     await cp(folder, copy, { recursive: true });
     expect(await own(copy)).toMatchObject({
       code: 2,
