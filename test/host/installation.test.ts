@@ -1,4 +1,4 @@
-import { copyFile, cp, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEngines } from '../../src/engines/open';
@@ -6,6 +6,7 @@ import { ownerOf, secretsOf } from '../../src/host/installation';
 import { Notifier } from '../../src/host/notifier-run';
 import { claimDeliveries, ownerOfDeliveries, takeDeliveries } from '../../src/notifications/ownership';
 import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
+import { copyFolder } from '../support/log-folder';
 
 const NOW = new Date('2026-11-23T09:00:00Z');
 let folder: string;
@@ -37,7 +38,7 @@ it('the first installation owns the deliveries of a log, and keeps them over res
 it('a copy of a data folder delivers nothing until it is made the owner', async () => {
   await claimIn(folder);
   const copy = await mkdtemp(join(tmpdir(), 'installation-'));
-  await cp(folder, copy, { recursive: true });
+  await copyFolder(folder, copy);
   expect(await claimIn(copy)).toMatch(/^the event log is a copy: .* `affilog notifications own`/);
   expect(await claimIn(copy, true)).toBe(true);
   expect(await claimIn(copy, true)).toBe(false);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { listParked } from '../../src/projector/parked';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { clientOf, outcome, product } from '../api/posted';
@@ -35,7 +36,10 @@ async function expectWell(ids: readonly string[]): Promise<void> {
   expect(await idsFound()).toEqual(ids);
   expect(await listParked(app.engines.store)).toEqual([]);
   let health = await app.get('/health/ready');
-  while ('projector' in health.json<object>()) health = await app.get('/health/ready');
+  while ('projector' in health.json<object>()) {
+    await pause(5);
+    health = await app.get('/health/ready');
+  }
   expect(health.json()).toEqual({ status: 'ok', parked: 0, behind: 0, unexpectedFailures: 0 });
 }
 
