@@ -11,6 +11,7 @@ import { type ReadStore } from '../kernel/read-store';
 import { claimDecider, type FiledClaim } from './claim';
 import { claimBatchDecider } from './claim-batch';
 import { ClaimWriter } from './claim-writer';
+import { OrderSearch } from './order-search.queries';
 import { type TrackedOrder, trackedOrder } from './screening';
 import { screenAll } from './screening.queries';
 import { APPROVED, CANNOT_VALIDATE } from './statuses';
@@ -49,6 +50,7 @@ export interface ClaimAutomationParts {
 /** What the system does with claims by itself. */
 export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
   const { store } = parts;
+  const search = new OrderSearch(store);
   const orders = new KeyedMutex<string>();
   return [
     {
@@ -59,7 +61,7 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       act: async ({ id, body }, { log, directory, at }) => {
         const { version, claim, origin } = JSON.parse(body) as StoredClaim;
         const claimed = { publisherId: origin.publisherId, claim };
-        const screened = await screenAll([claimed], { store, directory, now: new Date(at) });
+        const screened = await screenAll([claimed], { search, directory, now: new Date(at) });
         const screening = screened[0]?.screening ?? { statusId: CANNOT_VALIDATE };
         return await execute(log, claimDecider, id, { do: 'screen', at, version, screening });
       },

@@ -13,6 +13,7 @@ import { type ClaimContent, programFacts, type Screening } from './claim';
 import { type ClaimsCaller, originOf, requirePublisher } from './claim-check';
 import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
 import { claimFaults as fault } from './faults';
+import { OrderSearch } from './order-search.queries';
 import { type CheckedRevision } from './posted-claims';
 import { type CheckedRuling } from './posted-rulings';
 import { type Claimed } from './screening';
@@ -94,15 +95,17 @@ const AT_ONCE = 256;
 @Injectable()
 class Claims {
   readonly writer: ClaimWriter;
+  private readonly search: OrderSearch;
 
   constructor(
     log: EventLog,
-    private readonly store: ReadStore,
+    store: ReadStore,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,
     readonly visible: VisibleWrites,
   ) {
     this.writer = new ClaimWriter(log);
+    this.search = new OrderSearch(store);
   }
 
   get directory(): Directory {
@@ -133,8 +136,8 @@ class Claims {
   }
 
   async screened<Claim extends Claimed>(claims: readonly Claim[], now: Date) {
-    const { store, directory } = this;
-    return await screenAll(claims, { store, directory, now });
+    const { search, directory } = this;
+    return await screenAll(claims, { search, directory, now });
   }
 
   /** The updates, each with the present state of its claim. */
