@@ -9,8 +9,11 @@ import { startThread } from './thread';
 /** Sends notifications, in another thread. */
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
 
-/** Enough for its caches and a million messages that are due; without limits, it uses far more before it collects garbage. */
-const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 96 } as const;
+/**
+ * Enough for its caches and a million messages that are due; without limits, it uses far more before it collects garbage. A young
+ * generation of 96 MB sends a little faster, and takes 40 MB more of a process with all roles.
+ */
+const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 48 } as const;
 
 /** Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
 export function startNotifier(

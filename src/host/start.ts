@@ -86,7 +86,7 @@ export async function start(settings: Config, { roles, demo }: ServeOptions): Pr
       : undefined;
     if (api !== undefined) opened.push(() => api.close());
     const unreadable = await readable;
-    if (unreadable !== undefined)
+    if (unreadable !== undefined && api !== undefined)
       log.warn(`searches are answered as unavailable until the read models are there: ${unreadable}`);
     if (api !== undefined) await port?.handOver(api.app.getHttpServer());
     const endpoint =
