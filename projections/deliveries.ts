@@ -12,7 +12,8 @@ const FIELDS = {
   subscriptionId: 'keyword',
   organisationId: 'number',
   receiver: 'keyword',
-  /** The transaction. */
+  topic: 'keyword',
+  /** The transaction, or claim. */
   subject: 'keyword',
   stateId: 'number',
   /** `STATES` by index: as a number, since it changes. */
@@ -35,7 +36,7 @@ type Handled = Extract<
  * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from there.
  */
 export const deliveries: Projection<StoredDelivery, Handled> = {
-  collection: { name: 'deliveries', version: 1, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 2, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
@@ -45,12 +46,14 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
   fold(before, event) {
     switch (event.type) {
       case 'MessageDue': {
-        const { subscriptionId, organisationId, receiver, subject, sequence, stateId, at } = event.data;
+        const { subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at } =
+          event.data;
         return {
-          ...{ subscriptionId, organisationId, receiver, subject, sequence, stateId, at },
+          ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at },
           matched: event.revision,
           ...only('isTest', event.data.isTest),
           state: 'due',
+          attempted: 0,
           attempts: [],
         };
       }
@@ -67,8 +70,13 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
 function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery {
   const { next, at, attempt, error } = outcome;
   const isManual = outcome.isManual === true;
-  const attempts = attempt === undefined ? before.attempts : [...before.attempts, attemptOf(outcome)];
-  const after = { ...factsOf(before), attempts: attempts.slice(-ATTEMPTS), changed: at };
+  const ended = attempt === undefined ? [] : [attemptOf(outcome)];
+  const after = {
+    ...factsOf(before),
+    attempted: before.attempted + ended.length,
+    attempts: [...before.attempts, ...ended].slice(-ATTEMPTS),
+    changed: at,
+  };
   // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is.
   if (isManual && outcome.outcome !== 'delivered')
     return { ...after, state: before.state, ...only('next', before.next), ...only('reason', before.reason) };
@@ -82,11 +90,11 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
 }
 
 /** What does not change. */
-function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempts'> {
-  const { subscriptionId, organisationId, receiver, subject, sequence, stateId, at, matched, isTest } =
-    stored;
+function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempted' | 'attempts'> {
+  const { subscriptionId, organisationId, receiver, topic, subject } = stored;
+  const { sequence, stateId, at, matched, isTest } = stored;
   return {
-    ...{ subscriptionId, organisationId, receiver, subject, sequence, stateId, at, matched },
+    ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at, matched },
     ...only('isTest', isTest),
   };
 }
@@ -118,9 +126,9 @@ function attemptOf({ attempt = 0, at, ms, status, error, answer, isManual }: Out
 }
 
 function fieldsOf(stored: StoredDelivery): Readonly<Record<DeliveryField, FieldValue>> {
-  const { subscriptionId, organisationId, receiver, subject, stateId, state, at } = stored;
+  const { subscriptionId, organisationId, receiver, topic, subject, stateId, state, at } = stored;
   return {
-    ...{ subscriptionId, organisationId, receiver, subject, stateId },
+    ...{ subscriptionId, organisationId, receiver, topic, subject, stateId },
     state: STATES.indexOf(state),
     at: Date.parse(at),
   };

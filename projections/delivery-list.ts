@@ -3,6 +3,7 @@ import { type Cursor, type Filter, type Found, type QueryOptions, type Results }
 import { type ReadStore } from '../src/kernel/read-store';
 import { searchInParts } from '../src/kernel/search-in-parts';
 import { type ListedDelivery, STATES, type StoredDelivery } from '../src/notifications/stored-delivery';
+import { type TopicName } from '../src/notifications/subscription';
 import { deliveries, type DeliveryField } from './deliveries';
 
 export type DeliveryState = (typeof STATES)[number];
@@ -12,6 +13,7 @@ export interface DeliveryCriteria {
   readonly subscriptionId?: readonly string[] | undefined;
   readonly organisationId?: readonly number[] | undefined;
   readonly receiver?: readonly string[] | undefined;
+  readonly topic?: readonly TopicName[] | undefined;
   readonly subject?: readonly string[] | undefined;
   readonly stateId?: readonly number[] | undefined;
   /** Those in one of these states, each to one of the receivers if it names some. */
@@ -83,11 +85,12 @@ function toDelivery({ id, body }: Found): ListedDelivery {
 const { among, between } = filtersOn<DeliveryField>();
 
 function filterOf({ states, at, ...lists }: DeliveryCriteria): Filter {
-  const { subscriptionId, organisationId, receiver, subject, stateId } = lists;
+  const { subscriptionId, organisationId, receiver, topic, subject, stateId } = lists;
   return allOf(
     among('subscriptionId', subscriptionId),
     among('organisationId', organisationId),
     among('receiver', receiver),
+    among('topic', topic),
     among('subject', subject),
     among('stateId', stateId),
     states && { any: states.map(stateFilter) },

@@ -7,8 +7,9 @@ import { feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
-import { subscriptions } from './subscriptions';
+import { receiverHealth } from './receiver-health';
 import { receivers } from './receivers';
+import { subscriptions } from './subscriptions';
 import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
@@ -27,4 +28,4 @@ export const PROJECTIONS: readonly Projection[] = [
 ];
 
 /** The read models of the delivery log. */
-export const DELIVERY_PROJECTIONS: readonly Projection[] = [deliveries, receivers];
+export const DELIVERY_PROJECTIONS: readonly Projection[] = [deliveries, receivers, receiverHealth];

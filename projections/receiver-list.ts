@@ -2,6 +2,7 @@ import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { type ReceiverDay, type ReceiverTotals } from '../src/notifications/stored-delivery';
+import { receiverHealth, type StoredHealth } from './receiver-health';
 import { receivers, type ReceiverField } from './receivers';
 
 /** Most days that are kept, with the present one. */
@@ -28,6 +29,23 @@ export async function totalsOfReceivers(
     totals.set(day.receiver, newer === undefined ? day : sumOf(newer, day));
   }
   return totals;
+}
+
+const HEALTH = { collection: receiverHealth.collection.name };
+
+/** Until when (epoch ms) some receivers rest after `now`, by id; those that do not rest are missing (`docs/decisions.md#n7`). */
+export async function restingUntil(
+  store: ReadStore,
+  ids: Iterable<string>,
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const found = await store.get(HEALTH, [...new Set(ids)]);
+  const resting = new Map<string, number>();
+  for (const { id, body } of found) {
+    const until = (JSON.parse(body) as StoredHealth).health.rest?.until;
+    if (until !== undefined && until > now) resting.set(id, until);
+  }
+  return resting;
 }
 
 export interface ReceiverCriteria {

@@ -1,5 +1,6 @@
 import { STATUSES } from './claims/statuses';
 import { claimTopic } from './claims/topic';
+import { type TopicName } from './notifications/subscription';
 import { type SubscriptionKind } from './subscriptions/kind';
 import { transactionTopic } from './transactions/topic';
 import { EVENT_TYPES, STATES } from './transactions/states';
@@ -35,4 +36,9 @@ export const claimSubscriptions: SubscriptionKind = {
     states: [2, 3, 201],
     receiverBody: '{"claim": ${claimId}, "order": "${orderNumber}", "status": "${statusName}"}',
   },
+};
+
+export const SUBSCRIPTION_KINDS: Readonly<Record<TopicName, SubscriptionKind>> = {
+  transactions: transactionSubscriptions,
+  claims: claimSubscriptions,
 };

@@ -64,6 +64,7 @@ export function messageTo(
     subscriptionId,
     organisationId: 2,
     receiver,
+    topic: 'transactions',
     subject,
     sequence,
     stateId: 1,

@@ -1,5 +1,6 @@
 import { type Position } from '../kernel/event';
 import { PARTITIONS } from './receiver-id';
+import { type TopicName } from './subscription';
 
 /**
  * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its events are
@@ -38,6 +39,7 @@ export interface Message {
   readonly organisationId: number;
   /** `receiverIdOf`. */
   readonly receiver: string;
+  readonly topic: TopicName;
   /** The transaction, or claim, that it is about. */
   readonly subject: string;
   /** Its `sequenceNumber`. */
@@ -106,24 +108,24 @@ export interface Outcome {
   /** When the attempt began, or when it was decided without one. */
   readonly at: string;
   /** The number of the attempt, from 1; absent: it was not attempted. */
-  readonly attempt?: number;
+  readonly attempt?: number | undefined;
   /** Duration in ms. */
-  readonly ms?: number;
+  readonly ms?: number | undefined;
   /** HTTP status. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Why it failed. */
-  readonly error?: string;
+  readonly error?: string | undefined;
   /** The receiver has not answered in time. */
-  readonly isTimeout?: true;
+  readonly isTimeout?: true | undefined;
   /** The first KiB of the answer's body. */
-  readonly answer?: string;
-  readonly next?: string;
+  readonly answer?: string | undefined;
+  readonly next?: string | undefined;
   /** The attempt was asked for (`RedeliveryDue`): the schedule is as before. */
-  readonly isManual?: true;
+  readonly isManual?: true | undefined;
   /** The revision of this `RedeliveryDue`. */
-  readonly redelivery?: number;
+  readonly redelivery?: number | undefined;
   /** What it is about, if the messages after it wait until it is delivered or dead. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
 }
 
 export type PartitionEvent =

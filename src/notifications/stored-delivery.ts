@@ -1,9 +1,11 @@
+import { type TopicName } from './subscription';
+
 /** What is stored of a message's delivery: `held` is known only when the subscription is read. Only add states. */
 export const STATES = ['due', 'retrying', 'delivered', 'dead', 'cancelled'] as const;
 
 /** One attempt to deliver a message. */
 export interface StoredAttempt {
-  /** From 1. */
+  /** Its number in the schedule, from 1; `docs/decisions.md#n17` for those that somebody asked for. */
   readonly attempt: number;
   /** When it began, an ISO 8601 instant. */
   readonly at: string;
@@ -23,6 +25,7 @@ export interface StoredDelivery {
   readonly subscriptionId: string;
   readonly organisationId: number;
   readonly receiver: string;
+  readonly topic: TopicName;
   /** The transaction, or claim. */
   readonly subject: string;
   readonly sequence: number;
@@ -41,7 +44,9 @@ export interface StoredDelivery {
   readonly redelivery?: string;
   /** Why it was given up without an attempt. */
   readonly reason?: string;
-  /** The last ones, oldest first. */
+  /** The number of all attempts. */
+  readonly attempted: number;
+  /** The last attempts, oldest first. */
   readonly attempts: readonly StoredAttempt[];
 }
 

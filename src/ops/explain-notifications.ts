@@ -1,5 +1,6 @@
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import { deliveryOf } from '../../projections/delivery-list';
+import { restingUntil } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
 import { type ReadStore } from '../kernel/read-store';
@@ -9,86 +10,108 @@ import {
   type Explanation,
   explainMatches,
 } from '../notifications/matching/explain';
-import { STATES, type StateId } from '../transactions/states';
+import { CLAIM } from '../claims/claim';
+import { claimTopic } from '../claims/topic';
+import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
+import { nextOf } from '../subscriptions/deliveries.output';
+import { type SubscriptionKind } from '../subscriptions/kind';
 import { transactionTopic } from '../transactions/topic';
 import { TRANSACTION } from '../transactions/transaction';
 import { TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
-import { UnknownTransaction } from './show-transaction';
+
+/** Which subject an id names: a claim, or a transaction by either of its ids. */
+function subjectOf(id: string) {
+  if (/^\d{1,16}$/.test(id)) return { topic: claimTopic, stream: CLAIM, id };
+  const transactionId = TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
+  return { topic: transactionTopic, stream: TRANSACTION, id: transactionId };
+}
+
+/** No transaction or claim has this id. */
+class UnknownSubject extends Error {
+  override readonly name = 'UnknownSubject';
+}
+
+interface Explaining {
+  /** The one subscription to explain. */
+  readonly only?: string | undefined;
+  readonly now: Date;
+}
 
 /**
- * Why messages about a transaction were sent, or not, as text: for each of its transitions, what each subscription of its parties made of
- * it, and what has become of its messages. `id` is a `transactionId` or a `legacyTransactionId`, `only` the one subscription to explain.
- * Raises `UnknownTransaction`.
+ * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each subscription of its
+ * parties made of it, and what has become of its messages. `id` is a `transactionId`, a `legacyTransactionId` or a `claimId`. Raises
+ * `UnknownSubject`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   id: string,
-  only?: string,
+  { only, now }: Explaining,
 ): AsyncGenerator<string> {
-  const transactionId = TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
-  const explained = await explainMatches(log, transactionTopic, streamOf(TRANSACTION, transactionId), only);
+  const subject = subjectOf(id);
+  const kind = SUBSCRIPTION_KINDS[subject.topic.name];
+  const explained = await explainMatches(log, subject.topic, streamOf(subject.stream, subject.id), only);
   if (explained.length === 0)
-    throw new UnknownTransaction(
-      `${id}: expected the transactionId or the legacyTransactionId of a transaction`,
+    throw new UnknownSubject(
+      `${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,
     );
-  yield `transaction ${transactionId}`;
+  yield `${kind.subject} ${subject.id}`;
   for (const event of explained) {
-    yield headingOf(event);
+    yield headingOf(event, kind);
     if (event.occurrence !== undefined && event.subscriptions.length === 0)
       yield only === undefined
-        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription`
-        : `   there has never been a subscription ${only}`;
+        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${kind.topic}`
+        : `   there has never been a subscription ${only} to ${kind.topic}`;
     for (const { id: subscription, organisationId, explanation } of event.subscriptions) {
-      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event)}`;
+      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, kind)}`;
       if (explanation.is !== 'matched') continue;
       for (const { id: receiver, message } of explanation.receivers)
-        yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(store, message)}`;
+        yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(store, message, now)}`;
     }
   }
 }
 
 const DISABLED = 'disabled by its owner at that time, so no message was made';
 
-function headingOf({ event: { revision }, occurrence }: ExplainedEvent): string {
+function headingOf(
+  { event: { revision }, occurrence }: ExplainedEvent,
+  { states }: SubscriptionKind,
+): string {
   if (occurrence === undefined) return `${revision + 1}  no transition, so nobody is told`;
   const { stateId, at } = occurrence;
-  return `${revision + 1}  ${at}  ${STATES[stateId as StateId].name} (${stateId})`;
+  return `${revision + 1}  ${at}  ${states.ids[stateId]?.name ?? ''} (${stateId})`;
 }
 
-function textOf(explanation: Explanation, { occurrence }: ExplainedEvent): string {
+function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, kind: SubscriptionKind): string {
   switch (explanation.is) {
     case 'matched':
       return 'matched';
     case 'excluded':
-      return `not matched: ${explanation.by.map(exclusionText).join('; ')}`;
+      return `not matched: ${explanation.by.map((one) => exclusionText(one, kind)).join('; ')}`;
     case 'disabled':
       return 'disabled by its owner at that time, so no messages were made';
     case 'created later':
     case 'deleted before':
       return `${explanation.is}, at ${explanation.at}`;
     case 'of no party':
-      return `its organisation is no party of the transaction: these are ${(occurrence?.parties ?? []).join(', ')}`;
+      return `its organisation is no party of the ${kind.subject}: these are ${(occurrence?.parties ?? []).join(', ')}`;
   }
 }
 
-/** The names of the clauses in a subscription to transactions. */
-const CLAUSES: Readonly<Record<Exclusion['clause'], string>> = {
-  stateIds: 'messageTypeIds',
-  siteId: 'the site of its token',
-  programIds: 'programIds',
-  siteIds: 'siteIds',
-  eventIds: 'eventIds',
-  eventTypeIds: 'eventTypeIds',
-};
-
-function exclusionText({ clause, allowed, found }: Exclusion): string {
-  return `${CLAUSES[clause]} ${allowed.join(', ')} without ${found ?? 'a value'}`;
+function exclusionText({ clause, allowed, found }: Exclusion, { states }: SubscriptionKind): string {
+  return `${nameOf(clause, states.field)} ${allowed.join(', ')} without ${found ?? 'a value'}`;
 }
 
-async function stateOf(store: ReadStore, message: string): Promise<string> {
+/** The name of a clause in subscriptions; that of states differs. */
+function nameOf(clause: Exclusion['clause'], states: string): string {
+  if (clause === 'stateIds') return states;
+  return clause === 'siteId' ? 'the site of its token' : clause;
+}
+
+async function stateOf(store: ReadStore, message: string, now: Date): Promise<string> {
   const found = await deliveryOf(store, message);
   if (found === undefined) return `${message} is not matched yet, or no longer kept`;
-  return `${message} ${deliveryText(found)}`;
+  const resting = await restingUntil(store, [found.receiver], now.getTime());
+  return `${message} ${deliveryText(found, resting.get(found.receiver))}`;
 }
 
 /** An error names the status, if there is one. */
@@ -97,16 +120,20 @@ function outcomeOf(last: ListedDelivery['attempts'][number] | undefined): readon
   return last?.status === undefined ? [] : [`last status ${last.status}`];
 }
 
-/** What has become of a message, in a line. */
-export function deliveryText({ state, attempts, next, reason, redelivery }: ListedDelivery): string {
-  const last = attempts.at(-1);
-  const count = last?.attempt ?? 0;
+/** What has become of a message, in a line; its receiver may rest until then (epoch ms). */
+export function deliveryText(listed: ListedDelivery, restsUntil: number | undefined): string {
+  const { state, attempts, attempted, reason, redelivery } = listed;
+  const next = nextOf(state, listed.next, restsUntil);
   const details = [
-    ...(count === 0 ? [] : [`${count} ${count === 1 ? 'attempt' : 'attempts'}`]),
-    ...outcomeOf(last),
+    ...(attempted === 0 ? [] : [counted(attempted, 'attempt')]),
+    ...outcomeOf(attempts.at(-1)),
     ...(reason === undefined ? [] : [reason]),
-    ...(next === undefined || state !== 'retrying' ? [] : [`again at ${next}`]),
+    ...(next === undefined ? [] : [`${attempted === 0 ? 'first attempt' : 'again'} at ${next}`]),
     ...(redelivery === undefined ? [] : [`to be sent again since ${redelivery}`]),
   ];
   return details.length === 0 ? state : `${state} (${details.join(', ')})`;
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

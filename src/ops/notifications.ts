@@ -1,6 +1,6 @@
 import { type ListedDelivery, type ReceiverTotals } from '../notifications/stored-delivery';
 import { deliveryOf, listDeliveries, type DeliveryCriteria } from '../../projections/delivery-list';
-import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
+import { listReceivers, type ReceiverCriteria, restingUntil } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
@@ -9,7 +9,8 @@ import { type ReadStore } from '../kernel/read-store';
 import { MATCHED, type Message } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { subscriptionDecider } from '../notifications/subscription';
-import { deliveryText } from './explain-notifications';
+import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
+import { counted, deliveryText } from './explain-notifications';
 
 /** No message has this id, or it cannot be sent again. */
 class UnknownMessage extends Error {
@@ -20,7 +21,11 @@ const PAGE = 1000;
 const RECEIVERS = 100;
 
 /** A line for each receiver that anything was sent to, those that were used last first. */
-export async function* receiverLines(store: ReadStore, criteria: ReceiverCriteria): AsyncGenerator<string> {
+export async function* receiverLines(
+  store: ReadStore,
+  criteria: ReceiverCriteria,
+  now: Date,
+): AsyncGenerator<string> {
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
     const { receivers, next }: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(
       store,
@@ -30,12 +35,22 @@ export async function* receiverLines(store: ReadStore, criteria: ReceiverCriteri
         after,
       },
     );
-    for (const one of receivers) yield receiverLine(one);
+    const resting = await restingOf(store, receivers, now);
+    for (const one of receivers) yield receiverLine(one, resting.get(one.receiver));
     after = next;
   }
 }
 
-function receiverLine(totals: ReceiverTotals): string {
+async function restingOf(
+  store: ReadStore,
+  listed: readonly { readonly receiver: string }[],
+  now: Date,
+): Promise<ReadonlyMap<string, number>> {
+  const receivers = listed.map(({ receiver }) => receiver);
+  return await restingUntil(store, receivers, now.getTime());
+}
+
+function receiverLine(totals: ReceiverTotals, restsUntil: number | undefined): string {
   const { receiver, organisationId, subscriptionId, attempts, failed, delivered, dead, failingSince } =
     totals;
   const last = totals.lastFailure;
@@ -46,8 +61,9 @@ function receiverLine(totals: ReceiverTotals): string {
   return [
     receiver,
     ...[`organisation ${organisationId}`, `subscription ${subscriptionId}`],
-    `${attempts} attempts, ${failed} failed, ${delivered} delivered, ${dead} dead`,
+    `${counted(attempts, 'attempt')}, ${failed} failed, ${delivered} delivered, ${dead} dead`,
     ...trouble,
+    ...(restsUntil === undefined ? [] : [`resting until ${new Date(restsUntil).toISOString()}`]),
   ].join('\t');
 }
 
@@ -55,7 +71,7 @@ function receiverLine(totals: ReceiverTotals): string {
 export async function* deliveryLines(
   store: ReadStore,
   criteria: DeliveryCriteria,
-  most: number,
+  { most, now }: { readonly most: number; readonly now: Date },
 ): AsyncGenerator<string> {
   let left = most;
   for (let after: Cursor | null | undefined = null; after !== undefined && left > 0;) {
@@ -68,21 +84,25 @@ export async function* deliveryLines(
         after,
       },
     );
-    for await (const batch of groups) for (const one of batch.flat()) yield deliveryLine(one);
+    for await (const batch of groups) {
+      const listed = batch.flat();
+      const resting = await restingOf(store, listed, now);
+      for (const one of listed) yield deliveryLine(one, resting.get(one.receiver));
+    }
     left -= size;
     after = next;
   }
 }
 
-function deliveryLine(listed: ListedDelivery): string {
-  const { messageId, at, subject, stateId, receiver } = listed;
+function deliveryLine(listed: ListedDelivery, restsUntil: number | undefined): string {
+  const { messageId, at, topic, subject, stateId, receiver } = listed;
   return [
     at,
     messageId,
-    `transaction ${subject}`,
+    `${SUBSCRIPTION_KINDS[topic].subject} ${subject}`,
     `state ${stateId}`,
     `receiver ${receiver}`,
-    deliveryText(listed),
+    deliveryText(listed, restsUntil),
   ].join('\t');
 }
 

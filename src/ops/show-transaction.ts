@@ -7,7 +7,7 @@ import { AMOUNTS, type TransactionFacts } from '../transactions/transaction-fact
 import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
 
 /** No transaction has this id. */
-export class UnknownTransaction extends Error {
+class UnknownTransaction extends Error {
   override readonly name = 'UnknownTransaction';
 }
 

@@ -20,7 +20,9 @@ import {
   type PostedRedeliveries,
 } from './deliveries.fields';
 import { DeliveryQueries } from './deliveries.queries';
-import { checkReceiverId } from './owned-subscription';
+import { type Refusals } from '../wire/posted';
+import { complete } from '../wire/record-read';
+import { checkReceiverId, receiverProblem } from './owned-subscription';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
 export class RedeliverMessage extends Command<{
@@ -35,16 +37,35 @@ export class RedeliverMessage extends Command<{
   }
 }
 
-/** Has the dead letters of a period sent again. */
+/** What was posted, as far as it could be read, and what is wrong with it so far. */
+export interface UncheckedPeriod {
+  readonly period: Partial<PostedRedeliveries>;
+  readonly refusals: Refusals;
+}
+
+/** Has the dead letters of a period sent again. Raises everything that is wrong with it. */
 export class RedeliverDeadLetters extends Command<
   OutputRedeliveries & { readonly position: Position | undefined }
 > {
   constructor(
     readonly which: Which,
-    readonly period: PostedRedeliveries,
+    readonly posted: UncheckedPeriod,
   ) {
     super();
   }
+}
+
+function checkedPeriod(
+  { id }: Which,
+  subscription: ActiveSubscription,
+  { period, refusals }: UncheckedPeriod,
+): PostedRedeliveries {
+  const { minTime, maxTime, receiverId } = period;
+  if (minTime !== undefined && maxTime !== undefined && Date.parse(minTime) > Date.parse(maxTime))
+    refusals.add(fault.content, `minTime is ${minTime}: expected a time up to maxTime, ${maxTime}`);
+  const problem = receiverId === undefined ? undefined : receiverProblem(id, subscription, receiverId);
+  if (problem !== undefined) refusals.add(fault.unknownReceiver, problem);
+  return complete<PostedRedeliveries>(period, refusals);
 }
 
 type Redelivery = Extract<SubscriptionCommand, { readonly do: 'redeliver' }>;
@@ -94,10 +115,9 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     private readonly log: EventLog,
   ) {}
 
-  async execute({ which, period }: RedeliverDeadLetters) {
+  async execute({ which, posted }: RedeliverDeadLetters) {
     let known = await this.subscriptions.owned(which);
-    const { receiverId } = period;
-    if (receiverId !== undefined) checkReceiverId(which.id, known.state, receiverId);
+    const period = checkedPeriod(which, known.state, posted);
     const at = this.subscriptions.now();
     const { found, remaining } = await this.deadLetters(which, known.state, period);
     let position: Position | undefined;
@@ -115,8 +135,6 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     { minTime, maxTime, receiverId }: PostedRedeliveries,
   ): Promise<DeadLetters> {
     const at = { min: Date.parse(minTime), max: Date.parse(maxTime) };
-    if (at.min > at.max)
-      throw fault.content(`minTime is ${minTime}: expected a time up to maxTime, ${maxTime}`);
     const receiver =
       receiverId === undefined ? [...receiversOf(id, subscription.content).keys()] : [receiverId];
     return await deadLetters(this.store, { subscriptionId: [id], receiver, at }, MOST);

@@ -11,9 +11,9 @@ import { pageSizeHeader } from '../wire/page-size';
 import { Refusals } from '../wire/posted';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
-import { complete, recordReader } from '../wire/record-read';
-import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
-import { postedRedeliveries, type PostedRedeliveries } from './deliveries.fields';
+import { recordReader } from '../wire/record-read';
+import { RedeliverDeadLetters, RedeliverMessage, type UncheckedPeriod } from './deliveries.commands';
+import { postedRedeliveries } from './deliveries.fields';
 import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
 import { deliveryOperations, deliveryShapes, RECEIVERS, REDELIVERIES } from './deliveries.operations';
 import { namedAsTransactions, namedFor } from './deliveries.names';
@@ -114,7 +114,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
 
 const readPeriod = recordReader(postedRedeliveries);
 
-async function periodIn(body: PostedBody): Promise<PostedRedeliveries> {
+async function periodIn(body: PostedBody): Promise<UncheckedPeriod> {
   const refusals = new Refusals({ unusable: fault.content });
-  return complete<PostedRedeliveries>(readPeriod(postedObject(await jsonIn(body)), refusals), refusals);
+  return { period: readPeriod(postedObject(await jsonIn(body)), refusals), refusals };
 }

@@ -1,5 +1,6 @@
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../wire/record';
 import { boolean, date, integer, text, time, wordOf } from '../wire/record-kinds';
+import { STATES } from '../notifications/stored-delivery';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
 import { type SubscriptionKind } from './kind';
@@ -14,7 +15,11 @@ const ATTEMPT = {
 
 const attempt = record(
   {
-    attempt: { kind: integer(), description: 'Number, from 1' },
+    attempt: {
+      kind: integer(),
+      description:
+        'Number in the schedule, from 1; of a redelivery that of the next attempt, or 1 after the last one',
+    },
     ...ATTEMPT,
     milliseconds: { kind: integer(), ...optional, description: 'Duration' },
     answer: { kind: text(), ...optional, description: 'First KiB of the answer’s body' },
@@ -32,10 +37,15 @@ const DELIVERY = {
   time: { kind: date(), description: 'When this entered the state' },
   state: { kind: wordOf(...DELIVERY_STATES), description: 'What has become of the message' },
   changed: { kind: date(), ...optional, description: 'Time of the last outcome' },
-  attempts: { kind: integer(), description: 'Number of attempts' },
+  attempts: { kind: integer(), description: 'Number of attempts, redeliveries included' },
   lastStatus: { kind: integer(), ...optional, description: 'HTTP status of the last attempt' },
   lastError: { kind: text(), ...optional, description: 'Why the last attempt failed, or why there is none' },
-  nextAttempt: { kind: date(), ...optional, description: 'When it is sent again' },
+  nextAttempt: {
+    kind: date(),
+    ...optional,
+    description:
+      'When it is attempted next, unless at once: by the schedule, or after the rest of the receiver',
+  },
   redeliveryRequested: { kind: date(), ...optional, description: 'Since when it is to be sent once more' },
   test: { kind: boolean(), description: 'A test message with example values' },
 } as const satisfies Fields;
@@ -53,6 +63,19 @@ export const operatorsDelivery = record(
     organisationId: { kind: integer(), description: 'Organisation that is told' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     ...DELIVERY,
+    transactionId: { ...DELIVERY.transactionId, ...optional, description: 'Transaction that it is about' },
+    messageTypeId: {
+      ...DELIVERY.messageTypeId,
+      ...optional,
+      description: 'State that the transaction has entered',
+    },
+    claimId: { ...DELIVERY.transactionId, ...optional, description: 'Claim that it is about' },
+    statusId: { ...DELIVERY.messageTypeId, ...optional, description: 'Status that the claim has got' },
+    state: { kind: wordOf(...STATES), description: 'What has become of the message' },
+    held: {
+      kind: boolean(),
+      description: 'It is due or retried, and waits until its receiver is enabled',
+    },
   },
   { name: 'AnyDelivery' },
 );
@@ -126,9 +149,18 @@ const RECEIVER = {
   },
 } as const satisfies Fields;
 
+const RESTING = {
+  restingUntil: {
+    kind: date(),
+    ...optional,
+    description: 'Nothing is attempted before, since it has failed often',
+  },
+} as const satisfies Fields;
+
 export const listedReceiver = record(
   {
     ...RECEIVER,
+    ...RESTING,
     httpMethod: { kind: text(), description: 'HTTP method' },
     receiverUrl: { kind: text(), description: 'URL as it was posted, with placeholders' },
     ...TOTALS,
@@ -144,6 +176,7 @@ export const operatorsReceiver = record(
     organisationId: { kind: integer(), description: 'Organisation that is told' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     receiverId: RECEIVER.receiverId,
+    ...RESTING,
     ...TOTALS,
   },
   { name: 'AnyReceiver' },

@@ -14,8 +14,13 @@ import {
 } from './deliveries.fields';
 import { type OutputState } from './deliveries.keys';
 
-/** Whether messages for a receiver are held (`docs/decisions.md#n8`). */
-export type IsHeld = (receiverId: string) => boolean;
+/** What keeps messages for a receiver waiting, beside their schedule. */
+export interface Waiting {
+  /** They are held (`docs/decisions.md#n8`). */
+  readonly isHeld: (receiverId: string) => boolean;
+  /** Until when (epoch ms) it rests, if it does (`docs/decisions.md#n7`). */
+  readonly restingUntil: ReadonlyMap<string, number>;
+}
 
 /** Those of a subscription that its owner or the system has disabled. */
 export function heldReceivers(id: string, subscription: ActiveSubscription): ReadonlySet<string> {
@@ -27,9 +32,11 @@ export function heldReceivers(id: string, subscription: ActiveSubscription): Rea
   return new Set(held.map(([receiver]) => receiver));
 }
 
-export function toDelivery(listed: ListedDelivery, isHeld: IsHeld): OutputDelivery {
-  const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, next, redelivery } = listed;
+export function toDelivery(listed: ListedDelivery, waiting: Waiting): OutputDelivery {
+  const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, redelivery } = listed;
+  const state = stateOf(listed, waiting);
   const last = attempts.at(-1);
+  const next = nextOf(state, listed.next, waiting.restingUntil.get(receiver));
   const lastError = last?.error ?? listed.reason;
   return {
     messageId,
@@ -38,9 +45,9 @@ export function toDelivery(listed: ListedDelivery, isHeld: IsHeld): OutputDelive
     messageTypeId: stateId,
     sequenceNumber: String(sequence),
     time: at,
-    state: stateOf(listed, isHeld),
+    state,
     ...(changed === undefined ? {} : { changed }),
-    attempts: last?.attempt ?? 0,
+    attempts: listed.attempted,
     ...(last?.status === undefined ? {} : { lastStatus: last.status }),
     ...(lastError === undefined ? {} : { lastError }),
     ...(next === undefined ? {} : { nextAttempt: next }),
@@ -49,20 +56,35 @@ export function toDelivery(listed: ListedDelivery, isHeld: IsHeld): OutputDelive
   };
 }
 
-function stateOf({ state, receiver }: ListedDelivery, isHeld: IsHeld): OutputState {
-  const isWaiting = state === 'due' || state === 'retrying';
-  return isWaiting && isHeld(receiver) ? 'held' : state;
+function stateOf({ state, receiver }: ListedDelivery, { isHeld }: Waiting): OutputState {
+  return isWaiting(state) && isHeld(receiver) ? 'held' : state;
+}
+
+function isWaiting(state: OutputState): boolean {
+  return state === 'due' || state === 'retrying';
+}
+
+/** When a message is attempted next (an ISO 8601 instant), unless that is at once or never: the receiver may rest longer. */
+export function nextOf(
+  state: OutputState,
+  scheduled: string | undefined,
+  restingUntil: number | undefined,
+): string | undefined {
+  if (!isWaiting(state)) return undefined;
+  const isLater =
+    restingUntil !== undefined && (scheduled === undefined || restingUntil > Date.parse(scheduled));
+  return isLater ? new Date(restingUntil).toISOString() : scheduled;
 }
 
 /** `message`: absent if it is no longer kept. */
 export function toDetails(
   listed: ListedDelivery,
   message: Message | undefined,
-  isHeld: IsHeld,
+  waiting: Waiting,
 ): OutputDeliveryDetails {
   const request = message && requestOf(message);
   return {
-    ...toDelivery(listed, isHeld),
+    ...toDelivery(listed, waiting),
     ...(request === undefined ? {} : { request }),
     lastAttempts: listed.attempts.map(toAttempt),
   };
@@ -102,6 +124,7 @@ export function toReceiver(
   [receiverId, receiver]: readonly [string, Receiver],
   { content, disabledReceivers }: ActiveSubscription,
   totals: ReceiverTotals | undefined,
+  restingUntil: number | undefined,
 ): OutputReceiver {
   const { httpMethod, receiverUrl, disabled } = receiver;
   const bySystem = disabledReceivers[receiverId];
@@ -114,9 +137,15 @@ export function toReceiver(
     receiverId,
     ...state,
     ...(bySystem === undefined ? {} : { disabledReason: bySystem.reason }),
+    ...(state.state === 'disabled' ? {} : toRest(restingUntil)),
     ...{ httpMethod, receiverUrl },
     ...toTotals(totals ?? NOTHING),
   };
+}
+
+/** The field of a receiver that rests. */
+export function toRest(restingUntil: number | undefined): { readonly restingUntil?: string } {
+  return restingUntil === undefined ? {} : { restingUntil: new Date(restingUntil).toISOString() };
 }
 
 const NOTHING = { attempts: 0, failed: 0, delivered: 0, dead: 0 } as const;

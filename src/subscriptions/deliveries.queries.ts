@@ -6,8 +6,9 @@ import {
   listDeliveries,
   type StateCriterion,
 } from '../../projections/delivery-list';
-import { totalsOfReceivers } from '../../projections/receiver-list';
+import { restingUntil, totalsOfReceivers } from '../../projections/receiver-list';
 import { conversionFaults as fault } from '../conversions/faults';
+import { Clock } from '../http/clock';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
@@ -18,7 +19,7 @@ import { receiversOf } from '../notifications/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
 import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
-import { heldReceivers, toDelivery, toDetails, toReceiver } from './deliveries.output';
+import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
 import { type Which } from './commands';
 import { ownedSubscription } from './owned-subscription';
 import { SubscriptionParts } from './subscription-parts';
@@ -38,32 +39,28 @@ export class DeliveryQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly parts: SubscriptionParts,
+    private readonly clock: Clock,
   ) {}
 
   async receivers(which: Which): Promise<readonly OutputReceiver[]> {
     const subscription = await this.owned(which);
     const receivers = [...receiversOf(which.id, subscription.content)];
-    const totals = await totalsOfReceivers(
-      this.store,
-      receivers.map(([id]) => id),
+    const ids = receivers.map(([id]) => id);
+    const [totals, resting] = await Promise.all([totalsOfReceivers(this.store, ids), this.resting(ids)]);
+    return receivers.map((receiver) =>
+      toReceiver(receiver, subscription, totals.get(receiver[0]), resting.get(receiver[0])),
     );
-    return receivers.map((receiver) => toReceiver(receiver, subscription, totals.get(receiver[0])));
   }
 
   async list(which: Which, keys: DeliveryKeys, query: QueryOptions = {}): Promise<DeliveryPage> {
     const subscription = await this.owned(which);
-    const held = heldReceivers(which.id, subscription);
+    const waiting = await this.waiting(which.id, subscription);
     const after = deliveryCursors.read(keys);
     const criteria = criteriaOf(which.id, keys, statesOf(keys.state, which.id, subscription));
     const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
     const { total, next } = found;
     return {
-      deliveries: eachOf(found, (listed) =>
-        namedFor(
-          which.kind,
-          toDelivery(listed, (receiver) => held.has(receiver)),
-        ),
-      ),
+      deliveries: eachOf(found, (listed) => namedFor(which.kind, toDelivery(listed, waiting))),
       total,
       ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
     };
@@ -80,8 +77,8 @@ export class DeliveryQueries {
     subscription: ActiveSubscription,
     listed: ListedDelivery,
   ): Promise<OutputDeliveryDetails> {
-    const held = heldReceivers(id, subscription);
-    return toDetails(listed, await this.message(listed), (receiver) => held.has(receiver));
+    const waiting = await this.waiting(id, subscription);
+    return toDetails(listed, await this.message(listed), waiting);
   }
 
   /** A message of the subscription. Raises CON_540. */
@@ -102,6 +99,19 @@ export class DeliveryQueries {
       return message.id === messageId ? message : undefined;
     }
     return undefined;
+  }
+
+  private async waiting(id: string, subscription: ActiveSubscription): Promise<Waiting> {
+    const held = heldReceivers(id, subscription);
+    const receivers = receiversOf(id, subscription.content).keys();
+    return {
+      isHeld: (receiver) => held.has(receiver),
+      restingUntil: await this.resting(receivers),
+    };
+  }
+
+  private async resting(receivers: Iterable<string>): Promise<ReadonlyMap<string, number>> {
+    return await restingUntil(this.store, receivers, this.clock.now().getTime());
   }
 
   private async owned({ kind, id, caller }: Which): Promise<ActiveSubscription> {

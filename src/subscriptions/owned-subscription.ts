@@ -35,10 +35,20 @@ export function missingSubscription(id: string) {
 }
 
 /** Raises CON_530 unless the subscription has this receiver. */
-export function checkReceiverId(id: string, { content }: ActiveSubscription, receiverId: string): void {
+export function checkReceiverId(id: string, subscription: ActiveSubscription, receiverId: string): void {
+  const problem = receiverProblem(id, subscription, receiverId);
+  if (problem !== undefined) throw fault.unknownReceiver(problem);
+}
+
+/** The message of CON_530 unless the subscription has this receiver. */
+export function receiverProblem(
+  id: string,
+  { content }: ActiveSubscription,
+  receiverId: string,
+): string | undefined {
   const ids = content.receivers.map((receiver) => receiverIdOf(id, receiver));
-  if (!ids.includes(receiverId))
-    throw fault.unknownReceiver(`${receiverId.slice(0, 100)}: expected one of ${ids.join(', ')}`);
+  if (ids.includes(receiverId)) return undefined;
+  return `${receiverId.slice(0, 100)}: expected one of ${ids.join(', ')}`;
 }
 
 /** Raises CON_350 if nothing would be sent to a receiver, since its owner has disabled it (`docs/decisions.md#n8`). */

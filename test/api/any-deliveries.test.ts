@@ -36,8 +36,8 @@ test('operators list the messages of all organisations, newest first, without wh
   expect(answer.json()).toMatchObject([
     { organisationId: 12, subscriptionId: deals.id, transactionId: 'd1', state: 'delivered' },
     { organisationId: 12, transactionId: 'd0', state: 'dead', lastError: 'timeout' },
-    { organisationId: 1, subscriptionId: nord.id, transactionId: 'n1', state: 'held' },
-    { organisationId: 1, transactionId: 'n0', state: 'retrying' },
+    { organisationId: 1, subscriptionId: nord.id, transactionId: 'n1', state: 'due', held: true },
+    { organisationId: 1, transactionId: 'n0', state: 'retrying', held: false },
   ]);
   expect(answer.body).not.toContain('receiver.example');
 });
@@ -55,6 +55,24 @@ test('they are selected by organisation, subscription and the keys of owners (de
   expect(await subjects(`pageSize=3;cursor=${next}`)).toEqual(['n0']);
   expect((await ask('deliveries;pageSize=0')).statusCode).toBe(400);
   expect((await ask('deliveries;state=held')).statusCode).toBe(400);
+});
+
+test('messages about claims have the names of claims, and are found by them only (decisions C13)', async () => {
+  const claim = await sample('casa');
+  await claim.due('57', { topic: 'claims', at: at(4), stateId: 4 });
+  await settled();
+  const keys = `subscriptionId=${nord.id},${claim.id}`;
+  const [one] = await list(`deliveries;${keys};pageSize=1`);
+  expect(one).toMatchObject({ claimId: '57', statusId: 4 });
+  expect(one).not.toHaveProperty('transactionId');
+  expect(one).not.toHaveProperty('messageTypeId');
+  const found = async (key: string) =>
+    (await list(`deliveries;${keys};${key}`)).map(({ transactionId, claimId }) => transactionId ?? claimId);
+  expect(await found('messageTypeId=4')).toEqual(['n1']);
+  expect(await found('statusId=4')).toEqual(['57']);
+  expect(await found('claimId=57')).toEqual(['57']);
+  expect(await found('transactionId=57')).toEqual([]);
+  expect(await found('statusId=4;messageTypeId=4')).toEqual([]);
 });
 
 test('operators list all receivers with the sums of their days, the last used first (decisions N14)', async () => {
@@ -86,4 +104,16 @@ test('nobody but operators may ask (decisions N11)', async () => {
       expect(answer.statusCode).toBe(403);
       expect(answer.body).not.toContain('transactionId');
     }
+});
+
+test('operators see until when a receiver rests, and when its messages are attempted (decisions N7)', async () => {
+  const resting = await sample('casa');
+  const message = await resting.due('resting', { at: at(9) });
+  for (let attempt = 1; attempt <= 5; attempt += 1)
+    await history().outcome(message, { outcome: 'failed', at: at(10), ms: 0, isTimeout: true, next: at(10) });
+  await settled();
+  const restingUntil = new Date(Date.parse(at(10)) + 30_000).toISOString();
+  const keys = `subscriptionId=${resting.id}`;
+  expect(await list(`receivers;${keys}`)).toMatchObject([{ receiverId: resting.receivers[0], restingUntil }]);
+  expect(await list(`deliveries;${keys}`)).toMatchObject([{ nextAttempt: restingUntil }]);
 });

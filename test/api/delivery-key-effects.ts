@@ -36,7 +36,7 @@ export async function writeClaimDeliveries(
   history: DeliveryHistory,
   subscriptionId: string,
 ): Promise<string> {
-  const own = { subscriptionId, organisationId: 3 };
+  const own = { subscriptionId, organisationId: 3, topic: 'claims' } as const;
   const first = await history.due('c1', { ...own, receiver: CLAIM_RECEIVERS[0], stateId: 2, at: time(3) });
   await history.outcome(first, { outcome: 'dead', attempt: 10 });
   await history.due('c2', { ...own, receiver: CLAIM_RECEIVERS[1], stateId: 3, at: time(2) });
@@ -87,6 +87,8 @@ export const DELIVERY_EFFECTS: readonly Effect[] = [
   ]),
   ['listSubscriptionDeliveries', `maxTime=${time(2)}`, '', subjects, ['d2', 'd1']],
   ['listAnyDeliveries', `maxTime=${time(50)}`, '', subjects, ['d0']],
+  ['listAnyDeliveries', 'claimId=c3', ';organisationId=3', claims, ['c3']],
+  ['listAnyDeliveries', 'statusId=2', ';organisationId=3', claims, ['c1']],
   ['listAnyDeliveries', 'organisationId=12', '', subjects, ['d0']],
   ['listAnyDeliveries', `subscriptionId=${OTHER}`, '', subjects, ['d0']],
   ['listAnyReceivers', 'organisationId=12', '', receivers, [RECEIVERS[2]]],

@@ -105,6 +105,49 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
     expect((await sample.subjects('state=held')).length).toBe(3);
   });
 
+  test('to a receiver that rests are attempted when it has rested, as its own list says (decisions N7)', async () => {
+    const sample = await sampleOf();
+    const [first = '', second = ''] = sample.receivers;
+    const late = await sample.due('late');
+    for (let attempt = 1; attempt <= 5; attempt += 1)
+      await history().outcome(late, {
+        ...{ outcome: 'failed', attempt, at: at(10), ms: 1000, isTimeout: true, error: 'timeout' },
+        next: at(12),
+      });
+    const soon = await sample.due('soon', { at: at(1) });
+    await history().outcome(soon, { outcome: 'failed', at: at(9.999), next: at(10) });
+    await sample.due('new', { at: at(2) });
+    await sample.due('other', { at: at(3), receiver: second });
+    await settled();
+
+    const restingUntil = new Date(Date.parse(at(10)) + 31_000).toISOString();
+    const receivers = await sample.json('/receivers');
+    expect(receivers.map((one) => [one['receiverId'], one['state'], one['restingUntil']])).toEqual([
+      [first, 'enabled', restingUntil],
+      [second, 'enabled', undefined],
+    ]);
+    const nextOf = async () =>
+      (await sample.json('/deliveries')).map(({ transactionId, nextAttempt }) => [
+        transactionId,
+        nextAttempt,
+      ]);
+    expect(await nextOf()).toEqual([
+      ['other', undefined],
+      ['new', restingUntil],
+      ['soon', restingUntil],
+      ['late', at(12)],
+    ]);
+    expect(await sample.json(`/deliveries/${soon.id}`)).toMatchObject({ nextAttempt: restingUntil });
+    expect((await sample.get('/receivers.xml')).body).toContain(`<restingUntil>${restingUntil}<`);
+
+    await disable(sample);
+    await settled();
+    const [held] = await sample.json('/receivers');
+    expect(held).toMatchObject({ state: 'disabled' });
+    expect(held).not.toHaveProperty('restingUntil');
+    expect((await nextOf()).map(([, next]) => next)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
   test('have the exact request and all attempts, but no signature and no secret (decisions N5)', async () => {
     const sample = await sampleOf();
     const body = '{"order": "ä <&>",\n "value": 1.50}';

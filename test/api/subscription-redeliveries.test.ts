@@ -89,6 +89,17 @@ describe('a message is sent again (decisions N14, N17)', () => {
     expect([answer.statusCode, answer.body]).toEqual([400, expect.stringContaining('CON_350')]);
     expect(answer.body).toContain(named);
   });
+
+  test('with all that is wrong with the period and the receiver at once (decisions A4)', async () => {
+    const sample = await sampleOf();
+    const period = { minTime: at(2), maxTime: at(1), state: 'held', receiverId: '0' };
+    const answer = await sample.post('/redeliveries', period);
+    expect(answer.statusCode).toBe(400);
+    const { errors } = answer.json<{ readonly errors: readonly { readonly code: string }[] }>();
+    expect(errors.map(({ code }) => code)).toEqual(['CON_350', 'CON_350', 'CON_530']);
+    const unknown = await sample.post('/redeliveries', { minTime: at(1), maxTime: at(2), receiverId: '0' });
+    expect([unknown.statusCode, unknown.body]).toEqual([404, expect.stringContaining('CON_530')]);
+  });
 });
 
 /** What was asked for, in the subscription's stream. */

@@ -42,10 +42,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   ],
   'affilog notifications receivers': ['test/ops/cli-notifications.test.ts', "'receivers'"],
   'affilog notifications redeliver MESSAGE': ['test/ops/cli-notifications.test.ts', "'redeliver'"],
-  'affilog notifications explain TRANSACTION [--subscription ID]': [
-    'test/ops/cli-notifications.test.ts',
-    "'explain'",
-  ],
+  'affilog notifications explain ID [--subscription ID]': ['test/ops/cli-notifications.test.ts', "'explain'"],
   'affilog notifications own': ['test/ops/cli-notifications.test.ts', "'own'"],
   'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
 };

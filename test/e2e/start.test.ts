@@ -1,7 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateProducts } from '../../bench/generate';
-import { ADVERTISER, folderWithNetwork, freePort, PUBLISHER, removeFolder, Server } from '../support/server';
+import {
+  ADVERTISER,
+  folderWithNetwork,
+  freePort,
+  PUBLISHER,
+  removeFolder,
+  runShell,
+  Server,
+} from '../support/server';
 
 const PRODUCTS = [...generateProducts({ count: 2_000, categories: [{ id: '1' }] })];
 
@@ -49,4 +57,11 @@ describe('a server that builds its read models at the start (decisions X98)', ()
     expect(['', '200']).toContain(seen.slice(2).join());
     expect((await fetch(`${server.url}/health/ready`)).status).toBe(200);
   });
+});
+
+it('a process without the role `api` says nothing about searches, which it does not answer (decisions X98)', async () => {
+  const folder = await folderWithNetwork();
+  const serve = `LOG_LEVEL=warn DATA_DIR='${folder}' exec timeout 7 $AFFILOG serve --roles notifier`;
+  expect(await runShell(serve)).toMatchObject({ stdout: 'running notifier\n', stderr: '' });
+  await removeFolder(folder);
 });

@@ -1,6 +1,5 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { releaseClosedFiles } from '../../src/engines/embedded/connection';
 import { openLogAt } from '../../src/engines/open';
 import { continuationOf } from '../../src/notifications/matching/cursor';
 import { messageIdOf } from '../../src/notifications/receiver-id';
@@ -8,6 +7,7 @@ import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
 import { transactionClientOf } from '../api/transaction-network';
+import { copyFolder } from '../support/log-folder';
 import { removeFolder, temporaryFolder } from '../support/server';
 import { run, type Run } from './cli-run';
 
@@ -50,8 +50,28 @@ test('affilog notifications deliveries lists messages, newest first, and selects
 test('affilog notifications receivers lists counts, and since when a receiver fails', async () => {
   const { out } = await notifications('receivers', '--subscription', nord.id);
   expect(out).toBe(
-    `${nord.receivers[0]!}\torganisation 1\tsubscription ${nord.id}\t1 attempts, 1 failed, 0 delivered, 0 dead\tfailing since ${at(1)}: status 500\n`,
+    `${nord.receivers[0]!}\torganisation 1\tsubscription ${nord.id}\t1 attempt, 1 failed, 0 delivered, 0 dead\tfailing since ${at(1)}: status 500\n`,
   );
+});
+
+test('affilog notifications says until when a receiver rests, and names claims (decisions N7, C13)', async () => {
+  const casa = await sample('casa');
+  const claim = await casa.due('57', { topic: 'claims', at: at(3), stateId: 201 });
+  const now = Date.now();
+  for (let attempt = 1; attempt <= 5; attempt += 1)
+    await history().outcome(claim, {
+      ...{ outcome: 'failed', attempt, ms: 0, isTimeout: true, error: 'timeout' },
+      ...{ at: new Date(now).toISOString(), next: new Date(now + 5_000).toISOString() },
+    });
+  await settled();
+  const until = new Date(now + 30_000).toISOString();
+  const { out } = await notifications('deliveries', '--claim', '57');
+  expect(out).toBe(
+    `${at(3)}\t${claim.id}\tclaim 57\tstate 201\treceiver ${claim.receiver}\tretrying (5 attempts, timeout, again at ${until})\n`,
+  );
+  const receivers = await notifications('receivers', '--subscription', casa.id);
+  expect(receivers.out).toContain('\t5 attempts, 5 failed, 0 delivered, 0 dead\t');
+  expect(receivers.out).toContain(`\tresting until ${until}\n`);
 });
 
 test('affilog notifications redeliver asks for a message again (decisions N14)', async () => {
@@ -101,7 +121,7 @@ test('affilog notifications explain says why messages about a transaction were s
   const id = messageIdOf(pending.id, receiver);
   const own = { subscriptionId: nord.id, organisationId: 1, receiver, subject: transactionId };
   const message = await history().due('explained', { ...own, id, at: at(0) });
-  await history().outcome(message, { attempt: 2 });
+  await history().outcome(message);
   await settled();
 
   const { out, code } = await notifications('explain', transactionId);
@@ -109,7 +129,7 @@ test('affilog notifications explain says why messages about a transaction were s
   expect(out.split('\n').slice(-7)).toEqual([
     expect.stringMatching(/^\d  \S+  Pending \(4\)$/),
     `   subscription ${nord.id} of organisation 1: matched`,
-    `      receiver ${receiver}: ${id} delivered (2 attempts, last status 200)`,
+    `      receiver ${receiver}: ${id} delivered (1 attempt, last status 200)`,
     `      receiver ${disabled}: disabled by its owner at that time, so no message was made`,
     `   subscription ${excluding.id} of organisation 1: not matched: messageTypeIds 6, 8 without 4; siteIds 1102 without 1101`,
     expect.stringContaining(`   subscription ${later.id} of organisation 11: created later, at `),
@@ -123,7 +143,7 @@ test('affilog notifications explain says why messages about a transaction were s
   );
   expect(only.out).not.toContain(nord.id);
   expect((await notifications('explain', transactionId, '--subscription', '7')).out).toContain(
-    'there has never been a subscription 7',
+    'there has never been a subscription 7 to transactions',
   );
   expect(await notifications('explain', 'nothing')).toMatchObject({ code: 2 });
 });
@@ -148,9 +168,7 @@ describe('affilog notifications own', () => {
       code: 0,
       out: 'notifications are sent from here now\n',
     });
-    // As at the end of a process: its WAL files vanish.
-    releaseClosedFiles();
-    await cp(folder, copy, { recursive: true });
+    await copyFolder(folder, copy);
     expect(await own(copy)).toMatchObject({
       code: 2,
       out: '',

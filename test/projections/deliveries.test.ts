@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { restingUntil } from '../../projections/receiver-list';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
@@ -48,9 +49,9 @@ type Due = Message & { readonly revision: number };
 test('a message is due until it is delivered; what was sent is not in the read model (decisions N14)', async () => {
   const message = await history.due('a', { at: at(0), stateId: 3, sequence: 7 });
   await project();
-  const { subscriptionId, organisationId, receiver, subject, sequence, stateId } = message;
-  const facts = { subscriptionId, organisationId, receiver, subject, sequence, stateId, at: at(0) };
-  const due = { ...facts, matched: 0, state: 'due', attempts: [] };
+  const { subscriptionId, organisationId, receiver, topic, subject, sequence, stateId } = message;
+  const facts = { subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at: at(0) };
+  const due = { ...facts, matched: 0, state: 'due', attempted: 0, attempts: [] };
   expect(await delivery(message)).toEqual(due);
 
   await history.outcome(message, { at: at(1), ms: 30, status: 204 });
@@ -59,6 +60,7 @@ test('a message is due until it is delivered; what was sent is not in the read m
     ...due,
     state: 'delivered',
     changed: at(1),
+    attempted: 1,
     attempts: [{ attempt: 1, at: at(1), ms: 30, status: 204 }],
   });
 });
@@ -92,6 +94,68 @@ test('failed attempts are listed, the last twenty, with the time of the next one
   await settled();
   expect(await delivery(message)).toMatchObject({ state: 'dead' });
   expect(await delivery(message)).not.toHaveProperty('next');
+});
+
+test('redeliveries count as attempts, whatever their number', async () => {
+  const message = await history.due('a', { at: at(0) });
+  for (let attempt = 1; attempt <= 10; attempt += 1)
+    await history.outcome(message, { outcome: attempt === 10 ? 'dead' : 'failed', attempt });
+  await history.redeliver(message, at(5));
+  await history.outcome(message, { outcome: 'failed', attempt: 1, isManual: true, at: at(6) });
+  await project();
+  expect(await delivery(message)).toMatchObject({ state: 'dead', attempted: 11 });
+});
+
+describe('the health of a receiver (decisions N7)', () => {
+  const resting = async (now: Date): Promise<readonly (readonly [string, string])[]> => {
+    const found = await restingUntil(engines.store, ['0123456789abcdef', 'fedcba9876543210'], now.getTime());
+    return [...found].map(([receiver, until]) => [receiver, new Date(until).toISOString()] as const);
+  };
+  const SECOND = 1000;
+  const START_OF_REST = Date.parse('2026-03-01T23:59:50.000Z');
+  const timeOut = async (message: Due, seconds: number, changes = {}): Promise<void> => {
+    const time = new Date(START_OF_REST + seconds * SECOND).toISOString();
+    await history.outcome(message, { outcome: 'failed', at: time, ms: 0, isTimeout: true, ...changes });
+  };
+
+  beforeEach(() => (now = START_OF_REST));
+
+  test('says until when it rests, over midnight too, and no longer than that', async () => {
+    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
+    for (let seconds = 0; seconds < 5; seconds += 1) await timeOut(message, seconds);
+    await project();
+    const until = new Date(START_OF_REST + 34 * SECOND);
+    expect(await resting(new Date(START_OF_REST))).toEqual([['0123456789abcdef', until.toISOString()]]);
+    expect(await resting(until)).toEqual([]);
+
+    await timeOut(message, 34);
+    await settled();
+    expect(await resting(until)).toEqual([
+      ['0123456789abcdef', new Date(until.getTime() + 60 * SECOND).toISOString()],
+    ]);
+    await timeOut(message, 94, { outcome: 'delivered', isTimeout: undefined });
+    await settled();
+    expect(await resting(until)).toEqual([]);
+  });
+
+  test('is not changed by what is not attempted, and starts anew when the receiver is gone', async () => {
+    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
+    for (let seconds = 0; seconds < 5; seconds += 1) await timeOut(message, seconds);
+    await history.decided(message, { outcome: 'dead', error: 'the URL is longer than 8 KiB' });
+    await project();
+    expect(await resting(new Date(START_OF_REST))).toHaveLength(1);
+    await history.decided(message, { outcome: 'cancelled' });
+    await settled();
+    expect(await resting(new Date(START_OF_REST))).toEqual([]);
+  });
+
+  test('is forgotten after two days without an attempt, so that a rebuild gives the same', async () => {
+    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
+    for (const seconds of [0, 1, 2, 3, 2 * 86_400 + 4]) await timeOut(message, seconds);
+    now = START_OF_REST + 3 * DAY_MS;
+    await project();
+    expect(await resting(new Date(START_OF_REST))).toEqual([]);
+  });
 });
 
 test('a message that is given up without an attempt has the reason (decisions N10)', async () => {
@@ -224,7 +288,7 @@ test('random histories: the live read models are those of a rebuild, whatever ha
       await settled();
       const all = { ...options, owner: 'rebuild' };
       const kept = await rebuild(log, engines.store, DELIVERY_PROJECTIONS, { ...all, keepMs: KEEP_MS });
-      expect(kept.map(({ comparison }) => comparison?.differing)).toEqual([0, 0]);
+      expect(kept.map(({ comparison }) => comparison?.differing)).toEqual([0, 0, 0]);
       rounds += 1;
     }),
     { numRuns: cases(30, 4) },
@@ -261,7 +325,7 @@ function due(name: string): Promise<Due> {
 }
 
 async function project(): Promise<void> {
-  const options = { owner: 'deliveries', code: 'test', report };
+  const options = { owner: 'deliveries', code: 'test', report, now: () => now };
   const runner = await deliveryRunner(engines, options, { keepMs: KEEP_MS });
   runners.push(runner);
   await runner.start();

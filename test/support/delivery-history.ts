@@ -16,6 +16,7 @@ const SAMPLE = {
   subscriptionId: '0'.repeat(32),
   organisationId: 1,
   receiver: '0123456789abcdef',
+  topic: 'transactions',
 } as const;
 
 /** Writes a delivery log as the matcher and the sender do. */

@@ -87,7 +87,7 @@ export class Matcher {
     { event, id, subscription, prepared, occurrence }: Matched,
     only?: string,
   ): Generator<Extract<Due, { readonly type: 'MessageDue' }>> {
-    const { content, organisationId } = subscription;
+    const { content, organisationId, topic } = subscription;
     const to = content.currencyConversion?.to;
     const conversion = to === undefined ? undefined : conversionOf(this.rates, occurrence.currencyId, to);
     const values = prepared.customised(
@@ -98,7 +98,7 @@ export class Matcher {
       if (only !== undefined && receiver !== only) continue;
       const data: Message = {
         id: messageIdOf(event.id, receiver),
-        ...{ subscriptionId: id, organisationId, receiver, subject, sequence, stateId, at },
+        ...{ subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
         cause: event.position,
         ...render(values),
         ...(conversion === undefined ? {} : { conversion: stored(conversion) }),

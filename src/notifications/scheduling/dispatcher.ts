@@ -5,13 +5,12 @@ import { type Message, type Outcome, type OutcomeKind } from '../delivery-events
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { now } from './clock';
 import { disableReceiver, recordDeadLetter } from './domain-facts';
-import { disables, type Health, reportedFailure } from './health';
+import { disables, endedOf, type Health, reportedFailure } from './health';
 import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
-import { attemptNumber, disabledBy, failingFor, outcomeOf, outcomeWithout } from './outcome';
+import { attemptNumber, disabledBy, failingFor, isFailedAttempt, outcomeOf, outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
-import { endedOf } from './receiver-state';
 import { type Receiver, Scheduler, type Started, type Surface } from './scheduler';
 import { type Recipients } from './recipients';
 
@@ -82,9 +81,8 @@ export class Dispatcher {
   /** A partition has taken something for a receiver. */
   taken(partition: OwnedPartition, id: string, event?: RecordedEvent): void {
     if (this.partitions.get(partition.number) !== partition) return;
-    const state = partition.state.receiver(id);
     const known = this.scheduler.served(id);
-    const receiver = known ?? this.scheduler.serve(id, partition.number, state, now());
+    const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
     if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data);
     if (event?.type === 'RedeliveryDue') known?.lane.redeliver(event.revision);
     this.scheduler.wake(receiver);
@@ -137,8 +135,8 @@ export class Dispatcher {
     const { log } = this.parts;
     if (outcome.outcome === 'dead')
       await this.untilDone(partition, () => recordDeadLetter(log, message, outcome));
-    const { health } = partition.state.receiver(outcome.receiver);
-    await this.disableIf(partition, health, outcome);
+    if (isFailedAttempt(outcome))
+      await this.disableIf(partition, partition.state.receiver(outcome.receiver).health, outcome);
     if (partition.isLost) {
       if (started !== undefined) this.end(partition, started, undefined);
       return;
@@ -172,11 +170,13 @@ export class Dispatcher {
       return;
     }
     partition.inFlight.add(started);
-    const outcome = await this.outcome(partition, started).catch((error: unknown) => {
+    let outcome: Outcome | undefined;
+    try {
+      outcome = await this.outcome(partition, started);
+    } catch (error) {
       // A bug: it must not cost the message an attempt.
       this.parts.report(error);
-      return undefined;
-    });
+    }
     if (outcome === undefined) this.end(partition, started, undefined);
     else await this.record(partition, outcome, { message: started.message, started });
   }
@@ -193,8 +193,8 @@ export class Dispatcher {
       request,
       number: attemptNumber(started, receiver.state),
       secrets: this.parts.recipients.secretsOf(subscriptionId, now()),
-      ...(redelivery === undefined ? {} : { isManual: true }),
-      ...(isTest === true ? { isTest } : {}),
+      isManual: redelivery !== undefined,
+      isTest,
     };
     const result = await this.parts.attempt(attempt, partition.signal);
     return result.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, result);
@@ -202,11 +202,11 @@ export class Dispatcher {
 
   /** An outcome is durable. */
   private settle(partition: OwnedPartition, outcome: Outcome): void {
-    const { state } = partition;
-    const { health: before } = state.receiver(outcome.receiver);
-    state.settle(outcome);
-    if (outcome.attempt !== undefined) {
-      const ms = reportedFailure(before, state.receiver(outcome.receiver).health);
+    const receiver = partition.state.receiver(outcome.receiver);
+    const before = receiver.health;
+    partition.state.settle(outcome, receiver);
+    if (isFailedAttempt(outcome)) {
+      const ms = reportedFailure(before, receiver.health);
       if (ms !== undefined) this.parts.report(failingFor(ms, outcome));
       // Of several attempts that have ended together, only the last one may have been too many.
       void this.disableIf(partition, before, outcome);
@@ -224,7 +224,7 @@ export class Dispatcher {
   }
 
   private async disableIf(partition: OwnedPartition, health: Health, outcome: Outcome): Promise<void> {
-    const reason = outcome.attempt === undefined ? undefined : disables(health, endedOf(outcome));
+    const reason = disables(health, endedOf(outcome));
     if (reason === undefined) return;
     await this.untilDone(partition, () => disableReceiver(this.parts.log, outcome, reason));
     this.parts.report(disabledBy(reason, outcome));

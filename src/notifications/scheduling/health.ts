@@ -1,3 +1,5 @@
+import { type Outcome } from '../delivery-events';
+
 /**
  * How a receiver fares, from the outcomes of its attempts alone: when it rests (`docs/decisions.md#n7`), and when it is disabled
  * (`docs/decisions.md#n8`). Times are in epoch ms, those of the attempts.
@@ -43,6 +45,26 @@ const DISABLING = { withoutSuccess: 5 * DAY, failures: 20, apart: 12 * HOUR };
 
 /** How long a receiver has failed when that is reported. */
 const REPORTED_MS: readonly number[] = [HOUR, DAY, 3 * DAY];
+
+/** The health after an outcome. One that is not that of an attempt changes nothing, unless the receiver is gone. */
+export function afterOutcome(health: Health, outcome: Outcome): Health {
+  // If somebody makes the receiver again, it starts anew.
+  if (outcome.outcome === 'cancelled') return HEALTHY;
+  return outcome.attempt === undefined ? health : afterAttempt(health, endedOf(outcome));
+}
+
+/** An outcome as the end of an attempt. */
+export function endedOf({ at, ms = 0, outcome, isTimeout, status }: Outcome): Ended {
+  return {
+    at: Date.parse(at),
+    ms,
+    isSuccess: outcome === 'delivered',
+    isTimeout: isTimeout === true,
+    isGone: status === GONE,
+  };
+}
+
+const GONE = 410;
 
 /** The health after one more attempt. When the receiver is disabled by it (`disables`), it starts anew. */
 export function afterAttempt(health: Health, ended: Ended): Health {
@@ -99,7 +121,7 @@ function counted(minutes: readonly Minute[], end: number, isSuccess: boolean): r
   const last = minutes.at(-1);
   if (last !== undefined && last.minute >= minute) {
     const more = { minute: last.minute, attempts: last.attempts + 1, failed: last.failed + failed };
-    return [...minutes.slice(0, -1), more];
+    return minutes.with(-1, more);
   }
   const recent = minutes.filter((one) => one.minute > minute - BREAKER.minutes);
   return [...recent, { minute, attempts: 1, failed }];

@@ -8,7 +8,7 @@ export interface Sendable {
   readonly revision: number;
   readonly message: Message;
   /** The revision of its `RedeliveryDue`. */
-  readonly redelivery?: number;
+  readonly redelivery?: number | undefined;
 }
 
 /** What can be sent; or what has to be read before that is known; undefined: nothing. */
@@ -55,15 +55,11 @@ export class Lane {
 
   /** What to send next; the same until `start` is called, or something ends or is added. */
   choose(): Choice {
-    const kinds = [() => this.nextFirst(), () => this.nextRepeated()];
-    if (this.turns >= FIRST_ATTEMPTS) kinds.reverse();
-    let toLoad: Choice;
-    for (const next of kinds) {
-      const choice = next();
-      if (choice !== undefined && 'message' in choice) return choice;
-      toLoad ??= choice;
-    }
-    return toLoad;
+    const isRepeatedNext = this.turns >= FIRST_ATTEMPTS;
+    const choice = isRepeatedNext ? this.nextRepeated() : this.nextFirst();
+    if (choice !== undefined && 'message' in choice) return choice;
+    const other = isRepeatedNext ? this.nextFirst() : this.nextRepeated();
+    return other !== undefined && 'message' in other ? other : (choice ?? other);
   }
 
   /** What `choose` has returned is being sent. */

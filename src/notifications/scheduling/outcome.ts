@@ -13,20 +13,32 @@ export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState
 /** The outcome of an attempt that was not aborted. */
 export function outcomeOf(sendable: Sendable, state: ReceiverState, result: AttemptResult): Outcome {
   const { message, redelivery, revision } = sendable;
+  const { id, receiver, subscriptionId, organisationId } = message;
   const { at, ms, status, error, answer, end } = result;
   const attempt = attemptNumber(sendable, state);
-  return {
-    ...whatOf(sendable),
-    ...(redelivery === undefined
+  const { outcome, next, subject } =
+    redelivery === undefined
       ? resultOf(message, attempt, result)
-      : redeliveredOf(end === 'success', state.retries.get(revision)?.next)),
+      : redeliveredOf(end === 'success', state.retries.get(revision)?.next);
+  // Without spreading objects, which costs more than all else here.
+  return {
+    id,
+    receiver,
+    subscriptionId,
+    organisationId,
+    revision,
+    isManual: redelivery === undefined ? undefined : true,
+    redelivery,
+    outcome,
+    next,
+    subject,
     at: new Date(at).toISOString(),
     attempt,
     ms,
-    ...(status === undefined ? {} : { status }),
-    ...(error === undefined ? {} : { error }),
-    ...(answer === undefined ? {} : { answer }),
-    ...(end === 'timeout' ? { isTimeout: true } : {}),
+    status,
+    error,
+    answer,
+    isTimeout: end === 'timeout' ? true : undefined,
   };
 }
 
@@ -39,6 +51,10 @@ export function outcomeWithout(
 ): Outcome {
   const at = new Date(now).toISOString();
   return { ...whatOf(sendable), outcome, at, ...(error === undefined ? {} : { error }) };
+}
+
+export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {
+  return attempt !== undefined && outcome !== 'delivered';
 }
 
 /** Tells operators for how long (ms) the receiver of an outcome has failed. */
@@ -55,8 +71,10 @@ export function disabledBy(reason: DisabledReason, { receiver, subscriptionId }:
 
 type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
 
+const DELIVERED: Result = { outcome: 'delivered' };
+
 function resultOf({ id, strictOrder, subject }: Message, attempt: number, result: AttemptResult): Result {
-  if (result.end === 'success') return { outcome: 'delivered' };
+  if (result.end === 'success') return DELIVERED;
   const { at, ms, retryAfter } = result;
   const failed = { id, attempt, ended: at + ms, ...(retryAfter === undefined ? {} : { retryAfter }) };
   const next = nextAttempt(failed);
@@ -67,7 +85,7 @@ function resultOf({ id, strictOrder, subject }: Message, attempt: number, result
 
 /** The schedule stays as it is. */
 function redeliveredOf(isSuccess: boolean, next: number | undefined): Result {
-  if (isSuccess) return { outcome: 'delivered' };
+  if (isSuccess) return DELIVERED;
   return { outcome: 'failed', ...(next === undefined ? {} : { next: new Date(next).toISOString() }) };
 }
 

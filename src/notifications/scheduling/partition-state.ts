@@ -51,8 +51,7 @@ export class PartitionState {
     this.matchedUpTo = Math.max(this.matchedUpTo, revision);
   }
 
-  settle(outcome: Outcome): void {
-    const state = this.receiver(outcome.receiver);
+  settle(outcome: Outcome, state = this.receiver(outcome.receiver)): void {
     this.counting(state, () => state.settle(outcome, this.matchedUpTo));
   }
 

@@ -1,5 +1,5 @@
 import { type Outcome } from '../delivery-events';
-import { afterAttempt, type Ended, type Health, HEALTHY } from './health';
+import { afterOutcome, type Health, HEALTHY } from './health';
 import { Pointers } from './pointers';
 
 /** A message that has failed. */
@@ -35,9 +35,7 @@ export class ReceiverState {
   /** `matchedUpTo`: up to where `matched` has been taken in. */
   settle(outcome: Outcome, matchedUpTo: number): void {
     const { revision, redelivery } = outcome;
-    if (outcome.attempt !== undefined) this.health = afterAttempt(this.health, endedOf(outcome));
-    // The receiver is gone. If somebody makes it again, it starts anew.
-    if (outcome.outcome === 'cancelled') this.health = HEALTHY;
+    this.health = afterOutcome(this.health, outcome);
     if (redelivery !== undefined) this.settleRedelivery(redelivery, matchedUpTo);
     if (redelivery !== undefined && outcome.outcome === 'failed') return;
     const isQueued = this.queue.delete(revision);
@@ -71,19 +69,6 @@ export class ReceiverState {
     return revision > matchedUpTo || (this.rest !== undefined && revision >= this.rest);
   }
 }
-
-/** An outcome as the end of an attempt. */
-export function endedOf({ at, ms = 0, outcome, isTimeout, status }: Outcome): Ended {
-  return {
-    at: Date.parse(at),
-    ms,
-    isSuccess: outcome === 'delivered',
-    isTimeout: isTimeout === true,
-    isGone: status === GONE,
-  };
-}
-
-const GONE = 410;
 
 function retryOf({ attempt = 0, at, next = at, subject }: Outcome): Retry {
   return { attempt, next: Date.parse(next), ...(subject === undefined ? {} : { subject }) };

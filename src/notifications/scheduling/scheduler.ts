@@ -198,7 +198,7 @@ export class Scheduler {
   }
 
   private start(receiver: Receiver, sendable: Sendable, now: number): Started | undefined {
-    const { message } = sendable;
+    const { kind, revision, message, redelivery } = sendable;
     const { subscriptionId, cause, request } = message;
     receiver.subscriptionId = subscriptionId;
     const permission = this.surface.permission(subscriptionId, receiver.id, cause);
@@ -214,7 +214,16 @@ export class Scheduler {
     this.slots.enter(receiver);
     const isCancelled = permission === 'cancel';
     if (!isCancelled) receiver.bucket.take(now);
-    const started: Started = { ...sendable, receiver, at: now, isCancelled, hasEnded: false };
+    const started: Started = {
+      kind,
+      revision,
+      message,
+      redelivery,
+      receiver,
+      at: now,
+      isCancelled,
+      hasEnded: false,
+    };
     this.started.add(started);
     return started;
   }

@@ -17,9 +17,11 @@ const IMF_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/;
 /** Whatever could move the cursor of a terminal, end a string, or change the direction of text. */
 const CONTROLS = /[^\P{Cc}\t\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
+const NOTHING = Buffer.alloc(0);
+
 /** The body of an answer: its first KiB as text, however long it is. */
 export class AnswerBody {
-  private kept = Buffer.alloc(0);
+  private kept = NOTHING;
   private read = 0;
 
   /** `headers`: of the answer. What is compressed is not kept as text. */
@@ -36,7 +38,7 @@ export class AnswerBody {
   /** Invalid UTF-8 is replaced, control characters are removed. Undefined: there is none. */
   get text(): string | undefined {
     const encoding = this.headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') return undefined;
+    if (encoding !== 'identity' || this.kept.length === 0) return undefined;
     // A character that is cut off at the end is left out.
     const text = printable(new TextDecoder().decode(this.kept, { stream: true }));
     return text === '' ? undefined : text;

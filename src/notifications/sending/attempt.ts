@@ -9,8 +9,8 @@ export interface Attempt {
   readonly number: number;
   /** The secrets to sign with. */
   readonly secrets: readonly Uint8Array[];
-  readonly isManual?: boolean;
-  readonly isTest?: boolean;
+  readonly isManual?: boolean | undefined;
+  readonly isTest?: boolean | undefined;
 }
 
 /**
@@ -29,11 +29,11 @@ export interface AttemptResult {
   readonly at: number;
   /** Duration in ms. */
   readonly ms: number;
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Why it failed, for the receiver's owner: no address, path or stack of ours. */
-  readonly error?: string;
+  readonly error?: string | undefined;
   /** The first KiB of the answer's body. */
-  readonly answer?: string;
+  readonly answer?: string | undefined;
   /** `Retry-After` of a 429 or 503, in ms from now. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
 }

@@ -6,9 +6,6 @@ import { type Connection } from './connection';
 import { type Host } from './connections';
 import { CLOSED, ConnectionFailed, type Failure, failureOf, Refused, STOPPED } from './failures';
 
-/** All of a result but its times. */
-export type ExchangeResult = Omit<AttemptResult, 'at' | 'ms'>;
-
 /** Bounds (ms) of `docs/decisions.md#n4`. */
 export interface ExchangeLimits {
   /** From the start to the end of the answer. */
@@ -19,7 +16,7 @@ export interface ExchangeLimits {
 
 interface Answer {
   readonly status: number;
-  readonly retryAfter?: number;
+  readonly retryAfter: number | undefined;
   readonly body: AnswerBody;
 }
 
@@ -32,6 +29,8 @@ const MOST_REPEATS = 3;
  * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
+  private readonly at = Date.now();
+  private readonly began = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private bodyTimer: NodeJS.Timeout | undefined;
   private connection: Connection | undefined;
@@ -44,7 +43,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     private readonly host: Host,
     private readonly request: Dispatcher.DispatchOptions,
     private readonly limits: ExchangeLimits,
-    private readonly done: (result: ExchangeResult) => void,
+    private readonly done: (result: AttemptResult) => void,
   ) {}
 
   start(): void {
@@ -68,8 +67,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // Interim answers do not end the wait for the answer.
     if (status < 200 || this.isOver) return;
     const retryAfter = retryAfterOf(status, headers, Date.now());
-    const body = new AnswerBody(headers);
-    this.answer = { status, body, ...(retryAfter === undefined ? {} : { retryAfter }) };
+    this.answer = { status, retryAfter, body: new AnswerBody(headers) };
     this.bodyTimer = setTimeout(() => this.finish(CLOSED, false), this.limits.answerMs);
   }
 
@@ -103,25 +101,27 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.isOver = true;
     clearTimeout(this.timer);
     clearTimeout(this.bodyTimer);
-    this.done(this.answer === undefined ? failure : resultOf(this.answer));
+    const times = { at: this.at, ms: Math.round(performance.now() - this.began) };
+    this.done(this.answer === undefined ? { ...failure, ...times } : resultOf(this.answer, times));
     if (this.connection === undefined) this.host.leave(this.begin);
     else this.host.giveBack(this.connection, isComplete);
   }
 }
 
-function resultOf({ status, retryAfter, body }: Answer): ExchangeResult {
-  const { text } = body;
-  const details = {
-    status,
-    ...(text === undefined ? {} : { answer: text }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-  };
-  if (status >= 200 && status < 300) return { end: 'success', ...details };
+function resultOf(
+  { status, retryAfter, body }: Answer,
+  { at, ms }: Pick<AttemptResult, 'at' | 'ms'>,
+): AttemptResult {
+  const isSuccess = status >= 200 && status < 300;
   const redirect = status >= 300 && status < 400 ? ': redirects are not followed' : '';
   return {
-    end: status === 410 ? 'gone' : 'failure',
-    error: `the status is ${status}${redirect}`,
-    ...details,
+    end: isSuccess ? 'success' : status === 410 ? 'gone' : 'failure',
+    at,
+    ms,
+    status,
+    error: isSuccess ? undefined : `the status is ${status}${redirect}`,
+    answer: body.text,
+    retryAfter,
   };
 }
 

@@ -2,36 +2,25 @@ interface Stoppable {
   stop(): void;
 }
 
-interface Group {
-  readonly members: Set<Stoppable>;
-  readonly stop: () => void;
-}
-
 /** What is in progress, to stop it all or by a signal. A signal has one listener, however many share it. */
 export class InProgress {
   private readonly all = new Set<Stoppable>();
-  private readonly bySignal = new Map<AbortSignal, Group>();
+  private readonly bySignal = new WeakMap<AbortSignal, Set<Stoppable>>();
 
   add(one: Stoppable, signal?: AbortSignal): void {
     this.all.add(one);
     if (signal === undefined) return;
-    let group = this.bySignal.get(signal);
-    if (group === undefined) {
-      const members = new Set<Stoppable>();
-      group = { members, stop: () => stopAll(members) };
-      this.bySignal.set(signal, group);
-      signal.addEventListener('abort', group.stop, { once: true });
-    }
-    group.members.add(one);
+    const known = this.bySignal.get(signal);
+    const members = known ?? new Set();
+    members.add(one);
+    if (known !== undefined) return;
+    this.bySignal.set(signal, members);
+    signal.addEventListener('abort', () => stopAll(members), { once: true });
   }
 
   delete(one: Stoppable, signal?: AbortSignal): void {
     this.all.delete(one);
-    if (signal === undefined) return;
-    const group = this.bySignal.get(signal);
-    if (group?.members.delete(one) !== true || group.members.size > 0) return;
-    this.bySignal.delete(signal);
-    signal.removeEventListener('abort', group.stop);
+    if (signal !== undefined) this.bySignal.get(signal)?.delete(one);
   }
 
   stopAll(): void {

@@ -2,8 +2,8 @@ import { AllowedAddresses } from './allowed-addresses';
 import { type Attempt, type AttemptResult } from './attempt';
 import { Connections } from './connections';
 import { type ConnectionOptions } from './connection';
-import { Exchange, type ExchangeLimits, type ExchangeResult } from './exchange';
-import { failureOf, Refused, STOPPED } from './failures';
+import { Exchange, type ExchangeLimits } from './exchange';
+import { type Failure, failureOf, Refused, STOPPED } from './failures';
 import { headersOf } from './headers';
 import { InProgress } from './in-progress';
 import { Names } from './names';
@@ -36,32 +36,18 @@ export class Sender {
    * Makes one attempt. Never rejects, and ends within 15 seconds, whatever the receiver does. When the signal aborts, it ends at once:
    * with the receiver's answer, if its status has arrived, otherwise `aborted`.
    */
-  async attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
-    const [at, start] = [Date.now(), performance.now()];
-    const result = await this.exchange(attempt, at, signal);
-    return { ...result, at, ms: Math.round(performance.now() - start) };
-  }
-
-  /** Ends attempts in progress as `aborted`, and all connections. */
-  async close(): Promise<void> {
-    this.isClosed = true;
-    this.inProgress.stopAll();
-    this.names.close();
-    await this.connections.close();
-  }
-
-  private exchange(attempt: Attempt, at: number, signal?: AbortSignal): Promise<ExchangeResult> {
+  attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
     const { request } = attempt;
-    if (this.isClosed || signal?.aborted === true) return Promise.resolve(STOPPED);
+    if (this.isClosed || signal?.aborted === true) return ended(STOPPED);
     const url = urlOf(request.url);
-    if (url === undefined) return Promise.resolve({ end: 'failure', error: 'it is not a URL' });
+    if (url === undefined) return ended({ end: 'failure', error: 'it is not a URL' });
     const host = this.connections.hostOf(url);
-    if (host instanceof Refused) return Promise.resolve(failureOf(host));
-    const target = url.pathname + url.search;
-    const body = Buffer.from(request.body ?? '');
-    const headers = headersOf(attempt, target, body, at);
+    if (host instanceof Refused) return ended(failureOf(host));
     const { method } = request;
-    const options = { method, path: target, headers, ...(method === 'POST' ? { body } : {}) };
+    const path = url.pathname + url.search;
+    const body = Buffer.from(request.body ?? '');
+    const headers = headersOf(attempt, path, body, Date.now());
+    const options = { method, path, headers, body: method === 'POST' ? body : null };
     return new Promise((resolve) => {
       const exchange = new Exchange(host, options, this.limits, (result) => {
         this.inProgress.delete(exchange, signal);
@@ -71,6 +57,19 @@ export class Sender {
       exchange.start();
     });
   }
+
+  /** Ends attempts in progress as `aborted`, and all connections. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.inProgress.stopAll();
+    this.names.close();
+    await this.connections.close();
+  }
+}
+
+/** An attempt that has sent nothing. */
+function ended(failure: Failure): Promise<AttemptResult> {
+  return Promise.resolve({ ...failure, at: Date.now(), ms: 0 });
 }
 
 function urlOf(text: string): URL | undefined {

@@ -24,18 +24,21 @@ interface Options {
   readonly subscription?: readonly string[];
   readonly receiver?: readonly string[];
   readonly transaction?: readonly string[];
+  readonly claim?: readonly string[];
   readonly state?: readonly DeliveryState[];
   readonly most: number;
 }
 
 function addReceivers(notifications: Command, { stdout, ...context }: CliContext): Command {
   return whose(notifications.command('receivers'))
-    .description('List receivers, those that were used last first: counts, and since when they fail.')
+    .description(
+      'List receivers, those that were used last first: counts, since when they fail, and until when they rest.',
+    )
     .action(async ({ organisation, subscription }: Options, command: Command) => {
       const { receiverLines } = await import('../notifications.js');
       await withEngines(command, { stdout, ...context }, async ({ store }) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
-        for await (const line of receiverLines(store, criteria)) stdout.write(`${line}\n`);
+        for await (const line of receiverLines(store, criteria, new Date())) stdout.write(`${line}\n`);
       });
     });
 }
@@ -45,18 +48,22 @@ function addDeliveries(notifications: Command, { stdout, ...context }: CliContex
     .description('List messages, newest first: what has become of each.')
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions')
+    .option('--claim <id...>', 'only about these claims')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .addOption(new Option('--most <number>', 'how many').argParser(integerIn).default(100))
     .action(async (options: Options, command: Command) => {
       const { deliveryLines } = await import('../notifications.js');
-      const { organisation, subscription, receiver, transaction, state, most } = options;
+      const { organisation, subscription, receiver, transaction, claim, state, most } = options;
+      const subject = [...(transaction ?? []), ...(claim ?? [])];
       await withEngines(command, { stdout, ...context }, async ({ store }) => {
         const criteria = {
-          ...{ organisationId: organisation, subscriptionId: subscription, receiver, subject: transaction },
+          ...{ organisationId: organisation, subscriptionId: subscription, receiver },
+          ...(subject.length === 0 ? {} : { subject }),
           states: state?.map((one) => ({ state: one })),
           at: {},
         };
-        for await (const line of deliveryLines(store, criteria, most)) stdout.write(`${line}\n`);
+        for await (const line of deliveryLines(store, criteria, { most, now: new Date() }))
+          stdout.write(`${line}\n`);
       });
     });
 }
@@ -81,14 +88,15 @@ function addExplain(notifications: Command, { stdout, ...context }: CliContext):
   return notifications
     .command('explain')
     .description(
-      'Explain why messages about a transaction were sent, or not: for each transition and each subscription of its parties.',
+      'Explain why messages about a transaction or claim were sent, or not: for each transition and each subscription of its parties.',
     )
-    .argument('<id>', 'transactionId or legacyTransactionId')
+    .argument('<id>', 'transactionId, legacyTransactionId or claimId')
     .option('--subscription <id>', 'only this subscription')
     .action(async (id: string, { subscription }: { readonly subscription?: string }, command: Command) => {
       const { explainNotifications } = await import('../explain-notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
-        for await (const line of explainNotifications(engines, id, subscription)) stdout.write(`${line}\n`);
+        for await (const line of explainNotifications(engines, id, { only: subscription, now: new Date() }))
+          stdout.write(`${line}\n`);
       });
     });
 }

@@ -44,6 +44,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnknownLoad: 2,
   UnknownMessage: 2,
   UnknownProjection: 2,
+  UnknownSubject: 2,
   UnknownTransaction: 2,
   UnusableReason: 2,
   NotConfirmed: 2,

@@ -1,17 +1,26 @@
 import { type ListedDelivery } from '../../notifications/stored-delivery';
 import { Controller, Get } from '@nestjs/common';
 import { listDeliveries } from '../../../projections/delivery-list';
-import { listReceivers } from '../../../projections/receiver-list';
+import { listReceivers, restingUntil } from '../../../projections/receiver-list';
+import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
 import { load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../kernel/search-in-parts';
-import { subscriptionDecider } from '../../notifications/subscription';
+import { subscriptionDecider, type TopicName } from '../../notifications/subscription';
+import { SUBSCRIPTION_KINDS } from '../../subscription-kinds';
 import { type OperatorsDelivery } from '../../subscriptions/deliveries.fields';
 import { PAGE } from '../../subscriptions/deliveries.keys';
-import { heldReceivers, toDelivery, toTotals } from '../../subscriptions/deliveries.output';
+import { namedFor } from '../../subscriptions/deliveries.names';
+import {
+  heldReceivers,
+  toDelivery,
+  toRest,
+  toTotals,
+  type Waiting,
+} from '../../subscriptions/deliveries.output';
 import { listPieces } from '../../wire/list-text';
 import { pageSizeHeader } from '../../wire/page-size';
 import { listWriter } from '../../wire/record-list';
@@ -40,6 +49,7 @@ export class DeliveriesController {
   constructor(
     private readonly log: EventLog,
     private readonly store: ReadStore,
+    private readonly clock: Clock,
   ) {}
 
   @Get('deliveries')
@@ -48,13 +58,15 @@ export class DeliveriesController {
   @Produces(['json'])
   deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
     return new ListAnswer(async ({ view, query }) => {
-      const { organisationId, subscriptionId, receiverId, transactionId, messageTypeId, state } = keys;
+      const { organisationId, subscriptionId, receiverId, state } = keys;
+      const { transactionId, messageTypeId, claimId, statusId } = keys;
       const criteria = {
         organisationId: given(organisationId),
         subscriptionId: given(subscriptionId),
         receiver: given(receiverId),
-        subject: given(transactionId),
-        stateId: given(messageTypeId),
+        topic: topicsOf(keys),
+        subject: given([...transactionId, ...claimId]),
+        stateId: given([...messageTypeId, ...statusId]),
         states: given(state)?.map((one) => ({ state: one })),
         at: { min: keys.minTime, max: keys.maxTime },
       };
@@ -77,10 +89,12 @@ export class DeliveriesController {
       const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
       const page = { size: pageSizeOf(keys.pageSize, RECEIVERS), after: anyReceiverCursors.read(keys) };
       const found = await listReceivers(this.store, criteria, page, query);
+      const resting = await this.resting(found.receivers);
       const output = found.receivers.map(({ receiver, ...totals }) => ({
         organisationId: totals.organisationId,
         subscriptionId: totals.subscriptionId,
         receiverId: receiver,
+        ...toRest(resting.get(receiver)),
         ...toTotals(totals),
       }));
       return {
@@ -99,18 +113,53 @@ export class DeliveriesController {
       const listed = batch.flat();
       for (const { subscriptionId } of listed)
         if (!held.has(subscriptionId)) held.set(subscriptionId, await this.heldOf(subscriptionId));
-      yield listed.map((one) => ({
-        organisationId: one.organisationId,
-        subscriptionId: one.subscriptionId,
-        ...toDelivery(one, (receiver) => held.get(one.subscriptionId)?.has(receiver) === true),
-      }));
+      const resting = await this.resting(listed);
+      yield listed.map((one) => toOutput(one, { held: held.get(one.subscriptionId), resting }));
     }
+  }
+
+  private async resting(listed: readonly { readonly receiver: string }[]): Promise<Waiting['restingUntil']> {
+    const receivers = listed.map(({ receiver }) => receiver);
+    return await restingUntil(this.store, receivers, this.clock.now().getTime());
   }
 
   private async heldOf(subscriptionId: string): Promise<ReadonlySet<string>> {
     const { state } = await load(this.log, subscriptionDecider, subscriptionId);
     return state.is === 'active' ? heldReceivers(subscriptionId, state) : new Set();
   }
+}
+
+/** The fields of a delivery have the names of its kind: those of claims, or of transactions. */
+function toOutput(
+  listed: ListedDelivery,
+  {
+    held,
+    resting,
+  }: { readonly held: ReadonlySet<string> | undefined; readonly resting: Waiting['restingUntil'] },
+): OperatorsDelivery {
+  const isHeld = (receiver: string): boolean => held?.has(receiver) === true;
+  const { state, ...output } = toDelivery(listed, { isHeld, restingUntil: resting });
+  return {
+    organisationId: listed.organisationId,
+    subscriptionId: listed.subscriptionId,
+    ...namedFor(SUBSCRIPTION_KINDS[listed.topic], output),
+    state: listed.state,
+    held: state === 'held',
+  };
+}
+
+/** Keys of transactions find no messages about claims, and the reverse. */
+function topicsOf({
+  transactionId,
+  messageTypeId,
+  claimId,
+  statusId,
+}: AnyDeliveryKeys): readonly TopicName[] | undefined {
+  const excluded = new Set<TopicName>();
+  if (transactionId.length + messageTypeId.length > 0) excluded.add('claims');
+  if (claimId.length + statusId.length > 0) excluded.add('transactions');
+  if (excluded.size === 0) return undefined;
+  return (['transactions', 'claims'] as const).filter((topic) => !excluded.has(topic));
 }
 
 function headersOf<Cursor>(

@@ -1,3 +1,4 @@
+import { STATES } from '../../notifications/stored-delivery';
 import { operatorsDelivery, operatorsReceiver } from '../../subscriptions/deliveries.fields';
 import { deliveryKeys, PAGE } from '../../subscriptions/deliveries.keys';
 import { PAGES } from '../../subscriptions/deliveries.operations';
@@ -26,11 +27,11 @@ const whose = {
 export const anyDeliveryKeys = {
   ...whose,
   ...deliveryKeys,
-  state: {
-    type: oneOf('due', 'retrying', 'delivered', 'dead', 'cancelled'),
-    multiple: true,
-    description: 'States; what is held is due or retrying here',
-  },
+  transactionId: { type: TEXT, multiple: true, description: 'Ids of transactions' },
+  messageTypeId: { type: INTEGER, multiple: true, description: 'States of transactions' },
+  claimId: { type: TEXT, multiple: true, description: 'Ids of claims' },
+  statusId: { type: INTEGER, multiple: true, description: 'Statuses of claims' },
+  state: { type: oneOf(...STATES), multiple: true, description: 'States' },
 } as const satisfies KeyTable;
 
 export const anyReceiverKeys = {
