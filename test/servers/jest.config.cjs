@@ -41,6 +41,11 @@ module.exports = {
       { log: 'sqlite', store: 'elasticsearch' },
       OVER_MIXED_PAIRS,
     ),
-    over('EventStoreDB and Elasticsearch', ['test/api'], { log: 'eventstoredb', store: 'elasticsearch' }),
+    over(
+      'EventStoreDB and Elasticsearch',
+      ['test/api', 'test/notifications/scheduling'],
+      { log: 'eventstoredb', store: 'elasticsearch' },
+      ['<rootDir>/test/api/**/*.test.ts', '**/{delivery-runner,killed}.test.ts'],
+    ),
   ],
 };

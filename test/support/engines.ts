@@ -1,4 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Engines, type EngineSettings, openEngines } from '../../src/engines/open';
 import { type SettingName } from '../../src/settings';
 
 /** Engines for tests of the application: set by a jest configuration (`test/servers/`), by default SQLite. */
@@ -42,6 +45,29 @@ export async function isolatedEngines(
       await search?.remove();
     },
   };
+}
+
+/** A folder, and the engines for it, of a test without an application. */
+export interface TestedFolder {
+  /** The settings by which other processes open the same engines. */
+  readonly settings: EngineSettings;
+  readonly remove: () => Promise<void>;
+}
+
+/** Opens the tested engines in a folder of their own. Close them before `remove`. */
+export async function openTestedEngines(): Promise<{
+  readonly folder: TestedFolder;
+  readonly engines: Engines;
+}> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'affilog-engines-'));
+  const isolated = await isolatedEngines(dataDir);
+  const { EVENT_LOG: eventLog = 'sqlite:', READ_STORE: readStore = 'sqlite:' } = isolated.settings;
+  const settings = { dataDir, eventLog, readStore, threads: false };
+  const remove = async (): Promise<void> => {
+    await isolated.remove();
+    await rm(dataDir, { recursive: true });
+  };
+  return { folder: { settings, remove }, engines: await openEngines(settings) };
 }
 
 // Clients of servers take long to load, so they are only loaded if needed.

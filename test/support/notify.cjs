@@ -1,9 +1,9 @@
 // Sends notifications in its own process until it is killed, or asked to stop by SIGTERM. It prints `started` first.
-// Usage: node notify.cjs <folder of the compiled program> <data folder> <allowed addresses> <lease in ms> <longest attempt in ms>
+// Usage: node notify.cjs <folder of the compiled program> <settings of the engines as JSON> <allowed addresses> <times as JSON>
 const { randomUUID } = require('node:crypto');
 const { join } = require('node:path');
 
-const [dist, dataDir, allowed, leaseMs, longestMs] = process.argv.slice(2);
+const [dist, settings, allowed, times] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
 const { FollowedSubscriptions } = require(join(dist, 'src/notifications/matching/subscription-book.js'));
 const { DeliveryRunner } = require(join(dist, 'src/notifications/scheduling/delivery-runner.js'));
@@ -13,7 +13,7 @@ const { AllowedAddresses } = require(join(dist, 'src/notifications/sending/allow
 const { Sender } = require(join(dist, 'src/notifications/sending/sender.js'));
 
 async function main() {
-  const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: true });
+  const engines = await openEngines({ ...JSON.parse(settings), threads: true });
   const { log, store } = engines;
   const deliveries = await engines.deliveries();
   const ending = new AbortController();
@@ -24,7 +24,7 @@ async function main() {
   const report = (failure) => process.stderr.write(`${failure?.stack ?? failure}\n`);
   const attempt = (...args) => sender.attempt(...args);
   const parts = { log, deliveries, store, recipients, attempt, report };
-  const options = { owner: randomUUID(), leaseMs: Number(leaseMs), longestMs: Number(longestMs), lookMs: 50 };
+  const options = { owner: randomUUID(), ...JSON.parse(times) };
   const runner = new DeliveryRunner(parts, options);
   runner.start();
   process.stdout.write('started\n');

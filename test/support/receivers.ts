@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 
 /** A request as a receiver has got it. */
 export interface Received {
@@ -15,6 +16,7 @@ export interface Received {
 /** Receivers on many loopback addresses: each is a host of its own. */
 export class Receivers {
   readonly received: Received[] = [];
+  private readonly sockets = new Set<Socket>();
   private readonly server = createServer((request, response) => void this.receive(request, response));
 
   /** `answer` returns the status; undefined: none, the request hangs. */
@@ -22,6 +24,10 @@ export class Receivers {
 
   async listen(): Promise<void> {
     this.server.keepAliveTimeout = 60_000;
+    this.server.on('connection', (socket) => {
+      this.sockets.add(socket);
+      socket.once('close', () => this.sockets.delete(socket));
+    });
     this.server.listen(0, '0.0.0.0');
     await once(this.server, 'listening');
   }
@@ -33,6 +39,13 @@ export class Receivers {
   /** The URL of a receiver by its number. */
   url(number: number): string {
     return `http://127.0.${1 + Math.floor(number / 200)}.${1 + (number % 200)}:${this.port}/r${number}`;
+  }
+
+  /** Resolves when the only sender has left, and all that it had sent has been received. */
+  async untilLeft(): Promise<void> {
+    // Connections are accepted in the order in which they were made.
+    await once(connect(this.port, '127.0.0.1').resume().end(), 'close');
+    while (this.sockets.size > 0) await turn();
   }
 
   async close(): Promise<void> {

@@ -41,7 +41,8 @@ describe('a message', () => {
     const due = happens('claim-1', moved({ sequence: 7 }));
     const cause = recorded.events.at(-1)!;
     const common = {
-      ...{ subscriptionId: 's', organisationId: 2, subject: 'claim 1', sequence: 7, stateId: 1, at: AT },
+      ...{ subscriptionId: 's', organisationId: 2, topic: 'claims', subject: 'claim 1' },
+      ...{ sequence: 7, stateId: 1, at: AT },
       ...{ cause: cause.position, strictOrder: true },
     };
     expect(due).toEqual([
@@ -219,6 +220,7 @@ describe('what an organisation asks for (decisions N14)', () => {
         data: {
           ...{ id: messageIdOf(id, receiver), subscriptionId: 's', organisationId: 1, receiver },
           ...{
+            topic: 'claims',
             subject: `test-${id}`,
             sequence: 1,
             stateId: 4,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
-import { type Engines, openEngines } from '../../../src/engines/open';
+import { type Engines } from '../../../src/engines/open';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
@@ -12,13 +12,13 @@ import { Recipients } from '../../../src/notifications/scheduling/recipients';
 import { Secrets } from '../../../src/notifications/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
-import { logFolder, type LogFolder } from '../../support/log-folder';
+import { openTestedEngines, type TestedFolder } from '../../support/engines';
 import { overrideLog } from '../../support/temporary-log';
 
 const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
 
 describe('The runner of deliveries', () => {
-  let folder: LogFolder;
+  let folder: TestedFolder;
   let engines: Engines;
   let deliveries: EventLog;
   let following: AbortController;
@@ -30,9 +30,7 @@ describe('The runner of deliveries', () => {
   let subjects = 0;
 
   beforeEach(async () => {
-    folder = await logFolder();
-    const settings = { dataDir: folder.folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
-    engines = await openEngines(settings);
+    ({ folder, engines } = await openTestedEngines());
     deliveries = await engines.deliveries();
     following = new AbortController();
     subscriptions = new FollowedSubscriptions(engines.log, following.signal);

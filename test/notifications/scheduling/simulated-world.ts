@@ -75,6 +75,7 @@ export class World {
       subscriptionId: 's',
       organisationId: 1,
       receiver,
+      topic: 'transactions',
       subject,
       sequence: revision,
       stateId: 1,
