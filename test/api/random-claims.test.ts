@@ -201,6 +201,8 @@ class History {
   private async tick(): Promise<void> {
     await app.settled();
     for (const automation of automations) while (await runner.turn(automation).catch(isNothingDone));
+    // Claims are screened against transactions as lists show them: a turn waits for its own read model only.
+    await app.settled();
     this.model.tick(now);
   }
 
