@@ -14,6 +14,7 @@ export function startExporter(engines: Engines, report: Report): ProductExporter
     report,
     // Rendered text lives until it is written: a larger young generation avoids promoting it.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
+    startsWithCall: true,
   });
   return { ...calls, end };
 }

@@ -7,6 +7,7 @@ import {
 } from 'node:worker_threads';
 import { Backoff } from '../kernel/backoff';
 import { callsOver, type Remote, serveCalls } from '../kernel/calls';
+import { EngineUnavailable } from '../kernel/event-log';
 import { describeFailure } from './failure-report';
 
 /** A worker thread that serves an object's methods. */
@@ -33,6 +34,8 @@ interface ThreadOptions<T, Data> {
   /** Called when the thread has died and another one has taken its place. */
   readonly onRestart?: (calls: Remote<T>) => Promise<unknown>;
   readonly resourceLimits?: ResourceLimits;
+  /** It is started by the first call: many processes never need it, and each thread takes some 15 MB. */
+  readonly startsWithCall?: boolean;
 }
 
 interface WorkerData<Data> {
@@ -61,8 +64,14 @@ export function startThread<T extends object, Data extends ThreadData>(
   const { methods, report, onRestart } = options;
   const ending = new AbortController();
   const backoff = new Backoff(RESTART_MS);
-  let started = performance.now();
-  let current = startWorker<T, Data>(options, replace);
+  let started = 0;
+  let current: Thread<T> | undefined;
+  if (options.startsWithCall !== true) startNew();
+
+  function startNew(): Thread<T> {
+    started = performance.now();
+    return (current = startWorker<T, Data>(options, replace));
+  }
 
   function replace(): void {
     if (ending.signal.aborted) return;
@@ -71,34 +80,48 @@ export function startThread<T extends object, Data extends ThreadData>(
       .wait(ending.signal)
       .then(async () => {
         if (ending.signal.aborted) return;
-        started = performance.now();
-        startAgain();
-        await onRestart?.(current.calls);
+        const { calls } = startAgain();
+        await onRestart?.(calls);
       })
       .catch((error: unknown) => report(textOf(error)));
   }
 
   /** The system may lack the memory for a thread: then there is no thread whose death could be noticed. */
-  function startAgain(): void {
+  function startAgain(): Thread<T> {
     try {
-      current = startWorker<T, Data>(options, replace);
+      return startNew();
     } catch (error) {
       replace();
       throw error;
     }
   }
 
+  /** What a call goes to. */
+  function startedThread(): Thread<T> {
+    if (current !== undefined) return current;
+    if (ending.signal.aborted) throw new EngineUnavailable('the thread has been ended');
+    try {
+      return startNew();
+    } catch (cause) {
+      throw new EngineUnavailable('the system cannot start a thread', { cause });
+    }
+  }
+
   const calls = methods.map((name) => [
     name,
-    (...args: readonly unknown[]) =>
-      (current.calls as Record<string, (...sent: readonly unknown[]) => Promise<unknown>>)[name]?.(...args),
+    async (...args: readonly unknown[]) => {
+      const { calls } = startedThread();
+      return await (calls as Record<string, (...sent: readonly unknown[]) => Promise<unknown>>)[name]?.(
+        ...args,
+      );
+    },
   ]);
   return {
     calls: Object.fromEntries(calls) as Remote<T>,
     end: async () => {
       if (ending.signal.aborted) return;
       ending.abort();
-      await current.end();
+      await current?.end();
     },
   };
 }

@@ -25,6 +25,7 @@ export function validatorThreads(report: Report): {
       methods: ['validate'],
       data: () => ({}),
       report,
+      startsWithCall: true,
     }),
     busy: 0,
   });

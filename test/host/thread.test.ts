@@ -19,6 +19,7 @@ function start(
   cannotOpen = false,
   onRestart?: () => Promise<unknown>,
   data: () => object = () => ({ dist: DIST, cannotOpen }),
+  startsWithCall = false,
 ): void {
   reports = [];
   thread = startThread<Dying, object>({
@@ -30,6 +31,7 @@ function start(
       told.emit('report');
     },
     ...(onRestart === undefined ? {} : { onRestart }),
+    startsWithCall,
   });
 }
 
@@ -88,5 +90,26 @@ describe('a thread of a server', () => {
     await replaced;
     expect(await thread.calls.id()).toEqual(expect.any(Number));
     expect(reports).toEqual(['a thread has died: Error: a bug', 'Error: no room for a thread']);
+  });
+
+  test('starts with the first call if it is seldom needed; what cannot be started then is unavailable', async () => {
+    let starts = 0;
+    const data = (): object => {
+      starts += 1;
+      if (starts === 1) throw new Error('no room for a thread');
+      return { dist: DIST, cannotOpen: false };
+    };
+    start(false, undefined, data, true);
+    expect(starts).toBe(0);
+    await expect(thread.calls.id()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    const [id, same] = await Promise.all([thread.calls.id(), thread.calls.id()]);
+    expect([same, starts]).toEqual([id, 2]);
+  });
+
+  test('that has never been called ends without having been started', async () => {
+    start(false, undefined, () => ({ dist: DIST, cannotOpen: true }), true);
+    await thread.end();
+    await expect(thread.calls.id()).rejects.toMatchObject({ name: 'EngineUnavailable' });
+    expect(reports).toEqual([]);
   });
 });
