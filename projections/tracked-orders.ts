@@ -2,7 +2,7 @@ import { type TrackedOrder } from '../src/claims/screening';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type StateId } from '../src/transactions/states';
+import { STANDINGS } from '../src/transactions/states';
 import { type StoredTransaction } from '../src/transactions/stored-transaction';
 import { transactions, type TransactionField } from './transactions';
 
@@ -11,19 +11,6 @@ export interface OrdersOf {
   readonly advertiserId: number;
   readonly orderNumbers: readonly string[];
 }
-
-/** `docs/decisions.md#c5`. */
-const STANDINGS = {
-  1: 'pending',
-  2: 'refused',
-  3: 'pending',
-  4: 'pending',
-  5: 'accepted',
-  6: 'accepted',
-  7: 'refused',
-  8: 'refused',
-  9: 'accepted',
-} as const satisfies Readonly<Record<StateId, TrackedOrder['standing']>>;
 
 const TARGET = { collection: transactions.collection.name };
 const PAGE = 1000;

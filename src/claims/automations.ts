@@ -19,6 +19,7 @@ import { type StoredClaim } from './stored-claim';
 
 /** An approved claim as an order; amounts are hundredths. */
 interface ApprovedOrder {
+  readonly claimId: number;
   readonly programId: number;
   readonly siteId: number;
   readonly publisherId: number;
@@ -108,7 +109,7 @@ export async function track(
   // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
   const { transactionId } =
     trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
-    (await parts.track(log, directory, orderOf(state), at));
+    (await parts.track(log, directory, orderOf(Number(id), state), at));
   return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
 }
 
@@ -123,10 +124,11 @@ function advertiserOf({ advertiserId }: FiledClaim): number {
 }
 
 /** The claim as it was approved (`docs/decisions.md#c6`, `#c10`). */
-function orderOf({ publisherId, claim, ruling }: FiledClaim): ApprovedOrder {
+function orderOf(claimId: number, { publisherId, claim, ruling }: FiledClaim): ApprovedOrder {
   const { programId, siteId, eventId, orderNumber, epi, epi2, transactionDate } = claim;
   const publisherCommission = ruling?.expectedCommission ?? claim.expectedCommission;
   return {
+    claimId,
     programId,
     siteId,
     publisherId,

@@ -3,13 +3,15 @@ import { execute } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { commissionOf } from './commission';
-import { transactionDecider } from './transaction';
+import { STANDINGS, stateIdOf } from './states';
+import { transactionDecider, type TransactionState } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
 import { legacyIdOf, transactionIdOf } from './transaction-id';
 import { type Surroundings } from './validation';
 
 /** An order that a publisher has claimed, as it was approved; amounts are hundredths. */
 export interface ClaimedOrder {
+  readonly claimId: number;
   readonly programId: number;
   readonly siteId: number;
   readonly publisherId: number;
@@ -33,24 +35,43 @@ const APPROVED: Surroundings = {
   autoDeny: false,
 };
 
+interface Tracked {
+  readonly transactionId: string;
+  readonly position?: Position;
+}
+
 /**
- * Makes a claimed order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is. Raises
- * an error while the program does not exist.
+ * Makes a claimed order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is; if it
+ * is a refused one of another site, the order becomes another transaction. Raises an error while the program does not exist.
  */
 export async function trackClaimedOrder(
   log: EventLog,
   directory: Directory,
-  order: ClaimedOrder,
+  { claimId, ...order }: ClaimedOrder,
   at: string,
-): Promise<{ readonly transactionId: string; readonly position?: Position }> {
+): Promise<Tracked> {
   const transaction = factsOf(order, directory);
-  const transactionId = transactionIdOf(legacyIdOf(transaction));
-  const command = { do: 'report', at, transaction, posted: [], surroundings: APPROVED } as const;
-  const { position } = await execute(log, transactionDecider, transactionId, command);
-  return { transactionId, ...(position === undefined ? {} : { position }) };
+  const { tracked, state } = await track(log, transaction, at);
+  const isOthers = state.name !== 'Unknown' && state.transaction.siteId !== order.siteId;
+  if (!isOthers || STANDINGS[stateIdOf(state.name)] !== 'refused') return tracked;
+  return (await track(log, { ...transaction, claimId }, at)).tracked;
 }
 
-function factsOf({ publisherCommission, ...order }: ClaimedOrder, directory: Directory): TransactionFacts {
+async function track(
+  log: EventLog,
+  transaction: TransactionFacts,
+  at: string,
+): Promise<{ readonly tracked: Tracked; readonly state: TransactionState }> {
+  const transactionId = transactionIdOf(legacyIdOf(transaction));
+  const command = { do: 'report', at, transaction, posted: [], surroundings: APPROVED } as const;
+  const { position, state } = await execute(log, transactionDecider, transactionId, command);
+  return { tracked: { transactionId, ...(position === undefined ? {} : { position }) }, state };
+}
+
+function factsOf(
+  { publisherCommission, ...order }: Omit<ClaimedOrder, 'claimId'>,
+  directory: Directory,
+): TransactionFacts {
   const { programId, eventId, siteId, orderValue } = order;
   const program = directory.program(programId);
   if (program === undefined)

@@ -12,6 +12,20 @@ export const STATES = {
 } as const;
 
 export type StateId = keyof typeof STATES;
+
+/** How a transaction in this state counts for claims of its order (`docs/decisions.md#c5`). */
+export const STANDINGS = {
+  1: 'pending',
+  2: 'refused',
+  3: 'pending',
+  4: 'pending',
+  5: 'accepted',
+  6: 'accepted',
+  7: 'refused',
+  8: 'refused',
+  9: 'accepted',
+} as const satisfies Readonly<Record<StateId, 'accepted' | 'pending' | 'refused'>>;
+
 export type StateName = (typeof STATES)[StateId]['name'];
 
 /** What moves a transaction from one state to another. */

@@ -30,6 +30,8 @@ export interface TransactionFacts {
   /** `docs/decisions.md#t2`. */
   readonly reportInfo?: string;
   readonly visitorId?: string;
+  /** The claim that it was made of, if the ids of the order belong to another transaction (`docs/decisions.md#c10`). */
+  readonly claimId?: number;
 }
 
 /** Fields that an advertiser may amend in the pending period. */

@@ -230,11 +230,31 @@ describe('an approved claim (decisions C10)', () => {
     for (const id of ids) expect(await stateOf(id)).toMatchObject({ transactionId: idOf('twice') });
   });
 
-  it('makes no second transaction if the same event was reported meanwhile and is Invalid', async () => {
-    const order = 'invalid meanwhile';
+  it.each([
+    { whose: 'another publisher', siteId: 1201 },
+    { whose: 'another site of the publisher', siteId: 1102 },
+  ])('makes a transaction if the same event was reported for $whose and is Invalid', async ({ siteId }) => {
+    const order = `invalid for ${siteId}`;
     const id = await approved(order, { eventId: 301, expectedCommission: undefined });
     const visit = { timeOfVisit: NOW, timeOfEvent: NOW - 60_000 };
-    await conversions.create(order, { ...visit, siteId: 1201 });
+    await conversions.create(order, { ...visit, siteId });
+    await automate(NOW);
+    const events = await transactionOf(order, 301);
+    expect(events.map(({ type }) => type)).toEqual(['TransactionTracked', 'TransactionInvalidated']);
+    const legacyTransactionId = `${order}_301_1_claim${id}`;
+    const transactionId = transactionIdOf(legacyTransactionId);
+    expect(await stateOf(id)).toMatchObject({ statusId: 3, transactionId });
+    await automate(NOW + 60_000);
+    const listed = (await conversions.get(`;orderNumber=${order};siteId=1101`)).json<readonly object[]>();
+    expect(listed).toMatchObject([{ transactionId, legacyTransactionId, stateName: 'Tracked_Approved' }]);
+    const moved = await conversions.move({ action: 'delete', deniedReasonId: 10, legacyTransactionId });
+    expect([moved.statusCode, moved.json()]).toMatchObject([200, { transactionId, messageTypeId: 8 }]);
+  });
+
+  it('makes no second transaction if the same event was reported for its site and is Invalid', async () => {
+    const order = 'invalid meanwhile';
+    const id = await approved(order, { eventId: 301, expectedCommission: undefined });
+    await conversions.create(order, { timeOfVisit: NOW, timeOfEvent: NOW - 60_000 });
     await automate(NOW);
     const events = await transactionOf(order, 301);
     expect(events.map(({ type }) => type)).toEqual(['TransactionTracked', 'TransactionInvalidated']);

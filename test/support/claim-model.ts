@@ -140,7 +140,9 @@ export class ClaimModel {
       claim.tracked = true;
       if (this.statusByOrder(claim) !== undefined) continue;
       const { orderNumber: order, eventId, affiliateSiteId: siteId } = claim.content;
-      this.report({ order, eventId, siteId, publisherId: claim.publisherId, standing: 'accepted' });
+      // Also beside a transaction of this event that was refused for another site.
+      const { publisherId } = claim;
+      this.transactions.push({ order, eventId, siteId, publisherId, standing: 'accepted' });
     }
   }
 
