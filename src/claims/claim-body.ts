@@ -1,4 +1,5 @@
 import { parseJson } from '../wire/json-read';
+import { isMemberRepeated } from '../wire/json-scan';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
 import { postedFromCsv } from '../wire/record-csv';
@@ -72,15 +73,18 @@ function itemsIn(
 ): readonly unknown[] | undefined {
   try {
     if (format === 'csv') return postedFromCsv(LISTS[name].of(), bytes);
-    return format === 'json' ? inJson(name, parseJson(bytes)) : inXml(name, bytes);
+    return format === 'json' ? inJson(name, bytes) : inXml(name, bytes);
   } catch (error) {
     throw error instanceof NotParsable ? NOT_PARSABLE[format](error.message) : error;
   }
 }
 
-function inJson(name: PostedList['name'], found: unknown): readonly unknown[] | undefined {
+function inJson(name: PostedList['name'], bytes: Buffer): readonly unknown[] | undefined {
   const { each } = LISTS[name];
+  const found = parseJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
+  if (isMemberRepeated(bytes.toString(), name))
+    throw fault.notReadable(`${name} is there more than once: expected one list`);
   const items = found[name];
   if (items === undefined || items === null || Array.isArray(items)) return items ?? undefined;
   throw fault.notReadable(`${name}: expected a list of ${each} objects`);

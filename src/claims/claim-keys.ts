@@ -33,9 +33,10 @@ export interface SeenKey {
 
 const keyDecider: Pick<
   Decider<never, Reservation | undefined, ClaimKeyEvent>,
-  'category' | 'initial' | 'evolve'
+  'category' | 'initial' | 'evolve' | 'readsEndsOnly'
 > = {
   category: 'claimkey',
+  readsEndsOnly: true,
   initial: undefined,
   evolve: (_, event) => (event.type === 'KeyReserved' ? event.data : undefined),
 };

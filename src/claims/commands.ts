@@ -6,13 +6,13 @@ import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
-import { Fault, Faults } from '../kernel/fault';
+import { Fault } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
 import { type ClaimContent, programFacts, type Screening } from './claim';
-import { type ClaimsCaller, originOf, requirePublisher } from './claim-check';
+import { type ClaimsCaller, requirePublisher } from './claim-check';
 import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault, raiseFaults } from './faults';
 import { OrderSearch } from './order-search.queries';
 import { type CheckedRevision } from './posted-claims';
 import { type CheckedRuling } from './posted-rulings';
@@ -55,8 +55,8 @@ export class CheckClaims extends Command<readonly Screening[]> {
 }
 
 /**
- * Updates claims of a publisher. `updates` are what `checkRevisions` has found in order. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
- * executed on its own (`docs/decisions.md#c9`).
+ * Updates claims of a publisher. `updates` are what `checkRevisions` has found in order. If one of them is refused, nothing is changed,
+ * and all faults are raised; otherwise each is executed on its own (`docs/decisions.md#c9`).
  */
 export class ReviseClaims extends Command<Visible> {
   constructor(
@@ -123,18 +123,14 @@ class Claims {
     now: Date,
   ): Promise<readonly NewClaim[]> {
     requirePublisher(caller);
-    const { directory } = this;
     const { organisationId: publisherId } = caller;
-    const posted = claims.map((claim) => ({
-      publisherId,
-      claim,
-      origin: originOf(claim, publisherId, directory),
-    }));
+    const posted = claims.map((claim) => ({ publisherId, claim }));
     const found = await this.writer.withKeys(posted, now.toISOString());
     raiseAll('claims', found, ({ claim, isTaken }) => (isTaken ? [notUnique(claim)] : []));
     return await this.screened(found, now);
   }
 
+  /** Each with its screening, and with its origin by the same directory. */
   async screened<Claim extends Claimed>(claims: readonly Claim[], now: Date) {
     const { search, directory } = this;
     return await screenAll(claims, { search, directory, now });
@@ -155,23 +151,23 @@ class Claims {
     return loaded;
   }
 
-  /** Executes checked updates; if another request was faster, raises its faults afterwards. */
+  /** Executes checked updates; where another request was faster, raises the faults afterwards. */
   async each<Update>(
     updates: readonly Update[],
     run: (update: Update) => Promise<Written>,
   ): Promise<Visible> {
     const written: Written[] = [];
-    const faults: Fault[] = [];
+    const refused = new Map<Update, Fault>();
     await inParallel(updates, AT_ONCE, async (update) => {
       try {
         written.push(await run(update));
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
-        faults.push(error);
+        refused.set(update, error);
       }
     });
     const position = await this.visible.after(written);
-    if (faults.length > 0) throw new Faults(faults, faults[0]?.status);
+    raiseAll('claimUpdates', updates, (update) => refused.get(update) ?? []);
     return { position };
   }
 }
@@ -180,12 +176,12 @@ class Claims {
 function raiseAll<Item>(
   name: string,
   items: readonly Item[],
-  faultsIn: (item: Item) => readonly Fault[],
+  faultsIn: (item: Item) => Fault | readonly Fault[],
 ): void {
   const faults = items.flatMap((item, at) =>
-    faultsIn(item).map((refused) => placed(refused, `${name}[${at}]`)),
+    [faultsIn(item)].flat().map((refused) => placed(refused, `${name}[${at}]`)),
   );
-  if (faults.length > 0) throw new Faults(faults, faults[0]?.status);
+  raiseFaults(faults);
 }
 
 function placed({ code, status, message, details }: Fault, place: string): Fault {
@@ -223,7 +219,7 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 
   async execute({ updates, caller }: ReviseClaims): Promise<Visible> {
     requirePublisher(caller);
-    const { writer, directory } = this.claims;
+    const { writer } = this.claims;
     const now = this.claims.now();
     const at = now.toISOString();
     const { organisationId: publisherId } = caller;
@@ -234,9 +230,9 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
       ...(isTaken ? [notUnique(claim)] : []),
     ]);
     const screened = await this.claims.screened(checked, now);
-    return await this.claims.each(screened, async ({ claimId, version, claim, screening, known }) => {
-      const program = programFacts(originOf(claim, publisherId, directory));
-      return await writer.revise(claimId, { at, version, claim, screening, ...program }, known);
+    return await this.claims.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {
+      const change = { at, version, claim, screening, ...programFacts(origin) };
+      return await writer.revise(claimId, change, known);
     });
   }
 }

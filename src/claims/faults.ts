@@ -1,4 +1,4 @@
-import { faultsOf } from '../kernel/fault';
+import { type Fault, Faults, faultsOf } from '../kernel/fault';
 
 /** Document 3, Errors; the status of each is ours (`docs/decisions.md#c7`). */
 export const claimFaultTable = {
@@ -39,3 +39,15 @@ export const claimFaultTable = {
 } as const;
 
 export const claimFaults = faultsOf(claimFaultTable);
+
+/** Faults that an answer lists (`docs/decisions.md#c7`). */
+export const MOST_FAULTS = 1000;
+
+/** Raises these faults, if there are any, with the status of the first; `more`: how many there are besides. */
+export function raiseFaults(faults: readonly Fault[], more = 0): void {
+  if (faults.length === 0) return;
+  const listed = faults.slice(0, MOST_FAULTS);
+  const others = more + faults.length - listed.length;
+  const rest = `${others} more errors: the answer lists the first ${MOST_FAULTS}; correct these and post again`;
+  throw new Faults(others === 0 ? listed : [...listed, claimFaults.manyErrors(rest)], faults[0]?.status);
+}

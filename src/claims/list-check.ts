@@ -1,14 +1,10 @@
-import { Faults } from '../kernel/fault';
 import { spellingsIn } from '../wire/json-scan';
 import { ignoredFields } from '../wire/name-list';
 import { isPosted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
 import { type PostedOf, type RecordKind } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { type PostedFormat, type PostedList } from './claim-body';
-import { claimFaults as fault } from './faults';
-
-/** Faults that an answer lists (`docs/decisions.md#c7`). */
-const MOST_FAULTS = 1000;
+import { claimFaults as fault, MOST_FAULTS, raiseFaults } from './faults';
 
 /** A rule between the fields of an item; `place`: `claims[2]`. */
 export type CheckItem<K extends RecordKind> = (
@@ -36,7 +32,7 @@ export function checkEach<K extends RecordKind>(
       found.push(fields);
     } else refusals.add(fault.notReadable, wrong(place, item, 'an object'));
   }
-  raise(refusals);
+  if (!refusals.areNone) raiseFaults(refusals.faults, refusals.moreFaults);
   return found.map((fields) => complete<PostedOf<K>>(fields, refusals));
 }
 
@@ -57,12 +53,4 @@ function problemsIn(format: PostedFormat): ProblemFaults {
     notDate: fault.notDate,
     unusable: fault.illegalValue,
   };
-}
-
-function raise(refusals: Refusals): void {
-  if (refusals.areNone) return;
-  const { faults, moreFaults } = refusals;
-  const more = `${moreFaults} more errors: the answer lists the first ${MOST_FAULTS}; correct these and post again`;
-  const all = moreFaults === 0 ? faults : [...faults, fault.manyErrors(more)];
-  throw new Faults(all, faults[0]?.status);
 }

@@ -2,6 +2,7 @@ import { trackedOrders } from '../../projections/tracked-orders';
 import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { withEngineTimeout } from '../kernel/unavailable';
 import { type TrackedOrder } from './screening';
 
 /** Transactions by order number. */
@@ -12,8 +13,9 @@ interface Search {
   readonly found: Promise<OrdersFound>;
 }
 
-/** How long a search may take (ms). */
+/** How long a search may take, and with those before it (ms). */
 const TIME_LIMIT = 5_000;
+const WAIT_LIMIT = 8_000;
 
 /** Order numbers of a shared search. */
 const MOST_SHARED = 1_000;
@@ -30,8 +32,17 @@ export class OrderSearch {
 
   constructor(private readonly store: ReadStore) {}
 
-  /** May find other orders too. */
+  /** May find other orders too. Nobody waits for long behind the searches of others: then they are unavailable. */
   async find(advertiserId: number, orderNumbers: ReadonlySet<string>): Promise<OrdersFound> {
+    try {
+      return await withEngineTimeout('the read store', this.found(advertiserId, orderNumbers), WAIT_LIMIT);
+    } catch (error) {
+      if (error instanceof EngineUnavailable) return 'unavailable';
+      throw error;
+    }
+  }
+
+  private async found(advertiserId: number, orderNumbers: ReadonlySet<string>): Promise<OrdersFound> {
     const shared = this.next.get(advertiserId);
     if (shared !== undefined && shared.orderNumbers.size + orderNumbers.size <= MOST_SHARED) {
       for (const orderNumber of orderNumbers) shared.orderNumbers.add(orderNumber);

@@ -1,13 +1,17 @@
 import { type Directory } from '../directory/directory';
 import { inParallel } from '../kernel/in-parallel';
-import { type Screening } from './claim';
+import { type ClaimOrigin, type Screening } from './claim';
+import { originOf } from './claim-check';
 import { type OrderSearch, type OrdersFound } from './order-search.queries';
 import { type Claimed, screen } from './screening';
 
 /** Advertisers searched for at a time. */
 const AT_ONCE = 8;
 
-/** Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). */
+/**
+ * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). The origin of
+ * each is by the same state of the directory: a claim that awaits approval has an advertiser.
+ */
 export async function screenAll<Claim extends Claimed>(
   claims: readonly Claim[],
   {
@@ -15,16 +19,18 @@ export async function screenAll<Claim extends Claimed>(
     directory,
     now,
   }: { readonly search: OrderSearch; readonly directory: Directory; readonly now: Date },
-): Promise<readonly (Claim & { readonly screening: Screening })[]> {
+): Promise<readonly (Claim & { readonly screening: Screening; readonly origin: ClaimOrigin })[]> {
   const found = new Map<number, OrdersFound>();
   await inParallel(ordersByAdvertiser(claims, directory), AT_ONCE, async ([advertiserId, orderNumbers]) => {
     found.set(advertiserId, await search.find(advertiserId, orderNumbers));
   });
   return claims.map((claimed) => {
-    const { programId, orderNumber } = claimed.claim;
+    const { publisherId, claim } = claimed;
+    const { programId, orderNumber } = claim;
     const orders = found.get(directory.program(programId)?.organisationId ?? NaN);
     const own = orders === 'unavailable' ? orders : (orders?.get(orderNumber) ?? []);
-    return { ...claimed, screening: screen(claimed, { directory, orders: own, now }) };
+    const screening = screen(claimed, { directory, orders: own, now });
+    return { ...claimed, screening, origin: originOf(claim, publisherId, directory) };
   });
 }
 

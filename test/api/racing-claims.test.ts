@@ -36,6 +36,25 @@ it(`of ${COUNT} creations of one key that race in two processes one is stored (d
   expect((await world.list()).filter(({ orderNumber }) => orderNumber === 'raced for')).toHaveLength(1);
 });
 
+it('says of which update of a list another request was faster, in order (decisions C7, C9)', async () => {
+  for (let round = 0; round < cases(40, 10); round += 1) {
+    const numbers = [0, 1, 2, 3].map((at) => `list ${round} ${at}`);
+    const ids: number[] = [];
+    for (const number of numbers) ids.push((await world.create(number)).claimId);
+    const claimUpdates = ids.map((claimId) => ({ claimId, statusIdClaim: 3, versionNo: 0 }));
+    const answers = await Promise.all(
+      [0, 1, 2, 3].map((at) => send(at, ['claimUpdates', 'nord', { claimUpdates }])),
+    );
+    for (const answer of answers.filter(({ statusCode }) => statusCode !== 200)) {
+      const places = errorsIn(answer).map((error) => /^UTS_405 claimUpdates\[(\d)\]: /.exec(error)?.[1]);
+      expect(places).toEqual(places.toSorted());
+      expect(places).not.toContain(undefined);
+    }
+    const states = (await world.list('', 'nord')).filter(({ claimId }) => ids.includes(claimId));
+    expect(states.map(({ statusId, versionNo }) => [statusId, versionNo])).toEqual(ids.map(() => [3, 1]));
+  }
+});
+
 describe('of two updates of one version that race in two processes exactly one wins (Document 3, Versioning; decisions C7)', () => {
   const updates = (claimId: number): Readonly<Record<string, Request>> => ({
     approval: ['claimUpdates', 'nord', { claimUpdates: [{ claimId, statusIdClaim: 3, versionNo: 0 }] }],

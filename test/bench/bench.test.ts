@@ -83,33 +83,37 @@ const AIMS = {
 const SMALL = ['project', 'voucher-create', 'esdb-append'] as const;
 
 describe('the benchmark', () => {
-  it('prints every figure that is aimed at as a line of JSON, whatever was measured', async () => {
-    const args = [BENCH, ...(FULL_SIZE ? ['all'] : SMALL), '--count', '200', '--json'];
-    const env = { ...process.env, TEST_READ_STORE: '' };
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Line);
+  it(
+    'prints every figure that is aimed at as a line of JSON, whatever was measured',
+    async () => {
+      const args = [BENCH, ...(FULL_SIZE ? ['all'] : SMALL), '--count', '200', '--json'];
+      const env = { ...process.env, TEST_READ_STORE: '' };
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line);
 
-    const aims = Object.fromEntries(
-      lines.flatMap(({ figure, goal }) => (goal === null ? [] : [[figure, goal]])),
-    );
-    expect(aims).toEqual(FULL_SIZE ? AIMS : Object.fromEntries(SMALL.map((name) => [name, AIMS[name]])));
-    // A server that takes longer than five seconds to start warns: a matter of the machine.
-    const unexpected = stderr.replace(/^.*"searches are answered as unavailable until .*\n/gm, '');
-    expect(unexpected).toBe(
-      FULL_SIZE ? 'skipped, since TEST_READ_STORE is not set: es-project, es-search\n' : '',
-    );
-    // Ten kinds of search, each idle and while a load runs, its median and its 99th percentile.
-    expect(lines.filter(({ figure }) => figure.startsWith('search '))).toHaveLength(FULL_SIZE ? 40 : 0);
-    for (const { measured, limit, ratio, unit } of lines) {
-      expect(measured).toBeGreaterThan(0);
-      expect(limit).toBeGreaterThan(0);
-      const better = unit.endsWith('/s') ? measured / limit : limit / measured;
-      expect(ratio).toBeCloseTo(better, 5);
-    }
-  }, FULL_SIZE ? 1_200_000 : 300_000);
+      const aims = Object.fromEntries(
+        lines.flatMap(({ figure, goal }) => (goal === null ? [] : [[figure, goal]])),
+      );
+      expect(aims).toEqual(FULL_SIZE ? AIMS : Object.fromEntries(SMALL.map((name) => [name, AIMS[name]])));
+      // A server that takes longer than five seconds to start warns: a matter of the machine.
+      const unexpected = stderr.replace(/^.*"searches are answered as unavailable until .*\n/gm, '');
+      expect(unexpected).toBe(
+        FULL_SIZE ? 'skipped, since TEST_READ_STORE is not set: es-project, es-search\n' : '',
+      );
+      // Ten kinds of search, each idle and while a load runs, its median and its 99th percentile.
+      expect(lines.filter(({ figure }) => figure.startsWith('search '))).toHaveLength(FULL_SIZE ? 40 : 0);
+      for (const { measured, limit, ratio, unit } of lines) {
+        expect(measured).toBeGreaterThan(0);
+        expect(limit).toBeGreaterThan(0);
+        const better = unit.endsWith('/s') ? measured / limit : limit / measured;
+        expect(ratio).toBeCloseTo(better, 5);
+      }
+    },
+    FULL_SIZE ? 1_200_000 : 300_000,
+  );
 
   it('prints a table for people', async () => {
     const args = [BENCH, 'reload-unchanged', '--count', '200'];
