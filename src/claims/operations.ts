@@ -1,6 +1,7 @@
 import { type OperationText, type PostedShape, type Shape } from '../wire/description';
 import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
+import { IGNORED_FIELDS } from '../wire/name-list';
 import { type Kind, record } from '../wire/record';
 import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
 import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
@@ -81,8 +82,6 @@ const csvOf = (orderNumber: string): string =>
   'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n' +
   `1101,101,2026-02-20,1011,${orderNumber},129.90\r\n`;
 
-const IGNORED = { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } as const;
-
 const CLAIM_ID = (example: number) => ({
   id: { type: INTEGER, description: 'Id of the claim', example },
 });
@@ -103,7 +102,7 @@ export const claimOperations = {
     example: {},
     body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
     status: 200,
-    sends: IGNORED,
+    sends: IGNORED_FIELDS,
   },
   listClaims: {
     id: 'listClaims',
@@ -121,7 +120,7 @@ export const claimOperations = {
     example: {},
     body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
     answer: CHECKS,
-    sends: IGNORED,
+    sends: IGNORED_FIELDS,
   },
   deleteClaim: {
     id: 'deleteClaim',
@@ -150,7 +149,7 @@ export const claimOperations = {
       json: { claimUpdates: [{ claimId: '56', versionNo: '0', statusIdClaim: '3' }] },
     }),
     status: 200,
-    sends: IGNORED,
+    sends: IGNORED_FIELDS,
   },
   listClaimStatuses: {
     id: 'listClaimStatuses',
@@ -177,7 +176,7 @@ export const claimOperations = {
       json: { claimUpdates: [{ claimId: '58', statusIdClaim: '3' }] },
     }),
     answer: { name: 'ErrorList', kind: errorList },
-    sends: IGNORED,
+    sends: IGNORED_FIELDS,
   },
   listLegacyClaimStatuses: {
     id: 'listLegacyClaimStatuses',

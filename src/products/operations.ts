@@ -1,6 +1,7 @@
 import { type OperationText, type Shape } from '../wire/description';
 import { errorList } from '../wire/errors';
 import { INTEGER } from '../wire/key-types';
+import { IGNORED_FIELDS } from '../wire/name-list';
 import { CATEGORY_MAPPINGS } from '../categories/category-mappings';
 import { CATEGORY_TREES } from '../categories/category-tree';
 import { FEED_LIST, LAST_UPDATED } from './feed-list';
@@ -55,7 +56,7 @@ const loadProducts = {
     },
   },
   answer: REFUSALS,
-  sends: { ...LOADED, 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' },
+  sends: { ...LOADED, ...IGNORED_FIELDS },
 } satisfies OperationText;
 
 const listFeeds = {

@@ -1,4 +1,5 @@
 import { type OperationText, type Shape } from '../wire/description';
+import { PAGE_HEADERS } from '../wire/page-size';
 import { listOf } from '../wire/record';
 import {
   listedDelivery,
@@ -40,12 +41,6 @@ export const REDELIVERIES = {
   xml: { file: 'Redeliveries_v1_0.xsd', root: 'redeliveries' },
 } as const satisfies Shape;
 
-export const PAGES = {
-  'X-Total-Count': 'The number of all that match',
-  'X-Next-Cursor': 'Value of cursor for the next page',
-  'X-Page-Size': 'The size of the page, if the request asked for more than 1000',
-} as const;
-
 const MESSAGE = {
   ...SUBSCRIPTION_ID,
   messageId: {
@@ -75,7 +70,7 @@ export function deliveryOperations(kind: SubscriptionKind) {
       example: { state: ['dead'], pageSize: 3, pretty: true },
       path: SUBSCRIPTION_ID,
       answer: list,
-      sends: PAGES,
+      sends: PAGE_HEADERS,
     },
     delivery: {
       id: `get${name}Delivery`,

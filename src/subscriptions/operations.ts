@@ -1,5 +1,6 @@
 import { type OperationText, type Shape } from '../wire/description';
 import { TEXT } from '../wire/key-types';
+import { IGNORED_FIELDS } from '../wire/name-list';
 import { type Kind, listOf } from '../wire/record';
 import { listedSubscription, postedSubscription, postedTest, subscriptionSecret } from './fields';
 import { type SubscriptionKind } from './kind';
@@ -24,8 +25,6 @@ export const SECRET = {
   xml: { file: 'SubscriptionSecret_v1_0.xsd', root: 'subscriptionSecret' },
 } as const satisfies Shape;
 
-const WRITE = { sends: { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } } as const;
-
 export const SUBSCRIPTION_ID = {
   id: {
     type: TEXT,
@@ -47,7 +46,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
   return {
     create: {
       id: `create${name}`,
-      ...WRITE,
+      sends: IGNORED_FIELDS,
       summary: 'Create a subscription',
       description:
         `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
@@ -59,7 +58,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     },
     replace: {
       id: `replace${name}`,
-      ...WRITE,
+      sends: IGNORED_FIELDS,
       summary: 'Replace a subscription',
       description:
         'Replaces all settings: send every field, not only those that change. Receivers that the system has disabled are ' +

@@ -1,5 +1,7 @@
 import { type OperationText, type Shape } from '../wire/description';
 import { TEXT } from '../wire/key-types';
+import { IGNORED_FIELDS } from '../wire/name-list';
+import { PAGE_HEADERS } from '../wire/page-size';
 import {
   listedTransaction,
   listedTransactions,
@@ -43,8 +45,6 @@ export const TOTALS = {
   xml: { file: 'TransactionTotals_v1_0.xsd', root: 'totals' },
 } as const satisfies Shape;
 
-const WRITE = { sends: { 'X-Ignored-Fields': 'Posted fields that are unknown: the first 20' } } as const;
-
 const ID = {
   id: {
     type: TEXT,
@@ -63,11 +63,7 @@ export const transactionOperations = {
       'each field. A cursor pages through any number.',
     example: { pageSize: 3, pretty: true },
     answer: TRANSACTIONS,
-    sends: {
-      'X-Total-Count': 'The number of all transactions that match',
-      'X-Next-Cursor': 'Value of cursor for the next page',
-      'X-Page-Size': 'Transactions on a page, if the request asked for more than 1000',
-    },
+    sends: PAGE_HEADERS,
   },
   totalTransactions: {
     id: 'totalTransactions',
@@ -93,7 +89,7 @@ export const transactionOperations = {
   },
   reportTransaction: {
     id: 'reportTransaction',
-    ...WRITE,
+    sends: IGNORED_FIELDS,
     summary: 'Report a transaction',
     description:
       'A sale or lead of a program. It is validated at once; the answer has its id and state. 201 for a new ' +
@@ -109,7 +105,7 @@ export const transactionOperations = {
   },
   reportTransactions: {
     id: 'reportTransactions',
-    ...WRITE,
+    sends: IGNORED_FIELDS,
     summary: 'Report several transactions',
     description: 'Each is recorded or refused on its own: the answer has a result for each, in order.',
     example: {},
@@ -122,7 +118,7 @@ export const transactionOperations = {
   },
   moveTransaction: {
     id: 'moveTransaction',
-    ...WRITE,
+    sends: IGNORED_FIELDS,
     summary: 'Approve, deny, delete, amend or pay a transaction',
     description: 'A request that has already been carried out does nothing.',
     example: {},
@@ -135,7 +131,7 @@ export const transactionOperations = {
   },
   moveTransactions: {
     id: 'moveTransactions',
-    ...WRITE,
+    sends: IGNORED_FIELDS,
     summary: 'Request transitions of several transactions',
     description: 'Each is carried out or refused on its own: the answer has a result for each, in order.',
     example: {},

@@ -1,5 +1,6 @@
 import { type OperationText, type Shape } from '../wire/description';
 import { INTEGER } from '../wire/key-types';
+import { IGNORED_FIELDS } from '../wire/name-list';
 import {
   bulkResults,
   listedVouchers,
@@ -11,7 +12,7 @@ import {
 
 /** Headers of posts (`docs/decisions.md#a15`). */
 const POSTED = {
-  'X-Ignored-Fields': 'Posted fields that are unknown: the first 20',
+  ...IGNORED_FIELDS,
   'X-Dry-Run':
     '`true` with dryRun=true: nothing was stored; the id of a voucher that does not exist yet is 0',
 } as const;

@@ -12,6 +12,11 @@ function beginningOf(name: string): string {
   return name.slice(0, MOST.characters).replace(/[\ud800-\udbff]$/, '');
 }
 
+/** The header of `ignoredFields`, as it is described. */
+export const IGNORED_FIELDS = {
+  'X-Ignored-Fields': `Posted fields that are unknown: the first ${MOST.names}`,
+} as const;
+
 /** The header that names the fields of a body which were ignored; no header if there are none. */
 export function ignoredFields(names: Iterable<string>): Readonly<Record<string, string>> {
   const list = nameList(names);

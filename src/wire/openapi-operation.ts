@@ -44,11 +44,11 @@ export interface View {
 /** The views of an operation. */
 export function viewsOf({ path: routed, formats, keys, text }: Operation): readonly View[] {
   const path = routed.replace(/:(\w+)/g, '{$1}');
-  // After a parameter, an extension would be ambiguous: it could be a part of the value.
-  const hasExtension = text.answer !== undefined && !path.endsWith('}');
-  const others = hasExtension ? formats.filter((format) => format !== 'json') : [];
   const bodies = text.body === undefined ? [] : formatsOf(text.body);
   const otherBodies = bodies.filter((format) => format !== 'json');
+  const hasOthers = text.answer !== undefined || otherBodies.length > 0;
+  // After a parameter, an extension would be ambiguous: it could be a part of the value.
+  const others = hasOthers && !path.endsWith('}') ? formats.filter((format) => format !== 'json') : [];
   if (others.length === 0) return [{ path, isJson: true, formats: ['json'], bodies, keys }];
   const ofJson = Object.entries(keys).filter(([, { beyondJson }]) => beyondJson !== true);
   return [
@@ -74,10 +74,9 @@ export function describeOperation(operation: Operation, view: View, service: Des
   const { method, callers, text } = operation;
   const { id, summary, description, body, isDeprecated } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
-  const { isJson, formats, bodies } = view;
-  const areErrorsJson = isJson && !bodies.includes('xml');
+  const { isJson, formats } = view;
   const errors = (statuses: '4XX' | '5XX'): Json => ({
-    $ref: `#/components/responses/${errorsName(service.description, statuses, areErrorsJson)}`,
+    $ref: `#/components/responses/${errorsName(service.description, statuses, isJson)}`,
   });
   return {
     operationId: isJson ? id : `${id}As`,

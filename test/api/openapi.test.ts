@@ -132,6 +132,12 @@ describe('the description of the interface (decisions A8)', () => {
     expect(Object.keys(paths).filter((path) => /vouchers\/bulk|mappings\./.test(path))).toEqual([
       '/1.0/vouchers/bulk',
     ]);
+    const bodies = (path: string) => {
+      const { requestBody } = paths[path]?.post as { requestBody: { content: object } };
+      return Object.keys(requestBody.content);
+    };
+    expect(bodies('/1.0/claims')).toEqual([json]);
+    expect(bodies('/1.0/claims.{extension}')).toEqual([xml, csv]);
   });
 
   it('has the operations of all services with their methods, callers, keys and formats', () => {

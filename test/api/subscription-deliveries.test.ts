@@ -1,5 +1,3 @@
-import { execute } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
 import {
   at,
   deliveryWorld,
@@ -105,49 +103,6 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
     expect((await sample.subjects('state=held')).length).toBe(3);
   });
 
-  test('to a receiver that rests are attempted when it has rested, as its own list says (decisions N7)', async () => {
-    const sample = await sampleOf();
-    const [first = '', second = ''] = sample.receivers;
-    const late = await sample.due('late');
-    for (let attempt = 1; attempt <= 5; attempt += 1)
-      await history().outcome(late, {
-        ...{ outcome: 'failed', attempt, at: at(10), ms: 1000, isTimeout: true, error: 'timeout' },
-        next: at(12),
-      });
-    const soon = await sample.due('soon', { at: at(1) });
-    await history().outcome(soon, { outcome: 'failed', at: at(9.999), next: at(10) });
-    await sample.due('new', { at: at(2) });
-    await sample.due('other', { at: at(3), receiver: second });
-    await settled();
-
-    const restingUntil = new Date(Date.parse(at(10)) + 31_000).toISOString();
-    const receivers = await sample.json('/receivers');
-    expect(receivers.map((one) => [one['receiverId'], one['state'], one['restingUntil']])).toEqual([
-      [first, 'enabled', restingUntil],
-      [second, 'enabled', undefined],
-    ]);
-    const nextOf = async () =>
-      (await sample.json('/deliveries')).map(({ transactionId, nextAttempt }) => [
-        transactionId,
-        nextAttempt,
-      ]);
-    expect(await nextOf()).toEqual([
-      ['other', undefined],
-      ['new', restingUntil],
-      ['soon', restingUntil],
-      ['late', at(12)],
-    ]);
-    expect(await sample.json(`/deliveries/${soon.id}`)).toMatchObject({ nextAttempt: restingUntil });
-    expect((await sample.get('/receivers.xml')).body).toContain(`<restingUntil>${restingUntil}<`);
-
-    await disable(sample);
-    await settled();
-    const [held] = await sample.json('/receivers');
-    expect(held).toMatchObject({ state: 'disabled' });
-    expect(held).not.toHaveProperty('restingUntil');
-    expect((await nextOf()).map(([, next]) => next)).toEqual([undefined, undefined, undefined, undefined]);
-  });
-
   test('have the exact request and all attempts, but no signature and no secret (decisions N5)', async () => {
     const sample = await sampleOf();
     const body = '{"order": "ä <&>",\n "value": 1.50}';
@@ -213,53 +168,6 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
   });
 });
 
-describe('receivers of a subscription (decisions N14, N17)', () => {
-  test('have counts over all days that are kept, the last answers, and since when they fail', async () => {
-    const sample = await sampleOf();
-    const messages = [await sample.due('a'), await sample.due('b'), await sample.due('c')] as const;
-    await history().outcome(messages[0], { at: at(-48) });
-    await history().outcome(messages[1], { at: at(-25), outcome: 'failed', error: 'status 500' });
-    await history().outcome(messages[2], {
-      at: at(1),
-      outcome: 'dead',
-      error: 'timeout',
-      status: 504,
-    });
-    await settled();
-
-    expect(await sample.json('/receivers')).toEqual([
-      {
-        receiverId: sample.receivers[0],
-        state: 'enabled',
-        httpMethod: 'POST',
-        receiverUrl: POST_RECEIVER.receiverUrl,
-        ...{ attempts: 3, failed: 2, delivered: 1, dead: 1, failingSince: at(-25) },
-        lastSuccess: { time: at(-48), status: 200 },
-        lastFailure: { time: at(1), status: 504, error: 'timeout' },
-      },
-      {
-        receiverId: sample.receivers[1],
-        state: 'enabled',
-        httpMethod: 'GET',
-        receiverUrl: GET_RECEIVER.receiverUrl,
-        ...{ attempts: 0, failed: 0, delivered: 0, dead: 0 },
-      },
-    ]);
-    expect((await sample.get('/receivers.xml')).body).toContain('<failingSince>');
-  });
-
-  test('say who has disabled them, and why (decisions N8)', async () => {
-    const sample = await sampleOf('nord', {
-      receivers: [POST_RECEIVER, { ...GET_RECEIVER, disabled: true }],
-    });
-    await disable(sample);
-    expect(await sample.json('/receivers')).toMatchObject([
-      { state: 'disabled', disabledBy: 'system', disabledReason: 'gone' },
-      { state: 'disabled', disabledBy: 'owner' },
-    ]);
-  });
-});
-
 test('nobody but the owner sees anything of deliveries, whatever the token (decisions N11)', async () => {
   const samples: Sample[] = [];
   for (const by of Object.keys(ORGANISATIONS) as Subscriber[]) samples.push(await sampleOf(by));
@@ -297,10 +205,4 @@ test('nobody but the owner sees anything of deliveries, whatever the token (deci
 function has(client: ConversionClient, by: Subscriber): boolean {
   const organisation = client === 'operator' ? undefined : ORGANISATIONS[client];
   return organisation === ORGANISATIONS[by] && (client !== 'preisblick' || by === 'preisblick');
-}
-
-/** The first receiver has answered 410. */
-async function disable({ id, receivers: [receiver = ''] }: Sample): Promise<void> {
-  const command = { do: 'disableReceiver', at: at(0), receiver, reason: 'gone' } as const;
-  await execute(world.app.engines.log, subscriptionDecider, id, command);
 }

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
-import { restingUntil } from '../../projections/receiver-list';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
@@ -106,58 +105,6 @@ test('redeliveries count as attempts, whatever their number', async () => {
   expect(await delivery(message)).toMatchObject({ state: 'dead', attempted: 11 });
 });
 
-describe('the health of a receiver (decisions N7)', () => {
-  const resting = async (now: Date): Promise<readonly (readonly [string, string])[]> => {
-    const found = await restingUntil(engines.store, ['0123456789abcdef', 'fedcba9876543210'], now.getTime());
-    return [...found].map(([receiver, until]) => [receiver, new Date(until).toISOString()] as const);
-  };
-  const SECOND = 1000;
-  const START_OF_REST = Date.parse('2026-03-01T23:59:50.000Z');
-  const timeOut = async (message: Due, seconds: number, changes = {}): Promise<void> => {
-    const time = new Date(START_OF_REST + seconds * SECOND).toISOString();
-    await history.outcome(message, { outcome: 'failed', at: time, ms: 0, isTimeout: true, ...changes });
-  };
-
-  beforeEach(() => (now = START_OF_REST));
-
-  test('says until when it rests, over midnight too, and no longer than that', async () => {
-    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
-    for (let seconds = 0; seconds < 5; seconds += 1) await timeOut(message, seconds);
-    await project();
-    const until = new Date(START_OF_REST + 34 * SECOND);
-    expect(await resting(new Date(START_OF_REST))).toEqual([['0123456789abcdef', until.toISOString()]]);
-    expect(await resting(until)).toEqual([]);
-
-    await timeOut(message, 34);
-    await settled();
-    expect(await resting(until)).toEqual([
-      ['0123456789abcdef', new Date(until.getTime() + 60 * SECOND).toISOString()],
-    ]);
-    await timeOut(message, 94, { outcome: 'delivered', isTimeout: undefined });
-    await settled();
-    expect(await resting(until)).toEqual([]);
-  });
-
-  test('is not changed by what is not attempted, and starts anew when the receiver is gone', async () => {
-    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
-    for (let seconds = 0; seconds < 5; seconds += 1) await timeOut(message, seconds);
-    await history.decided(message, { outcome: 'dead', error: 'the URL is longer than 8 KiB' });
-    await project();
-    expect(await resting(new Date(START_OF_REST))).toHaveLength(1);
-    await history.decided(message, { outcome: 'cancelled' });
-    await settled();
-    expect(await resting(new Date(START_OF_REST))).toEqual([]);
-  });
-
-  test('is forgotten after two days without an attempt, so that a rebuild gives the same', async () => {
-    const message = await history.due('a', { at: new Date(START_OF_REST).toISOString() });
-    for (const seconds of [0, 1, 2, 3, 2 * 86_400 + 4]) await timeOut(message, seconds);
-    now = START_OF_REST + 3 * DAY_MS;
-    await project();
-    expect(await resting(new Date(START_OF_REST))).toEqual([]);
-  });
-});
-
 test('a message that is given up without an attempt has the reason (decisions N10)', async () => {
   const message = await history.due('a', { at: at(0) });
   await history.decided(message, { outcome: 'dead', error: 'the URL is longer than 8 KiB' });
@@ -183,27 +130,6 @@ test('a redelivery changes the state only if it succeeds (decisions N14)', async
   await history.outcome(message, { attempt: 12, isManual: true });
   await settled();
   expect(await delivery(message)).toMatchObject({ state: 'delivered' });
-});
-
-test('receivers have counts by day, and since when they fail (decisions N8)', async () => {
-  const messages = [await due('a'), await due('b'), await due('c')] as const;
-  await history.outcome(messages[0], { at: at(1) });
-  await history.outcome(messages[1], { at: at(2), outcome: 'failed', error: 'status 500' });
-  await history.outcome(messages[2], { at: at(3), outcome: 'failed', error: 'timeout' });
-  await history.outcome(messages[1], { at: at(4), outcome: 'dead', attempt: 2, error: 'timeout' });
-  await project();
-  const [day] = Object.values(await documents('receivers'));
-  expect(day).toMatchObject({
-    ...{ day: at(0).slice(0, 10), attempts: 4, delivered: 1, failed: 3, dead: 1, failingSince: at(2) },
-    lastSuccess: { at: at(1), status: 200 },
-    lastFailure: { at: at(4), status: 500, error: 'timeout' },
-  });
-
-  await history.outcome(messages[2], { at: at(25), attempt: 2 });
-  await settled();
-  const days = Object.values(await documents('receivers')) as readonly { readonly day: string }[];
-  expect(days.map(({ day: date }) => date)).toEqual([at(0).slice(0, 10), at(24).slice(0, 10)]);
-  expect(days[1]).not.toHaveProperty('failingSince');
 });
 
 test('the read models of the domain and of deliveries are projected side by side from their own logs', async () => {

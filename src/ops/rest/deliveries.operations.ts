@@ -1,11 +1,11 @@
 import { STATES } from '../../notifications/stored-delivery';
 import { operatorsDelivery, operatorsReceiver } from '../../subscriptions/deliveries.fields';
 import { deliveryKeys, PAGE } from '../../subscriptions/deliveries.keys';
-import { PAGES } from '../../subscriptions/deliveries.operations';
 import { type OperationText, type Shape } from '../../wire/description';
 import { INTEGER, oneOf, TEXT } from '../../wire/key-types';
 import { type Keys, type KeyTable } from '../../wire/keys';
 import { ListCursors } from '../../wire/list-cursor';
+import { PAGE_HEADERS } from '../../wire/page-size';
 import { listOf } from '../../wire/record';
 import { opsFaults as fault } from './ops-service';
 
@@ -56,7 +56,7 @@ export const anyDeliveryOperations = {
     description: 'Newest first, as long as they are kept; without what is sent.',
     example: { organisationId: [1], state: ['dead'], pageSize: 3, pretty: true },
     answer: ANY_DELIVERIES,
-    sends: PAGES,
+    sends: PAGE_HEADERS,
   },
   receivers: {
     id: 'listAnyReceivers',
@@ -64,6 +64,6 @@ export const anyDeliveryOperations = {
     description: 'With how deliveries to them go; those that were used last come first.',
     example: { pageSize: 3, pretty: true },
     answer: ANY_RECEIVERS,
-    sends: PAGES,
+    sends: PAGE_HEADERS,
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -2,8 +2,10 @@
 import { columnsOf, fid, products, search, voucher } from './example';
 import * as api from './generated';
 import { createClient } from './generated/client';
+import { useClaims } from './hey-api-claims';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
 
 /** It sends the token in both ways that the description names. */
 const clientOf = (token = '') => createClient({ baseUrl: BASE_URL, auth: () => token });
@@ -54,6 +56,7 @@ async function use() {
     missing: missing.error?.errors[0]?.message,
     voucher: [published.response?.status, title],
     removed: removed.response?.status,
+    claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }
 

@@ -1,9 +1,11 @@
 // Uses a client of openapi-typescript and openapi-fetch. Prints what it gets as JSON.
 import createClient from 'openapi-fetch';
 import { columnsOf, fid, products, search, voucher } from './example';
+import { useClaims } from './openapi-fetch-claims';
 import type { paths } from './schema';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
 
 const clientOf = (token: string | undefined) =>
   createClient<paths>({
@@ -59,6 +61,7 @@ async function use() {
     missing: missing.error?.errors[0]?.message,
     voucher: [published.response.status, title],
     removed: removed.response.status,
+    claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }
 

@@ -1,8 +1,10 @@
 // Uses a client of orval. Prints what it gets as JSON.
 import { columnsOf, fid, products, search, voucher } from './example';
 import * as api from './generated';
+import { useClaims } from './orval-claims';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
 
 const by = (token: string | undefined) => ({ headers: { Authorization: `Bearer ${token}` } });
 
@@ -49,6 +51,7 @@ async function use() {
     missing: missing.status === 200 ? undefined : missing.data.errors[0]?.message,
     voucher: [published.status, title],
     removed: removed.status,
+    claims: await useClaims(by(CLAIM_PUBLISHER), by(CLAIM_ADVERTISER)),
   };
 }
 

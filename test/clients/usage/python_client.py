@@ -6,6 +6,7 @@ from generated import AuthenticatedClient
 from generated.api.products import download_feed, load_products, search_products, search_products_as
 from generated.api.vouchers import delete_voucher, list_vouchers, post_voucher
 from generated.models import ErrorList, PostedProducts, PostedVoucher, SearchProductsOrderBy
+from python_claims import use_claims
 
 fid = int(os.environ["FEED"])
 now = int(os.environ["NOW"])
@@ -72,5 +73,6 @@ seen = {
     "missing": missing.errors[0].message,
     "voucher": [published.status_code.value, listed[0].title],
     "removed": removed.status_code.value,
+    "claims": use_claims(client_of("CLAIM_PUBLISHER"), client_of("CLAIM_ADVERTISER")),
 }
 print(json.dumps(seen, ensure_ascii=False))

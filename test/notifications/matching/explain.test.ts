@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
-import { toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM, START } from '../../../src/kernel/event';
+import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type Explanation, explainMatches } from '../../../src/notifications/matching/explain';
 import { Matcher } from '../../../src/notifications/matching/matcher';
 import { receiverIdOf } from '../../../src/notifications/receiver-id';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { cases } from '../../support/size';
-import { histories, type Step } from './histories';
+import { histories } from './histories';
+import { appendAll } from './matching-logs';
 import { AT, claimTopic, created, DELETED, GET, moved, POST, replaced } from './recorded-events';
 
 let folder: LogFolder;
@@ -22,14 +22,6 @@ afterEach(async () => {
   await folder.remove();
 });
 
-async function write(steps: readonly Step[]): Promise<void> {
-  const revisions = new Map<string, number>();
-  for (const [stream, event] of steps) {
-    const appended = await log.append(stream, revisions.get(stream) ?? NO_STREAM, [toNewEvent(event)]);
-    revisions.set(stream, appended.revision);
-  }
-}
-
 /** What each subscription made of the only event of a claim, by their ids. */
 async function explained(only?: string): Promise<Readonly<Record<string, Explanation>>> {
   const [event] = await explainMatches(log, claimTopic, 'claim-1', only);
@@ -38,7 +30,7 @@ async function explained(only?: string): Promise<Readonly<Record<string, Explana
 
 test('a message that was made is explained with its id, one that was not by the disabled receiver', async () => {
   const disabled = { ...POST, disabled: true } as const;
-  await write([
+  await appendAll(log, [
     ['subscription-s', created(1, { receivers: [GET, disabled] })],
     ['claim-1', moved()],
   ]);
@@ -55,7 +47,7 @@ test('a message that was made is explained with its id, one that was not by the 
 
 test('a message that was not made is explained by all clauses that exclude it (decisions N11)', async () => {
   const filter = { stateIds: [2, 3], programIds: [7], siteIds: [10], eventTypeIds: [5] };
-  await write([
+  await appendAll(log, [
     ['subscription-s', created(1, { filter, siteId: 11 })],
     ['subscription-t', created(2, { disabled: true })],
     ['claim-1', moved()],
@@ -75,7 +67,7 @@ test('a message that was not made is explained by all clauses that exclude it (d
 });
 
 test('a subscription counts as it was at that time: later, replaced, deleted, of others', async () => {
-  await write([
+  await appendAll(log, [
     ['subscription-before', created(1)],
     ['subscription-before', DELETED],
     ['subscription-changed', created(1, { filter: { stateIds: [2] } })],
@@ -100,19 +92,14 @@ test('messages are explained exactly as they were matched, in random histories',
       const { log: mine } = await openLog(own.file, false);
       const matcher = new Matcher([claimTopic]);
       const made = new Map<string, string[]>();
-      const revisions = new Map<string, number>();
-      for (const [stream, event] of steps) {
-        const { revision } = await mine.append(stream, revisions.get(stream) ?? NO_STREAM, [
-          toNewEvent(event),
-        ]);
-        revisions.set(stream, revision);
-      }
+      await appendAll(mine, steps);
       for await (const { events } of mine.readAll({ after: START }))
         for (const event of events)
           for (const due of matcher.match(event))
             if (due.type === 'MessageDue' && event.stream.startsWith('claim-'))
               made.set(event.stream, [...(made.get(event.stream) ?? []), due.data.id]);
-      for (const stream of [...revisions.keys()].filter((name) => name.startsWith('claim-'))) {
+      const streams = new Set(steps.map(([stream]) => stream));
+      for (const stream of [...streams].filter((name) => name.startsWith('claim-'))) {
         const messages = (await explainMatches(mine, claimTopic, stream)).flatMap(({ subscriptions }) =>
           subscriptions.flatMap(({ explanation }) =>
             explanation.is === 'matched' ? explanation.receivers.flatMap(({ message = [] }) => message) : [],

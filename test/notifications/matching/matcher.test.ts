@@ -1,45 +1,19 @@
-import { type DomainEvent } from '../../../src/kernel/decider';
-import { type Message } from '../../../src/notifications/delivery-events';
-import { type Due, Matcher } from '../../../src/notifications/matching/matcher';
+import { Matcher } from '../../../src/notifications/matching/matcher';
 import { messageIdOf, receiverIdOf } from '../../../src/notifications/receiver-id';
-import {
-  type Receiver,
-  type SubscriptionContent,
-  type SubscriptionFilter,
-} from '../../../src/notifications/subscription';
-import { type Occurrence, type Topic } from '../../../src/notifications/topic';
-import { AT, claimTopic, created, DELETED, GET, moved, POST, Recorded, replaced } from './recorded-events';
+import { type Receiver, type SubscriptionFilter } from '../../../src/notifications/subscription';
+import { type Topic } from '../../../src/notifications/topic';
+import { matchedClaims, urls } from './matched-claims';
+import { AT, claimTopic, created, DELETED, GET, moved, POST, replaced } from './recorded-events';
 
-let recorded: Recorded;
-let matcher: Matcher;
-beforeEach(() => {
-  recorded = new Recorded();
-  matcher = new Matcher([claimTopic]);
-});
-
-function happens(stream: string, event: DomainEvent): readonly Due[] {
-  return [...matcher.match(recorded.append(stream, event))];
-}
-
-/** The messages of an occurrence. */
-function messages(changes: Partial<Occurrence> = {}): readonly Message[] {
-  return happens('claim-1', moved(changes)).map((due) => {
-    if (due.type !== 'MessageDue') throw new Error('no message');
-    return due.data;
-  });
-}
-
-const subscribed = (organisation: number, subscription: Partial<SubscriptionContent> = {}, id = 's') =>
-  happens(`subscription-${id}`, created(organisation, subscription));
-
-const urls = (all: readonly Message[]) => all.map(({ request }) => request?.url);
+const claims = matchedClaims();
+const { happens, messages, subscribed } = claims;
 
 describe('a message', () => {
   it('is due for each enabled receiver of a subscription of one of the parties (Document 2, Events)', () => {
     subscribed(2, { receivers: [GET, POST], strictOrder: true });
     const [get, post] = [GET, POST].map((receiver) => receiverIdOf('s', receiver)) as [string, string];
     const due = happens('claim-1', moved({ sequence: 7 }));
-    const cause = recorded.events.at(-1)!;
+    const cause = claims.recorded.events.at(-1)!;
     const common = {
       ...{ subscriptionId: 's', organisationId: 2, topic: 'claims', subject: 'claim 1' },
       ...{ sequence: 7, stateId: 1, at: AT },
@@ -88,8 +62,9 @@ describe('a message', () => {
       },
     };
     const occurrence: Topic['occurrence'] = (event) => ({ ...claimTopic.occurrence(event)!, attributes });
-    matcher = new Matcher([{ ...claimTopic, occurrence }]);
-    subscribed(1, { receivers: [GET, POST] });
+    const matcher = new Matcher([{ ...claimTopic, occurrence }]);
+    const { recorded } = claims;
+    matcher.apply(recorded.append('subscription-s', created(1, { receivers: [GET, POST] })));
     const due = matcher.match(recorded.append('claim-1', moved()))[Symbol.iterator]();
     const [first = 0, second = 0] = [1, 2].map(() => (due.next(), values));
     expect(first).toBeGreaterThan(0);
@@ -116,7 +91,7 @@ describe('a message', () => {
     const ids = [...messages(), ...messages()].map(({ id }) => id);
     expect(new Set(ids).size).toBe(4);
     const again = new Matcher([claimTopic]);
-    const repeated = recorded.events.flatMap((event) => [...again.match(event)]);
+    const repeated = claims.recorded.events.flatMap((event) => [...again.match(event)]);
     expect(repeated.map(({ data }) => data.id)).toEqual(ids);
     expect(ids[0]).toMatch(/^msg_[0-9a-v]{32}$/);
   });
@@ -213,7 +188,7 @@ describe('what an organisation asks for (decisions N14)', () => {
     const receiver = receiverIdOf('s', GET);
     const request = { at: '2026-03-05T00:00:00.000Z', receiver, stateId: 4 };
     const due = happens('subscription-s', { type: 'TestRequested', data: request });
-    const { id, position } = recorded.events.at(-1)!;
+    const { id, position } = claims.recorded.events.at(-1)!;
     expect(due).toEqual([
       {
         type: 'MessageDue',

@@ -1,39 +1,14 @@
-import { type DomainEvent } from '../../../src/kernel/decider';
-import { type Message } from '../../../src/notifications/delivery-events';
-import { type Due, Matcher } from '../../../src/notifications/matching/matcher';
-import { type Receiver, type SubscriptionContent } from '../../../src/notifications/subscription';
-import { type Occurrence } from '../../../src/notifications/topic';
-import { AT, claimTopic, created, moved, Recorded, replaced } from './recorded-events';
+import { type Receiver } from '../../../src/notifications/subscription';
+import { matchedClaims, urls } from './matched-claims';
+import { AT, replaced } from './recorded-events';
 
-let recorded: Recorded;
-let matcher: Matcher;
-beforeEach(() => {
-  recorded = new Recorded();
-  matcher = new Matcher([claimTopic]);
-});
-
-function happens(stream: string, event: DomainEvent): readonly Due[] {
-  return [...matcher.match(recorded.append(stream, event))];
-}
-
-/** The messages of an occurrence. */
-function messages(changes: Partial<Occurrence> = {}): readonly Message[] {
-  return happens('claim-1', moved(changes)).map((due) => {
-    if (due.type !== 'MessageDue') throw new Error('no message');
-    return due.data;
-  });
-}
-
-const subscribed = (organisation: number, subscription: Partial<SubscriptionContent> = {}, id = 's') =>
-  happens(`subscription-${id}`, created(organisation, subscription));
+const { happens, messages, subscribed } = matchedClaims();
 
 const rates = (usd: number, day = '2026-03-01') =>
   happens('exchange-rates', {
     type: 'ExchangeRatesPublished',
     data: { at: AT, day, rates: { USD: usd, SEK: 11.2 } },
   });
-
-const urls = (all: readonly Message[]) => all.map(({ request }) => request?.url);
 
 describe('a custom attribute (decisions N13)', () => {
   const receiver: Receiver = { httpMethod: 'GET', receiverUrl: 'https://a.example/?s=${shop}' };

@@ -1,0 +1,41 @@
+const NUMBERS = [1e300, -1e300, 1e21, -1, 0.001, -0, 9007199254740993, 1.5];
+const NUMBERS_AS_TEXT = [
+  '-1',
+  '1e5',
+  '0x10',
+  ' 1',
+  '١',
+  '＋1',
+  'NaN',
+  '9'.repeat(40),
+  '1.005',
+  '-0',
+  '+1',
+  '1,5',
+];
+const CHARACTERS = ['\u0000', 'a\u0001b', '\ud800', '\uffff'];
+const CODE = ['__proto__', 'constructor', '<b>', '${x}', "' or 1=1 --", '%00'];
+const DATES = [
+  '0000-00-00',
+  '9999-12-31',
+  '2026-02-30',
+  '2026-02-20 ',
+  '-2026-02-20',
+  '2026-02-20T00:00:00Z',
+];
+const TIMES = ['275760-09-13T00:00:00.001Z', '-271821-04-20T00:00:00Z', '2026-02-30T00:00:00Z'];
+
+/** Values of no type that a posted field has, or beyond its bounds; `longest` is the length of a text that is too long for any. */
+export function hostileValues({ longest }: { readonly longest: number }): readonly unknown[] {
+  return [
+    ...[{}, [], [1], { a: 1 }, [[]], true],
+    ...NUMBERS,
+    ...CHARACTERS,
+    'x'.repeat(longest),
+    ...NUMBERS_AS_TEXT,
+    ...CODE,
+    ...DATES,
+    ...TIMES,
+    ...[1.7e12, 8.64e15, -8.64e15],
+  ];
+}
