@@ -33,7 +33,7 @@ export type ClaimBatchState =
 export type ClaimBatchCommand =
   | { readonly do: 'accept'; readonly at: string; readonly claims: readonly Filing[] }
   | { readonly do: 'finish'; readonly at: string }
-  /** Prevents that it is accepted. */
+  /** Ensures that it can no longer be accepted. */
   | { readonly do: 'abandon'; readonly at: string };
 
 /** The category of a batch's stream. */

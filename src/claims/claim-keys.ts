@@ -126,7 +126,7 @@ export class ClaimKeys {
     return state.is === 'abandoned' ? 'gone' : 'holds it';
   }
 
-  /** Prevents that what the key was reserved for is still appended. */
+  /** Ensures that what the key was reserved for can no longer be appended. */
   private async prevent({ owner, batch, revision }: Reservation, at: string): Promise<void> {
     if (revision !== undefined) await execute(this.log, claimDecider, owner, { do: 'reclaimKey', at });
     else if (batch === undefined) await execute(this.log, claimDecider, owner, { do: 'void', at });

@@ -137,9 +137,9 @@ export type ClaimCommand =
   | { readonly do: 'autoApprove'; readonly at: string }
   | { readonly do: 'track'; readonly at: string; readonly transactionId: string }
   | { readonly do: 'withdraw'; readonly at: string; readonly version: number }
-  /** Prevents that a claim which nobody has filed is ever filed under this id. */
+  /** Ensures that no claim can be filed under this id any more, if none was. */
   | { readonly do: 'void'; readonly at: string }
-  /** Prevents that an update which was decided before is stored. */
+  /** Ensures that an update which was decided before can no longer be stored. */
   | { readonly do: 'reclaimKey'; readonly at: string };
 
 /** The category of a claim's stream. */

@@ -90,7 +90,7 @@ const TRACKED: readonly (readonly [ScreenedStatusId, Relation, readonly TrackedO
   [108, 'same site', ['refused']],
 ];
 
-/** The transaction by which an order of this site is tracked already, and the status that says so; undefined if it is not. */
+/** The transaction by which an order of this site is tracked already, and the status for it; undefined if it is not. */
 export function trackedOrder(
   of: { readonly publisherId: number; readonly siteId: number },
   orders: readonly TrackedOrder[],

@@ -36,7 +36,7 @@ const ATTRIBUTES = [
 
 type Attribute = (typeof ATTRIBUTES)[number];
 
-/** What subscribers are told of claims (`docs/decisions.md#c13`). */
+/** Notifications of claims (`docs/decisions.md#c13`). */
 export const claimTopic: Topic = {
   name: 'claims',
   streams: [`${CLAIM}-`],

@@ -135,6 +135,7 @@ function claimOf(number: number, kind: Kind, context: Context) {
   const eventId = kind === 'unknownEvent' ? 999 : inquiry;
   const expectedCommission = kind === 'tooMuchCommission' ? orderValue + 1 : Math.round(orderValue * 0.06);
   const article = random.between(1, 900);
+  const host = siteId === sites.bargainLane ? 'bargainlane.example' : 'preisfuchs.example';
   const claim: ClaimContent = {
     siteId,
     programId,
@@ -144,7 +145,7 @@ function claimOf(number: number, kind: Kind, context: Context) {
     orderValue,
     productName: `Article ${article}`,
     ...(random.chance(0.5) ? { epi: 'newsletter' } : {}),
-    ...(random.chance(0.3) ? { proofOfClaims: `https://preisfuchs.example/receipts/${number}` } : {}),
+    ...(random.chance(0.3) ? { proofOfClaims: `https://${host}/receipts/${number}` } : {}),
     ...(kind === 'withoutCommission' || kind === 'unknownEvent' ? {} : { expectedCommission }),
   };
   return {

@@ -14,7 +14,7 @@ const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
 /** An amendment is no transition, so nobody is told of it. */
 const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
 
-/** What subscribers are told of transactions (Document 2, Events). */
+/** Notifications of transactions (Document 2, Events). */
 export const transactionTopic: Topic = {
   name: 'transactions',
   streams: [`${TRANSACTION}-`],

@@ -135,7 +135,7 @@ describe('automatic approval (decisions C11)', () => {
     expect([answer.statusCode, answer.body.includes('UTS_405')]).toEqual([409, true]);
   });
 
-  it('does not come for a claim that was ruled on, or whose update has begun the days anew', async () => {
+  it('does not come for a claim that was ruled on, or that was updated since: its days begin again', async () => {
     const ruled = await world.create('ruled in time');
     await world.rule([{ claimId: ruled.claimId, statusIdClaim: 206, versionNo: 0 }]);
     const updated = await world.create('updated in time');

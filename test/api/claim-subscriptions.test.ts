@@ -81,7 +81,7 @@ describe('subscriptions to claims (decisions C13)', () => {
 
   it.each<[string, object, string]>([
     ['without statusIds', { filter: {}, receivers: [RECEIVER] }, 'CON_410'],
-    ['with a status that there is not', subscription([2, 203]), 'CON_350'],
+    ['with an unknown status', subscription([2, 203]), 'CON_350'],
     ['with a foreign program', subscription([2], { programIds: [201] }), 'CON_230'],
     ['with a site that is not connected', subscription([2], { siteIds: [1301] }), 'CON_430'],
     ['without a receiver', { filter: { statusIds: [2] } }, 'CON_250'],

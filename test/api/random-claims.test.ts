@@ -31,7 +31,7 @@ let automations: ReturnType<typeof automationsOver>;
 let isBroken = false;
 const conversions = transactionClientOf(() => app);
 
-/** The read store, of which transactions cannot be searched in times of trouble. */
+/** The read store, whose transactions cannot be searched while there is trouble. */
 function troubled(store: ReadStore): ReadStore {
   return new Proxy(store, {
     get(target, name) {

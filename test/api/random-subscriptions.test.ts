@@ -79,7 +79,7 @@ const posted = fc.record(
 type Posted = typeof posted extends fc.Arbitrary<infer P> ? P : never;
 
 const as = fc.constantFrom(...NAMES);
-/** Which of all subscriptions that ever were; beyond them, one that there is not. */
+/** Which of all subscriptions that ever were; beyond them, one that does not exist. */
 const pick = fc.nat();
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('create' as const), as, posted }) },

@@ -139,7 +139,7 @@ const REFUSED: readonly Row[] = [
     '102',
     'programId is 201: expected a program of yours',
   ],
-  ['a program that there is not', { programId: 999 }, '102', 'programId is 999: expected a program of yours'],
+  ['an unknown program', { programId: 999 }, '102', 'programId is 999: expected a program of yours'],
   [
     'a program that is paused (decisions V18)',
     { programId: 104 },

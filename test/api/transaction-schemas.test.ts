@@ -133,7 +133,7 @@ describe('the schemas refuse what the operations refuse', () => {
     expect(await faultsBySchema(world.app, 'PostedTransaction_v1_0.xsd', [body])).not.toEqual([]);
   });
 
-  it('an action that there is not', async () => {
+  it('an unknown action', async () => {
     const { transactionId } = await create('XS-3');
     const body = `<transition>${elements({ transactionId, action: 'reject' })}</transition>`;
     expect((await post('/transitions', body)).statusCode).toBe(400);

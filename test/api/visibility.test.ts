@@ -135,7 +135,7 @@ describe('publishers see a product once it is mapped (Document 1, What the servi
     ['by a unique tdCategoryName', { name: 'x', tdCategoryName: 'Speakers' }, true],
     ['by a unique tdCategoryName in another language', { name: 'x', tdCategoryName: 'Cuffie' }, true],
     ['not by a tdCategoryName of two', { name: 'x', tdCategoryName: 'Leuchten' }, false],
-    ['not by a tdCategoryName that there is not', { name: 'x', tdCategoryName: 'speakers' }, false],
+    ['not by an unknown tdCategoryName', { name: 'x', tdCategoryName: 'speakers' }, false],
     ['by a name that the feed maps', { name: 'Over-Ear' }, true],
     ['by a name that the feed maps, beside an unknown id', { id: '999', name: 'Over-Ear' }, true],
     ['not by a name that another feed maps', { name: 'Lampade' }, false],

@@ -117,7 +117,7 @@ describe('what is no request (decisions X73)', () => {
       '400: Transfer-Encoding: gzip, chunked: expected chunked',
     ],
     [
-      'an expectation that there is not',
+      'an unknown expectation',
       [`POST /1.0/notes;word=a?${token} HTTP/1.1`, HOST, TYPE, 'Expect: a-miracle', 'Content-Length: 2'],
       417,
       '417: Expect: a-miracle: expected 100-continue',

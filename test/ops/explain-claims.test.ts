@@ -43,7 +43,7 @@ test('affilog notifications explain says why messages about a claim were sent, o
   );
 });
 
-test('of an id that there is not: an error that names all kinds of ids', async () => {
+test('of an unknown id: an error that names all kinds of ids', async () => {
   expect(await explain('999')).toEqual({
     code: 2,
     out: '',

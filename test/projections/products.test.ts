@@ -166,7 +166,7 @@ describe('a posted category is mapped (decisions P13)', () => {
       [headphones, mapped(FEED_ID, 'Audio', '11'), unmapped(FEED_ID, 'Audio')],
       null,
     ],
-    ['not to a category that there is not', { name: 'Audio' }, [mapped(FEED_ID, 'Audio', '11')], null],
+    ['not to an unknown category', { name: 'Audio' }, [mapped(FEED_ID, 'Audio', '11')], null],
     [
       'by its id before its names',
       { id: '11', name: 'Audio', tdCategoryName: 'Speakers' },
