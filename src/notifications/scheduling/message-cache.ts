@@ -15,14 +15,16 @@ interface Cached {
   message: Message | undefined;
 }
 
-/** Messages that are new are cached up to this share: there is room for those that are needed next. */
-const NEW_SHARE = 0.5;
+/** Messages that nobody has asked for yet are cached up to these shares; the rest is for those that are needed now. */
+const SHARES = { new: 0.5, neighbours: 0.75 } as const;
 
 /** Messages by their revision in `matched`, in memory up to a size. What has no room is read again when it is needed. */
 export class MessageCache {
-  private readonly cached = new Map<number, Cached>();
+  /** Read because they may be needed soon, and because they are needed. */
+  private readonly spare = new Map<number, Cached>();
+  private readonly needed = new Map<number, Cached>();
   private bytes = 0;
-  private readonly loading = new Map<number, Promise<void>>();
+  private readonly loading = new Map<number, Promise<boolean>>();
 
   /** `isWanted`: whether a message is still to be sent by this process. */
   constructor(
@@ -33,11 +35,11 @@ export class MessageCache {
 
   /** Adds a new message as it is in the log, if there is room: those before it are needed first. */
   add(revision: number, data: string): void {
-    if (this.bytes < NEW_SHARE * this.maxBytes) this.put(revision, data);
+    if (!this.has(revision) && this.bytes < SHARES.new * this.maxBytes) this.put(this.spare, revision, data);
   }
 
   get(revision: number): Message | undefined {
-    const cached = this.cached.get(revision);
+    const cached = this.spare.get(revision) ?? this.needed.get(revision);
     if (cached?.data === undefined) return cached?.message;
     cached.message = JSON.parse(cached.data) as Message;
     cached.data = undefined;
@@ -45,45 +47,71 @@ export class MessageCache {
   }
 
   delete(revision: number): void {
-    const cached = this.cached.get(revision);
-    if (cached === undefined) return;
-    this.cached.delete(revision);
-    this.bytes -= cached.bytes;
+    for (const cached of [this.spare, this.needed]) {
+      this.bytes -= cached.get(revision)?.bytes ?? 0;
+      cached.delete(revision);
+    }
   }
 
-  /** Reads a message and its neighbours. If it is not there afterwards, it has expired. Raises `EngineUnavailable`. */
-  async load(revision: number): Promise<void> {
+  /**
+   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got now; it may have to
+   * be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
+   */
+  async load(revision: number): Promise<boolean> {
     const chunk = Math.floor(revision / CHUNK);
     // What is read for another message has this one only if it is wanted.
     for (let other = this.loading.get(chunk); other !== undefined; other = this.loading.get(chunk))
       await other;
-    if (this.cached.has(revision)) return;
-    const loading = this.loadChunk(chunk, revision).finally(() => this.loading.delete(chunk));
+    if (this.has(revision)) return true;
+    if (!this.hasRoom()) return await this.read(revision, 1, revision);
+    const loading = this.read(chunk * CHUNK, CHUNK, revision).finally(() => this.loading.delete(chunk));
     this.loading.set(chunk, loading);
-    await loading;
+    return await loading;
   }
 
-  private async loadChunk(chunk: number, needed: number): Promise<void> {
-    const from = chunk * CHUNK;
-    for await (const events of this.log.readStream(MATCHED, { from, limit: CHUNK })) {
+  /** Whether the log has the message that is needed. */
+  private async read(from: number, limit: number, needed: number): Promise<boolean> {
+    let isThere = false;
+    for await (const events of this.log.readStream(MATCHED, { from, limit })) {
       for (const event of events) {
         const { type, data, revision } = event;
-        if (revision >= from + CHUNK) return;
         const receiver = type === 'MessageDue' ? receiverIn(event) : undefined;
-        if (receiver === undefined) continue;
-        if (revision === needed || this.isWanted(receiver, revision)) this.put(revision, data);
+        if (receiver === undefined || revision >= from + limit) continue;
+        if (revision === needed) {
+          isThere = true;
+          this.delete(revision);
+          this.put(this.needed, revision, data);
+        } else if (this.hasRoom() && !this.has(revision) && this.isWanted(receiver, revision))
+          this.put(this.spare, revision, data);
       }
+      if (isThere && !this.hasRoom()) break;
     }
+    return isThere;
   }
 
-  private put(revision: number, data: string): void {
-    if (this.cached.has(revision)) return;
-    const bytes = data.length + OVERHEAD;
-    this.cached.set(revision, { bytes, data, message: undefined });
-    this.bytes += bytes;
-    for (const oldest of this.cached.keys()) {
-      if (this.bytes <= this.maxBytes) break;
-      this.delete(oldest);
-    }
+  private has(revision: number): boolean {
+    return this.spare.has(revision) || this.needed.has(revision);
   }
+
+  private hasRoom(): boolean {
+    return this.bytes < SHARES.neighbours * this.maxBytes;
+  }
+
+  /** Removes what is not needed for it, then the oldest that is: never what is put. */
+  private put(into: Map<number, Cached>, revision: number, data: string): void {
+    const bytes = bytesOf(data) + OVERHEAD;
+    for (const others of [this.spare, this.needed]) {
+      for (const oldest of others.keys()) {
+        if (this.bytes + bytes <= this.maxBytes) break;
+        this.delete(oldest);
+      }
+    }
+    into.set(revision, { bytes, data, message: undefined });
+    this.bytes += bytes;
+  }
+}
+
+/** In memory a text takes one byte a character if all are Latin-1, otherwise two. */
+function bytesOf(text: string): number {
+  return /[^\u0000-\u00ff]/.test(text) ? 2 * text.length : text.length;
 }

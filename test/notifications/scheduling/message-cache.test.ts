@@ -27,14 +27,14 @@ describe('The cache of messages', () => {
     await folder.remove();
   });
 
-  function cacheWanting(isWanted: (revision: number) => boolean): MessageCache {
+  function cacheWanting(isWanted: (revision: number) => boolean, maxBytes?: number): MessageCache {
     const counting = overrideLog(log, {
       readStream: (...read) => {
         reads += 1;
         return log.readStream(...read);
       },
     });
-    return new MessageCache(counting, (_, revision) => isWanted(revision));
+    return new MessageCache(counting, (_, revision) => isWanted(revision), maxBytes);
   }
 
   it('reads neighbours once, however many of them are needed at the same time', async () => {
@@ -49,5 +49,32 @@ describe('The cache of messages', () => {
     await Promise.all([0, 1, 2].map((revision) => cache.load(revision)));
     expect([0, 1, 2, 3].map((revision) => cache.get(revision)?.sequence)).toEqual([0, 1, 2, undefined]);
     expect(reads).toBe(3);
+  });
+
+  it('has what was needed once it is loaded, however small it is: its neighbours make room', async () => {
+    const cache = cacheWanting(() => true, 10_000);
+    for (let revision = 0; revision < MESSAGES; revision += 1) {
+      expect(await cache.load(revision)).toBe(true);
+      expect(cache.get(revision)?.sequence).toBe(revision);
+    }
+  });
+
+  it('reads one message instead of its neighbours when it is full', async () => {
+    const cache = cacheWanting(() => true, 10_000);
+    const counts: number[] = [];
+    for (const revision of [0, 100]) {
+      await cache.load(revision);
+      counts.push(Array.from({ length: MESSAGES }, (_, at) => cache.get(at)).filter(Boolean).length);
+    }
+    expect(counts[0]).toBeLessThan(10);
+    expect(counts[1]).toBeLessThanOrEqual((counts[0] ?? 0) + 1);
+  });
+
+  it('knows what is no longer in the log from what it has no room for', async () => {
+    const cache = cacheWanting(() => true, 1);
+    const found = await Promise.all(
+      [0, 1, MESSAGES - 1, MESSAGES + 1, 10 * MESSAGES].map((revision) => cache.load(revision)),
+    );
+    expect(found).toEqual([true, true, true, false, false]);
   });
 });
