@@ -76,14 +76,16 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     attempted: before.attempted + ended.length,
     attempts: [...before.attempts, ...ended].slice(-ATTEMPTS),
     changed: at,
+    ...only('redelivery', isManual ? undefined : before.redelivery),
   };
-  // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is.
-  if (isManual && outcome.outcome !== 'delivered')
+  // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it has succeeded,
+  // an attempt of the schedule that was under way meanwhile changes nothing.
+  const isDecided = outcome.outcome !== 'delivered' && (isManual || before.state === 'delivered');
+  if (isDecided)
     return { ...after, state: before.state, ...only('next', before.next), ...only('reason', before.reason) };
   return {
     ...after,
     state: STATE_AFTER[outcome.outcome],
-    ...only('redelivery', isManual ? undefined : before.redelivery),
     ...only('next', next),
     ...only('reason', attempt === undefined ? error : undefined),
   };

@@ -104,9 +104,9 @@ export class DeliveryRunner {
     await this.membership.release().catch(this.parts.report);
   }
 
-  /** Makes dead letters of messages that are held, and were due before a time (epoch ms). */
+  /** Makes dead letters of messages that are held, and were due before a time (epoch ms), of long queues too. */
   async expireHeld(before: number): Promise<void> {
-    await this.dispatcher.expireHeld(before);
+    while ((await this.dispatcher.expireHeld(before)) > 0) await this.reader.refill();
   }
 
   /** Why there is no progress; undefined while there is. */
@@ -115,7 +115,7 @@ export class DeliveryRunner {
     const [failure] = this.failures.values();
     if (failure !== undefined) return failure;
     if (this.reader.trouble !== undefined) return reasonOf(this.reader.trouble);
-    return inTrouble ? 'outcomes of attempts cannot be stored' : undefined;
+    return inTrouble ? 'outcomes of attempts cannot be stored' : this.dispatcher.faults.trouble;
   }
 
   private async repeat(name: string, work: () => Promise<void>): Promise<void> {

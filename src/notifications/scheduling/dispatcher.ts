@@ -1,18 +1,27 @@
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { Backoff } from '../../kernel/backoff';
 import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { now } from './clock';
-import { disableReceiver, recordDeadLetter } from './domain-facts';
-import { disables, endedOf, type Health, reportedFailure } from './health';
+import { Disabling } from './disabling';
+import { recordDeadLetter } from './domain-facts';
+import { reportedFailure } from './health';
 import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
-import { attemptNumber, disabledBy, failingFor, isFailedAttempt, outcomeOf, outcomeWithout } from './outcome';
+import {
+  attemptNumber,
+  failingFor,
+  isFailedAttempt,
+  outcomeOf,
+  outcomeWithout,
+  withoutEffect,
+} from './outcome';
+import { OwnFaults } from './own-faults';
 import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
 import { type Receiver, Scheduler, type Started, type Surface } from './scheduler';
 import { type Recipients } from './recipients';
+import { untilDone } from './until-done';
 
 /** Makes one attempt; never rejects. */
 export type MakeAttempt = (attempt: Attempt, signal: AbortSignal) => Promise<AttemptResult>;
@@ -33,12 +42,12 @@ const FLUSH_MS = 3;
 /** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
 const OWN_FAULT_MS = 1_000;
 
-const BACKOFF = { first: 100, longest: 5_000 } as const;
-
 /** Sends what the scheduler chooses, and records the outcomes. */
 export class Dispatcher {
   readonly partitions = new Map<number, OwnedPartition>();
+  readonly faults: OwnFaults;
   private readonly cache: MessageCache;
+  private readonly disabling: Disabling;
   private readonly scheduler: Scheduler;
   private isPumping = false;
   private timer: { readonly at: number; readonly timeout: NodeJS.Timeout } | undefined;
@@ -54,6 +63,8 @@ export class Dispatcher {
       return state !== undefined && (state.queue.has(revision) || state.retries.has(revision));
     });
     this.scheduler = new Scheduler(this.surface());
+    this.faults = new OwnFaults(parts.report);
+    this.disabling = new Disabling(parts.log, parts.report);
   }
 
   get inFlight(): number {
@@ -129,14 +140,18 @@ export class Dispatcher {
   /** Appends an outcome; `started` ends when it is durable. */
   async record(
     partition: OwnedPartition,
-    outcome: Outcome,
+    ended: Outcome,
     { message, started }: { readonly message: Message; readonly started?: Started },
   ): Promise<void> {
-    const { log } = this.parts;
-    if (outcome.outcome === 'dead')
-      await this.untilDone(partition, () => recordDeadLetter(log, message, outcome));
-    if (isFailedAttempt(outcome))
-      await this.disableIf(partition, partition.state.receiver(outcome.receiver).health, outcome);
+    const outcome = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
+    const state = partition.state.receiver(outcome.receiver);
+    if (outcome.outcome === 'dead') {
+      const attempts = outcome.attempt ?? state.retries.get(outcome.revision)?.attempt ?? 0;
+      const { log, report } = this.parts;
+      const record = (): Promise<void> => recordDeadLetter(log, message, outcome, attempts);
+      await untilDone(record, () => partition.isLost, report);
+    }
+    if (isFailedAttempt(outcome)) await this.disabling.check(partition, state.health, outcome);
     if (partition.isLost) {
       if (started !== undefined) this.end(partition, started, undefined);
       return;
@@ -149,12 +164,12 @@ export class Dispatcher {
     }, FLUSH_MS);
   }
 
-  /** Makes dead letters of held messages that were due before a time (epoch ms). */
-  async expireHeld(before: number): Promise<void> {
+  /** Makes dead letters of held messages that were due before a time (epoch ms); returns how many. */
+  async expireHeld(before: number): Promise<number> {
     const { recipients } = this.parts;
     const partitions = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
     const record = this.record.bind(this);
-    await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
+    return await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
   }
 
   /** No further timers. */
@@ -197,7 +212,8 @@ export class Dispatcher {
       isTest,
     };
     const result = await this.parts.attempt(attempt, partition.signal);
-    return result.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, result);
+    const judged = this.faults.judge(result, partition.signal.aborted);
+    return judged.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, judged);
   }
 
   /** An outcome is durable. */
@@ -209,12 +225,13 @@ export class Dispatcher {
       const ms = reportedFailure(before, receiver.health);
       if (ms !== undefined) this.parts.report(failingFor(ms, outcome));
       // Of several attempts that have ended together, only the last one may have been too many.
-      void this.disableIf(partition, before, outcome);
+      void this.disabling.check(partition, before, outcome);
     }
     const started = partition.ended.get(outcome);
     partition.ended.delete(outcome);
-    if (outcome.outcome !== 'failed') this.cache.delete(outcome.revision);
+    this.cache.delete(outcome.revision);
     if (started !== undefined) this.end(partition, started, outcome.outcome);
+    else this.scheduler.served(outcome.receiver)?.lane.settled(outcome.revision);
   }
 
   private end(partition: OwnedPartition, started: Started, outcome: OutcomeKind | undefined): void {
@@ -223,48 +240,20 @@ export class Dispatcher {
     if (outcome === undefined) this.pump();
   }
 
-  private async disableIf(partition: OwnedPartition, health: Health, outcome: Outcome): Promise<void> {
-    const reason = disables(health, endedOf(outcome));
-    if (reason === undefined) return;
-    await this.untilDone(partition, () => disableReceiver(this.parts.log, outcome, reason));
-    this.parts.report(disabledBy(reason, outcome));
-  }
-
-  /** Repeats what the domain log refuses while it is unavailable, unless the partition is lost. */
-  private async untilDone(partition: OwnedPartition, work: () => Promise<void>): Promise<void> {
-    const backoff = new Backoff(BACKOFF);
-    while (!partition.isLost) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        this.parts.report(error);
-        await backoff.wait();
-      }
-    }
-  }
-
   private async load(receiver: Receiver, revision: number): Promise<void> {
-    const backoff = new Backoff(BACKOFF);
-    while (!receiver.isGone) {
-      try {
-        await this.cache.load(revision);
-        break;
-      } catch (error) {
-        this.parts.report(error);
-        await backoff.wait();
-      }
-    }
-    if (!receiver.isGone && this.cache.get(revision) === undefined) this.forget(receiver, revision);
+    const load = (): Promise<boolean> => this.cache.load(revision);
+    const isThere = await untilDone(load, () => receiver.isGone, this.parts.report);
+    if (isThere === false) this.forget(receiver, revision);
     this.scheduler.loaded(receiver);
     this.pump();
   }
 
-  private forget({ id, partition }: Receiver, revision: number): void {
+  private forget({ id, partition, lane }: Receiver, revision: number): void {
     this.parts.report(
-      `a message to the receiver ${id} was not sent, since it has expired (revision ${revision})`,
+      `a message to the receiver ${id} was not sent: it is older than messages are kept (revision ${revision})`,
     );
     this.partitions.get(partition)?.state.forget(id, revision);
+    lane.settled(revision);
   }
 
   private surface(): Surface {

@@ -5,9 +5,14 @@ import { type DeadLetterEvent, type Message, type Outcome } from '../delivery-ev
 import { type DisabledReason, subscriptionDecider } from '../subscription';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
-export async function recordDeadLetter(log: EventLog, message: Message, outcome: Outcome): Promise<void> {
+export async function recordDeadLetter(
+  log: EventLog,
+  message: Message,
+  outcome: Outcome,
+  attempts: number,
+): Promise<void> {
   const { id, subscriptionId, organisationId, receiver, subject, stateId } = message;
-  const { at, attempt: attempts = 0, error } = outcome;
+  const { at, error } = outcome;
   const event: DeadLetterEvent = {
     type: 'MessageDeadLettered',
     data: {
@@ -29,10 +34,12 @@ export async function recordDeadLetter(log: EventLog, message: Message, outcome:
   }
 }
 
+/** False if it is disabled already, or there is none any more. */
 export async function disableReceiver(
   log: EventLog,
   { subscriptionId, receiver, at }: Outcome,
   reason: DisabledReason,
-): Promise<void> {
-  await execute(log, subscriptionDecider, subscriptionId, { do: 'disableReceiver', at, receiver, reason });
+): Promise<boolean> {
+  const command = { do: 'disableReceiver', at, receiver, reason } as const;
+  return (await execute(log, subscriptionDecider, subscriptionId, command)).position !== undefined;
 }

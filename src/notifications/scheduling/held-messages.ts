@@ -1,7 +1,9 @@
 import { type Message, type Outcome } from '../delivery-events';
 import { type MessageCache } from './message-cache';
+import { type Sendable } from './lane';
 import { outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
+import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
 
 interface HeldParts {
@@ -16,24 +18,59 @@ interface HeldParts {
 }
 
 /**
- * Makes dead letters of messages that are held and were due before a time (epoch ms): soon they are deleted from the log
- * (`docs/decisions.md#n8`). Raises `EngineUnavailable`.
+ * Makes dead letters of messages that are held and were due before a time (epoch ms), attempted or not: soon they are deleted from the
+ * log (`docs/decisions.md#n8`). Ends redeliveries of such messages. Returns how many there were, once that is durable. Raises
+ * `EngineUnavailable`.
  */
 export async function expireHeld(
   { partitions, cache, recipients, record }: HeldParts,
   before: number,
-): Promise<void> {
+): Promise<number> {
+  let count = 0;
   for (const partition of partitions) {
-    for (const [id, { queue }] of partition.state.receivers) {
-      for (let revision = queue.after(-1); revision !== undefined; revision = queue.after(revision)) {
-        if (cache.get(revision) === undefined) await cache.load(revision);
-        const message = cache.get(revision);
-        if (message === undefined || Date.parse(message.at) >= before) break;
-        if (recipients.permission(message.subscriptionId, id, message.cause) !== 'hold') break;
-        const sendable = { kind: 'first', revision, message } as const;
-        const outcome = outcomeWithout(sendable, 'dead', Date.now(), 'it was held until it expired');
-        await record(partition, outcome, { message });
+    const inFlight = new Set(Array.from(partition.inFlight, ({ revision }) => revision));
+    for (const [id, state] of partition.state.receivers) {
+      for (const held of heldBy(state)) {
+        for (const sendable of held) {
+          const { revision, redelivery } = sendable;
+          if (inFlight.has(revision)) continue;
+          if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
+          const message = cache.get(revision);
+          // Those after it are newer.
+          if (message === undefined || Date.parse(message.at) >= before) break;
+          if (recipients.permission(message.subscriptionId, id, message.cause) !== 'hold') break;
+          // A redelivery leaves the message as it is.
+          const end = redelivery === undefined ? 'dead' : 'failed';
+          const outcome = outcomeWithout({ ...sendable, message }, end, Date.now(), EXPIRED);
+          await record(partition, outcome, { message });
+          count += 1;
+        }
       }
     }
+    await partition.writer.flush();
   }
+  return count;
+}
+
+const EXPIRED = 'it was held until it expired';
+
+type Held = Omit<Sendable, 'message'>;
+
+/** What may be held, each list from the oldest on. */
+function heldBy({ queue, retries, redeliveries }: ReceiverState): readonly Iterable<Held>[] {
+  const byAge = (a: Held, b: Held): number => a.revision - b.revision;
+  return [
+    Array.from(retries.keys(), (revision): Held => ({ kind: 'retry', revision })).sort(byAge),
+    queued(queue),
+    Array.from(redeliveries, ([redelivery, revision]): Held => ({
+      kind: 'redelivery',
+      revision,
+      redelivery,
+    })).sort(byAge),
+  ];
+}
+
+function* queued(queue: ReceiverState['queue']): Generator<Held> {
+  for (let revision = queue.after(-1); revision !== undefined; revision = queue.after(revision))
+    yield { kind: 'first', revision };
 }

@@ -105,10 +105,15 @@ export class Lane {
     }
   }
 
+  /** A message will not be attempted any more. */
+  settled(revision: number): void {
+    for (const [subject, awaited] of this.busy) if (awaited === revision) this.release(subject);
+  }
+
   /** A message has been delivered otherwise, since somebody has asked for it, or has expired. */
   private skip(revision: number): void {
     this.ready.shift();
-    for (const [subject, awaited] of this.busy) if (awaited === revision) this.release(subject);
+    this.settled(revision);
   }
 
   private nextRepeated(): Choice {

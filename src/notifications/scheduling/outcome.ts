@@ -42,15 +42,20 @@ export function outcomeOf(sendable: Sendable, state: ReceiverState, result: Atte
   };
 }
 
-/** The outcome of a message that is not attempted. */
+/** The outcome of a message that is not attempted; of a redelivery `failed`. */
 export function outcomeWithout(
   sendable: Sendable,
-  outcome: 'dead' | 'cancelled',
+  outcome: 'dead' | 'cancelled' | 'failed',
   now: number,
   error?: string,
 ): Outcome {
   const at = new Date(now).toISOString();
   return { ...whatOf(sendable), outcome, at, ...(error === undefined ? {} : { error }) };
+}
+
+/** The outcome of an attempt that is over when its message is: it is listed, and changes nothing else. */
+export function withoutEffect(outcome: Outcome): Outcome {
+  return { ...outcome, outcome: 'failed', next: undefined, subject: undefined };
 }
 
 export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {

@@ -55,6 +55,14 @@ export class OwnedPartition {
     return this.attempts.signal;
   }
 
+  /** Whether the message of a scheduled attempt that has failed was delivered meanwhile, since somebody had asked for it. */
+  isDelivered({ revision, receiver, redelivery, outcome }: Outcome): boolean {
+    if (redelivery !== undefined || outcome === 'delivered' || outcome === 'cancelled') return false;
+    if (!this.state.receiver(receiver).isOpen(revision, this.state.matchedUpTo)) return true;
+    const ended = [...this.ended.keys()];
+    return ended.some((other) => other.revision === revision && other.outcome === 'delivered');
+  }
+
   /** A message is no longer in flight. */
   done(started: Started): void {
     this.inFlight.delete(started);

@@ -40,8 +40,17 @@ export class ReceiverState {
     if (redelivery !== undefined && outcome.outcome === 'failed') return;
     const isQueued = this.queue.delete(revision);
     const isRetried = this.retries.delete(revision);
-    if (!isQueued && !isRetried && this.isUnread(revision, matchedUpTo)) this.settled.add(revision);
+    const isUnread = !isQueued && !isRetried && this.isUnread(revision, matchedUpTo);
+    // It was delivered meanwhile, since somebody had asked for it: an attempt that has failed afterwards changes nothing.
+    if (!isQueued && !isRetried && (!isUnread || this.settled.has(revision))) return;
+    if (isUnread) this.settled.add(revision);
     if (outcome.outcome === 'failed') this.retries.set(revision, retryOf(outcome));
+  }
+
+  /** Whether a message of the schedule is still to be sent, as far as is known. */
+  isOpen(revision: number, matchedUpTo: number): boolean {
+    if (this.queue.has(revision) || this.retries.has(revision)) return true;
+    return this.isUnread(revision, matchedUpTo) && !this.settled.has(revision);
   }
 
   /** Takes a message that has been read in `matched`, unless it was settled before. */

@@ -40,12 +40,13 @@ export interface Failure {
 /** An attempt has been ended by us. */
 export const STOPPED: Failure = { end: 'aborted', error: 'the sender was stopped' };
 
-const OURS: Failure = { end: 'aborted', error: 'the sender had no resources or no network' };
+const OURS: Failure = { end: 'aborted', error: 'the sender had no resources' };
+export const NO_NETWORK: Failure = { end: 'aborted', error: 'the sender had no network' };
 export const CLOSED: Failure = {
   end: 'failure',
   error: 'the connection was closed before there was an answer',
 };
-const UNREACHABLE: Failure = { end: 'failure', error: 'the address cannot be reached' };
+export const UNREACHABLE: Failure = { end: 'failure', error: 'the address cannot be reached' };
 const NOT_HTTP: Failure = { end: 'failure', error: 'the answer is not HTTP/1.1' };
 
 function failure(error: string): Failure {
@@ -61,9 +62,9 @@ const FAILURES: ReadonlyMap<string, Failure> = new Map(
     ENOMEM: OURS,
     ENOBUFS: OURS,
     EAGAIN: OURS,
-    EACCES: OURS,
-    EPERM: OURS,
-    ENETDOWN: OURS,
+    EACCES: NO_NETWORK,
+    EPERM: NO_NETWORK,
+    ENETDOWN: NO_NETWORK,
     UND_ERR_DESTROYED: STOPPED,
     UND_ERR_CLOSED: STOPPED,
     // Of the connection.
@@ -112,7 +113,7 @@ export function failureOf(error: Error): Failure {
   }
   const code = 'code' in error ? String(error.code) : '';
   if (OURS_UNLESS_IPV6.has(code))
-    return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : OURS;
+    return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : NO_NETWORK;
   if (error.name === 'HTTPParserError') return NOT_HTTP;
   const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
   return FAILURES.get(code) ?? failure(isTls ? 'TLS failed' : 'the request failed');

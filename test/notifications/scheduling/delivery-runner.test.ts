@@ -1,129 +1,24 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
-import { type Engines } from '../../../src/engines/open';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
-import { type NewEvent, START } from '../../../src/kernel/event';
+import { type NewEvent } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { MATCHED, type Message, type Outcome } from '../../../src/notifications/delivery-events';
-import { FollowedSubscriptions } from '../../../src/notifications/matching/subscription-book';
-import { DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
+import { MATCHED, type Message } from '../../../src/notifications/delivery-events';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
-import { Recipients } from '../../../src/notifications/scheduling/recipients';
-import { Secrets } from '../../../src/notifications/secrets';
-import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { type Attempt } from '../../../src/notifications/sending/attempt';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
-import { openTestedEngines, type TestedFolder } from '../../support/engines';
 import { overrideLog } from '../../support/temporary-log';
-
-const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
+import { runnerWorld } from './runner-world';
 
 describe('The runner of deliveries', () => {
-  let folder: TestedFolder;
-  let engines: Engines;
-  let deliveries: EventLog;
-  let following: AbortController;
-  let subscriptions: FollowedSubscriptions;
-  let matched: Matched;
-  const runners: DeliveryRunner[] = [];
-  const reports: unknown[] = [];
-  /** Each call of `due` is about a subject of its own. */
-  let subjects = 0;
-
-  beforeEach(async () => {
-    ({ folder, engines } = await openTestedEngines());
-    deliveries = await engines.deliveries();
-    following = new AbortController();
-    subscriptions = new FollowedSubscriptions(engines.log, following.signal);
-    matched = new Matched(deliveries);
-    reports.length = 0;
-  });
-  afterEach(async () => {
-    await Promise.all(runners.splice(0).map((runner) => runner.stop()));
-    following.abort();
-    await subscriptions.ended;
-    await engines.close();
-    await folder.remove();
-  });
-
-  function start(
-    owner: string,
-    attempt: MakeAttempt,
-    logs: Partial<Record<'log' | 'deliveries', EventLog>> = {},
-  ) {
-    const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
-    const report = (failure: unknown) => void reports.push(failure);
-    const parts = {
-      log: engines.log,
-      deliveries,
-      store: engines.store,
-      recipients,
-      attempt,
-      report,
-      ...logs,
-    };
-    const runner = new DeliveryRunner(parts, { owner, ...TIMES });
-    runners.push(runner);
-    runner.start();
-    return runner;
-  }
-
-  async function targetsOf(count: number): Promise<readonly Target[]> {
-    const urls = Array.from({ length: count }, (_, number) => `https://r${number}.example/`);
-    const targets = await subscribe(engines.log, urls);
-    await subscriptions.reached(await engines.log.head());
-    return targets;
-  }
-
-  async function due(
-    targets: readonly Target[],
-    each: number,
-    more: Partial<Message> = {},
-  ): Promise<readonly Message[]> {
-    const cause = await engines.log.head();
-    subjects += 1;
-    const subject = `t${subjects}`;
-    const messages = targets.flatMap((target) =>
-      Array.from({ length: each }, (_, sequence) => ({
-        ...messageTo(target, { subject, sequence, cause }),
-        ...more,
-      })),
-    );
-    await matched.append(messages, cause);
-    return messages;
-  }
-
-  async function outcomes(): Promise<readonly Outcome[]> {
-    const all: Outcome[] = [];
-    for await (const { events } of deliveries.readAll({ after: START, prefixes: ['partition-'] }))
-      for (const { type, data } of events)
-        if (type === 'MessageAttempted') all.push(JSON.parse(data) as Outcome);
-    return all;
-  }
-
-  async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await isSo())) await pause(5);
-  }
-
-  /** Ends every attempt in the same way; `attempts` has what was sent. */
-  function ending(result: Partial<AttemptResult>): {
-    readonly attempts: Attempt[];
-    readonly attempt: MakeAttempt;
-  } {
-    const attempts: Attempt[] = [];
-    const attempt: MakeAttempt = async (one) => {
-      attempts.push(one);
-      return { end: 'success', at: Date.now(), ms: 1, ...result };
-    };
-    return { attempts, attempt };
-  }
+  const world = runnerWorld();
+  const { reports, start, targetsOf, due, outcomes, until, ending } = world;
 
   it('never counts that the delivery log is unavailable, and sends nothing twice because of it', async () => {
     let isDown = false;
-    const log = overrideLog(deliveries, {
+    const log = overrideLog(world.deliveries, {
       append: async (stream: string, expected: number, events: readonly NewEvent[]) => {
-        if (!isDown) return await deliveries.append(stream, expected, events);
+        if (!isDown) return await world.deliveries.append(stream, expected, events);
         // The second half of such failures has appended: the answer is lost.
-        if (events.length % 2 === 0) await deliveries.append(stream, expected, events);
+        if (events.length % 2 === 0) await world.deliveries.append(stream, expected, events);
         throw new EngineUnavailable('the disk is full');
       },
     });
@@ -192,10 +87,10 @@ describe('The runner of deliveries', () => {
 
   it('records in the domain log what is dead before it is dead, though that log is unavailable for a while', async () => {
     let failures = 3;
-    const log = overrideLog(engines.log, {
+    const log = overrideLog(world.engines.log, {
       append: async (...args: Parameters<EventLog['append']>) => {
         if (args[0].startsWith('deadletter-') && (failures -= 1) >= 0) throw new EngineUnavailable('no disk');
-        return await engines.log.append(...args);
+        return await world.engines.log.append(...args);
       },
     });
     const [target] = await targetsOf(1);
@@ -207,7 +102,8 @@ describe('The runner of deliveries', () => {
     await until(async () => (await outcomes()).length === 1);
     expect(await outcomes()).toMatchObject([{ outcome: 'dead', error: 'the body is too long' }]);
     const recorded: unknown[] = [];
-    for await (const events of engines.log.readStream(`deadletter-${message!.id}`)) recorded.push(...events);
+    for await (const events of world.engines.log.readStream(`deadletter-${message!.id}`))
+      recorded.push(...events);
     expect(recorded).toMatchObject([{ type: 'MessageDeadLettered' }]);
     expect(failures).toBeLessThan(0);
   });
@@ -227,13 +123,17 @@ describe('The runner of deliveries', () => {
     start('one', attempt);
     await due([target!], 1);
     const { subscriptionId, receiver } = target!;
-    const { book } = subscriptions;
+    const { book } = world.subscriptions;
     await until(() => book.standingOf(subscriptionId, receiver) === 'disabled by the system');
     await until(async () => (await outcomes()).length === 1);
     await due([target!], 3);
     const at = '2026-03-01T12:00:00.000Z';
     isGone = false;
-    await execute(engines.log, subscriptionDecider, subscriptionId, { do: 'enableReceiver', at, receiver });
+    await execute(world.engines.log, subscriptionDecider, subscriptionId, {
+      do: 'enableReceiver',
+      at,
+      receiver,
+    });
     await until(async () => (await outcomes()).length >= 4);
     expect(attempts.slice(1, 4).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
   });
@@ -243,8 +143,8 @@ describe('The runner of deliveries', () => {
     const { subscriptionId, receiver } = target!;
     const at = '2026-03-01T12:00:00.000Z';
     const disable = { do: 'disableReceiver', at, receiver, reason: 'failing' } as const;
-    await execute(engines.log, subscriptionDecider, subscriptionId, disable);
-    await subscriptions.reached(await engines.log.head());
+    await execute(world.engines.log, subscriptionDecider, subscriptionId, disable);
+    await world.subscriptions.reached(await world.engines.log.head());
     const { attempts, attempt } = ending({});
     const runner = start('one', attempt);
     await due([target!], 3, { at });
@@ -261,7 +161,7 @@ describe('The runner of deliveries', () => {
   it('cancels what is due when the subscription is deleted (decisions N8)', async () => {
     const [target] = await targetsOf(1);
     const { subscriptionId } = target!;
-    await execute(engines.log, subscriptionDecider, subscriptionId, {
+    await execute(world.engines.log, subscriptionDecider, subscriptionId, {
       do: 'delete',
       at: '2026-03-01T12:00:00.000Z',
     });
@@ -288,7 +188,7 @@ describe('The runner of deliveries', () => {
       revision: 0,
       at: '2026-03-01T12:00:00.000Z',
     };
-    await deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data })]);
+    await world.deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data })]);
     await until(async () => (await outcomes()).length === 2);
     expect(attempts[1]).toMatchObject({ id, request: attempts[0]!.request, isManual: true });
     expect((await outcomes())[1]).toMatchObject({ outcome: 'delivered', isManual: true, redelivery: 2 });

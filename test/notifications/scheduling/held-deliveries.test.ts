@@ -1,0 +1,152 @@
+import { execute, toNewEvent } from '../../../src/kernel/decider';
+import { START } from '../../../src/kernel/event';
+import { type DeadLetterEvent, MATCHED } from '../../../src/notifications/delivery-events';
+import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { subscriptionDecider } from '../../../src/notifications/subscription';
+import { runnerWorld } from './runner-world';
+import { type Target } from '../../../bench/deliveries/due-messages';
+
+const AT = '2026-03-01T12:00:00.000Z';
+
+describe('What is not attempted in the ordinary way', () => {
+  const world = runnerWorld();
+  const { reports, start, targetsOf, due, outcomes, until, ending } = world;
+
+  async function disable({ subscriptionId, receiver }: Target): Promise<void> {
+    const command = { do: 'disableReceiver', at: AT, receiver, reason: 'failing' } as const;
+    await execute(world.engines.log, subscriptionDecider, subscriptionId, command);
+    await world.subscriptions.reached(await world.engines.log.head());
+  }
+
+  async function deadLetters(): Promise<readonly DeadLetterEvent['data'][]> {
+    const all: DeadLetterEvent['data'][] = [];
+    for await (const { events } of world.engines.log.readAll({ after: START, prefixes: ['deadletter-'] }))
+      all.push(...events.map(({ data }) => JSON.parse(data) as DeadLetterEvent['data']));
+    return all;
+  }
+
+  const askAgain = async (
+    { id, subscriptionId, organisationId, receiver }: Target & { id: string; organisationId: number },
+    revision: number,
+    after: number,
+  ) => {
+    const data = { id, subscriptionId, organisationId, receiver, revision, at: AT };
+    await world.deliveries.append(MATCHED, after, [toNewEvent({ type: 'RedeliveryDue', data })]);
+  };
+
+  it('is a dead letter when it expires while it is held, whether it was attempted or not (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempt } = ending({ end: 'failure', status: 500, retryAfter: 60_000 });
+    const runner = start('one', attempt);
+    await due([target!], 1, { at: AT });
+    await until(async () => (await outcomes()).length === 1);
+    await disable(target!);
+    await due([target!], 2, { at: AT });
+    await runner.expireHeld(Date.now());
+    const held = { outcome: 'dead', error: 'it was held until it expired' };
+    await until(async () => (await outcomes()).length >= 4);
+    expect(await outcomes()).toMatchObject([{ outcome: 'failed', attempt: 1 }, held, held, held]);
+    expect((await deadLetters()).map(({ attempts }) => attempts).sort()).toEqual([0, 0, 1]);
+    await runner.expireHeld(Date.now());
+    expect(await outcomes()).toHaveLength(4);
+  });
+
+  it('ends as a redelivery that was held, and the message stays as it is (decisions N8, N14)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempts, attempt } = ending({});
+    const runner = start('one', attempt);
+    const [message] = await due([target!], 1, { at: AT });
+    await until(async () => (await outcomes()).length === 1);
+    await disable(target!);
+    await askAgain({ ...target!, ...message! }, 0, 1);
+    await until(async () => {
+      await runner.expireHeld(Date.now());
+      return (await outcomes()).length === 2;
+    });
+    expect((await outcomes())[1]).toMatchObject({ outcome: 'failed', isManual: true, redelivery: 2 });
+    expect([attempts.length, await deadLetters()]).toEqual([1, []]);
+  });
+
+  it('stays delivered when a redelivery succeeds before the attempt in flight fails (decisions N14)', async () => {
+    const [target] = await targetsOf(1);
+    let fail = (): void => undefined;
+    const sent: (boolean | undefined)[] = [];
+    const attempt: MakeAttempt = async ({ isManual }) => {
+      sent.push(isManual);
+      if (isManual === true) return { end: 'success', at: Date.now(), ms: 1, status: 200 };
+      await new Promise<void>((resolve) => (fail = resolve));
+      return { end: 'timeout', at: Date.now(), ms: 400, error: 'no answer' };
+    };
+    start('one', attempt);
+    const [message] = await due([target!], 1);
+    await until(() => sent.length === 1);
+    await askAgain({ ...target!, ...message! }, 0, 1);
+    await until(async () => (await outcomes()).length === 1);
+    fail();
+    await until(async () => (await outcomes()).length === 2);
+    expect(await outcomes()).toMatchObject([
+      { outcome: 'delivered', isManual: true },
+      { outcome: 'failed', attempt: 1, isTimeout: true },
+    ]);
+    expect((await outcomes())[1]).not.toHaveProperty('next');
+  });
+
+  it('is reported and is trouble while the fault is ours, until a receiver is reached (decisions N4)', async () => {
+    const targets = await targetsOf(2);
+    let isOurs = true;
+    const attempt: MakeAttempt = async () =>
+      isOurs
+        ? { end: 'aborted', at: Date.now(), ms: 1, error: 'the sender had no network' }
+        : { end: 'success', at: Date.now(), ms: 1, status: 200 };
+    const runner = start('one', attempt);
+    await due([targets[0]!], 1);
+    await until(() => runner.trouble() !== undefined);
+    expect(runner.trouble()).toBe('the sender had no network');
+    await due([targets[1]!], 1);
+    isOurs = false;
+    await until(async () => (await outcomes()).length === 2);
+    expect(runner.trouble()).toBeUndefined();
+    expect(reports).toEqual(['a message is sent later: the sender had no network']);
+  });
+
+  it('is a failure of the receiver if the network is missing for it alone (decisions N4)', async () => {
+    const targets = await targetsOf(2);
+    const attempt: MakeAttempt = async ({ request: { url } }) =>
+      url.includes('r0')
+        ? { end: 'success', at: Date.now(), ms: 1, status: 200 }
+        : { end: 'aborted', at: Date.now(), ms: 1, error: 'the sender had no network' };
+    start('one', attempt);
+    await due([targets[0]!], 1);
+    await until(async () => (await outcomes()).length === 1);
+    await due([targets[1]!], 1);
+    await until(async () => (await outcomes()).length === 2);
+    expect((await outcomes())[1]).toMatchObject({
+      outcome: 'failed',
+      error: 'the address cannot be reached',
+    });
+  });
+
+  it('is reported once when its receiver is disabled (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempt } = ending({ end: 'gone', status: 410 });
+    start('one', attempt);
+    await due([target!], 1);
+    await until(async () => (await outcomes()).length === 1);
+    await until(() => reports.length > 0);
+    await due([target!], 1);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(reports).toEqual([expect.stringContaining('is disabled: it has answered 410')]);
+  });
+
+  it('is read again when it has no room in memory: nothing is lost', async () => {
+    const targets = await targetsOf(40);
+    const { attempts, attempt } = ending({});
+    const request = { method: 'POST', url: 'https://r0.example/', body: 'x'.repeat(32_000) } as const;
+    // Twice what is kept in memory.
+    for (const half of [targets.slice(0, 20), targets.slice(20)])
+      for (let round = 0; round < 100; round += 1) await due(half, 1, { request });
+    start('one', attempt);
+    await until(() => attempts.length >= 4_000 || reports.length > 0);
+    expect([new Set(attempts.map(({ id }) => id)).size, reports]).toEqual([4_000, []]);
+  });
+});

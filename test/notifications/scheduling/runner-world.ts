@@ -1,0 +1,133 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
+import { type Engines } from '../../../src/engines/open';
+import { START } from '../../../src/kernel/event';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import { FollowedSubscriptions } from '../../../src/notifications/matching/subscription-book';
+import { DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
+import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Secrets } from '../../../src/notifications/secrets';
+import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { openTestedEngines, type TestedFolder } from '../../support/engines';
+
+const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
+
+/** Runners of deliveries over engines of their own, for the tests of a file. */
+export function runnerWorld() {
+  let folder: TestedFolder;
+  let engines: Engines;
+  let deliveries: EventLog;
+  let following: AbortController;
+  let subscriptions: FollowedSubscriptions;
+  let matched: Matched;
+  const runners: DeliveryRunner[] = [];
+  const reports: unknown[] = [];
+  /** Each call of `due` is about a subject of its own. */
+  let subjects = 0;
+
+  beforeEach(async () => {
+    ({ folder, engines } = await openTestedEngines());
+    deliveries = await engines.deliveries();
+    following = new AbortController();
+    subscriptions = new FollowedSubscriptions(engines.log, following.signal);
+    matched = new Matched(deliveries);
+    reports.length = 0;
+  });
+  afterEach(async () => {
+    await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+    following.abort();
+    await subscriptions.ended;
+    await engines.close();
+    await folder.remove();
+  });
+
+  function start(
+    owner: string,
+    attempt: MakeAttempt,
+    logs: Partial<Record<'log' | 'deliveries', EventLog>> = {},
+  ) {
+    const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
+    const report = (failure: unknown) => void reports.push(failure);
+    const parts = {
+      log: engines.log,
+      deliveries,
+      store: engines.store,
+      recipients,
+      attempt,
+      report,
+      ...logs,
+    };
+    const runner = new DeliveryRunner(parts, { owner, ...TIMES });
+    runners.push(runner);
+    runner.start();
+    return runner;
+  }
+
+  async function targetsOf(count: number): Promise<readonly Target[]> {
+    const urls = Array.from({ length: count }, (_, number) => `https://r${number}.example/`);
+    const targets = await subscribe(engines.log, urls);
+    await subscriptions.reached(await engines.log.head());
+    return targets;
+  }
+
+  async function due(
+    targets: readonly Target[],
+    each: number,
+    more: Partial<Message> = {},
+  ): Promise<readonly Message[]> {
+    const cause = await engines.log.head();
+    subjects += 1;
+    const subject = `t${subjects}`;
+    const messages = targets.flatMap((target) =>
+      Array.from({ length: each }, (_, sequence) => ({
+        ...messageTo(target, { subject, sequence, cause }),
+        ...more,
+      })),
+    );
+    await matched.append(messages, cause);
+    return messages;
+  }
+
+  async function outcomes(): Promise<readonly Outcome[]> {
+    const all: Outcome[] = [];
+    for await (const { events } of deliveries.readAll({ after: START, prefixes: ['partition-'] }))
+      for (const { type, data } of events)
+        if (type === 'MessageAttempted') all.push(JSON.parse(data) as Outcome);
+    return all;
+  }
+
+  async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await pause(5);
+  }
+
+  /** Ends every attempt in the same way; `attempts` has what was sent. */
+  function ending(result: Partial<AttemptResult>): {
+    readonly attempts: Attempt[];
+    readonly attempt: MakeAttempt;
+  } {
+    const attempts: Attempt[] = [];
+    const attempt: MakeAttempt = async (one) => {
+      attempts.push(one);
+      return { end: 'success', at: Date.now(), ms: 1, ...result };
+    };
+    return { attempts, attempt };
+  }
+
+  return {
+    get engines() {
+      return engines;
+    },
+    get deliveries() {
+      return deliveries;
+    },
+    get subscriptions() {
+      return subscriptions;
+    },
+    get matched() {
+      return matched;
+    },
+    ...{ reports, start, targetsOf, due, outcomes, until, ending },
+  };
+}
