@@ -1,6 +1,5 @@
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import { deliveryOf } from '../../projections/delivery-list';
-import { restingUntil } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
 import { type ReadStore } from '../kernel/read-store';
@@ -13,11 +12,12 @@ import {
 import { CLAIM } from '../claims/claim';
 import { claimTopic } from '../claims/topic';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
-import { nextOf } from '../subscriptions/deliveries.output';
+import { toDelivery, type Waiting } from '../subscriptions/deliveries.output';
 import { type SubscriptionKind } from '../subscriptions/kind';
 import { transactionTopic } from '../transactions/topic';
 import { TRANSACTION } from '../transactions/transaction';
 import { TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
+import { AnyWaiting } from './any-waiting';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
 function subjectOf(id: string) {
@@ -49,6 +49,7 @@ export async function* explainNotifications(
 ): AsyncGenerator<string> {
   const subject = subjectOf(id);
   const kind = SUBSCRIPTION_KINDS[subject.topic.name];
+  const stateOf = stateReader(store, new AnyWaiting(log, store), now);
   const explained = await explainMatches(log, subject.topic, streamOf(subject.stream, subject.id), only);
   if (explained.length === 0)
     throw new UnknownSubject(
@@ -65,7 +66,7 @@ export async function* explainNotifications(
       yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, kind)}`;
       if (explanation.is !== 'matched') continue;
       for (const { id: receiver, message } of explanation.receivers)
-        yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(store, message, now)}`;
+        yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(message)}`;
     }
   }
 }
@@ -107,11 +108,12 @@ function nameOf(clause: Exclusion['clause'], states: string): string {
   return clause === 'siteId' ? 'the site of its token' : clause;
 }
 
-async function stateOf(store: ReadStore, message: string, now: Date): Promise<string> {
-  const found = await deliveryOf(store, message);
-  if (found === undefined) return `${message} is not matched yet, or no longer kept`;
-  const resting = await restingUntil(store, [found.receiver], now.getTime());
-  return `${message} ${deliveryText(found, resting.get(found.receiver))}`;
+function stateReader(store: ReadStore, anyWaiting: AnyWaiting, now: Date) {
+  return async (message: string): Promise<string> => {
+    const found = await deliveryOf(store, message);
+    if (found === undefined) return `${message} is not matched yet, or no longer kept`;
+    return `${message} ${deliveryText(found, await anyWaiting.of([found], now))}`;
+  };
 }
 
 /** An error names the status, if there is one. */
@@ -120,14 +122,15 @@ function outcomeOf(last: ListedDelivery['attempts'][number] | undefined): readon
   return last?.status === undefined ? [] : [`last status ${last.status}`];
 }
 
-/** What has become of a message, in a line; its receiver may rest until then (epoch ms). */
-export function deliveryText(listed: ListedDelivery, restsUntil: number | undefined): string {
+/** What has become of a message, in a line. */
+export function deliveryText(listed: ListedDelivery, waiting: Waiting): string {
   const { state, attempts, attempted, reason, redelivery } = listed;
-  const next = nextOf(state, listed.next, restsUntil);
+  const { state: shown, nextAttempt: next } = toDelivery(listed, waiting);
   const details = [
     ...(attempted === 0 ? [] : [counted(attempted, 'attempt')]),
     ...outcomeOf(attempts.at(-1)),
     ...(reason === undefined ? [] : [reason]),
+    ...(shown === 'held' ? ['held: its receiver is disabled'] : []),
     ...(next === undefined ? [] : [`${attempted === 0 ? 'first attempt' : 'again'} at ${next}`]),
     ...(redelivery === undefined ? [] : [`to be sent again since ${redelivery}`]),
   ];

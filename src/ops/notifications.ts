@@ -1,15 +1,16 @@
 import { type ListedDelivery, type ReceiverTotals } from '../notifications/stored-delivery';
 import { deliveryOf, listDeliveries, type DeliveryCriteria } from '../../projections/delivery-list';
-import { listReceivers, type ReceiverCriteria, restingUntil } from '../../projections/receiver-list';
+import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
 import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
-import { type ReadStore } from '../kernel/read-store';
 import { MATCHED, type Message } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { subscriptionDecider } from '../notifications/subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
+import { type Waiting } from '../subscriptions/deliveries.output';
+import { AnyWaiting } from './any-waiting';
 import { counted, deliveryText } from './explain-notifications';
 
 /** No message has this id, or it cannot be sent again. */
@@ -22,10 +23,11 @@ const RECEIVERS = 100;
 
 /** A line for each receiver that anything was sent to, those that were used last first. */
 export async function* receiverLines(
-  store: ReadStore,
+  { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: ReceiverCriteria,
   now: Date,
 ): AsyncGenerator<string> {
+  const anyWaiting = new AnyWaiting(log, store);
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
     const { receivers, next }: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(
       store,
@@ -35,22 +37,13 @@ export async function* receiverLines(
         after,
       },
     );
-    const resting = await restingOf(store, receivers, now);
-    for (const one of receivers) yield receiverLine(one, resting.get(one.receiver));
+    const waiting = await anyWaiting.of(receivers, now);
+    for (const one of receivers) yield receiverLine(one, waiting);
     after = next;
   }
 }
 
-async function restingOf(
-  store: ReadStore,
-  listed: readonly { readonly receiver: string }[],
-  now: Date,
-): Promise<ReadonlyMap<string, number>> {
-  const receivers = listed.map(({ receiver }) => receiver);
-  return await restingUntil(store, receivers, now.getTime());
-}
-
-function receiverLine(totals: ReceiverTotals, restsUntil: number | undefined): string {
+function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: Waiting): string {
   const { receiver, organisationId, subscriptionId, attempts, failed, delivered, dead, failingSince } =
     totals;
   const last = totals.lastFailure;
@@ -58,21 +51,24 @@ function receiverLine(totals: ReceiverTotals, restsUntil: number | undefined): s
     failingSince === undefined
       ? []
       : [`failing since ${failingSince}: ${last?.error ?? last?.status ?? 'unknown'}`];
+  const restsUntil = restingUntil.get(receiver);
   return [
     receiver,
     ...[`organisation ${organisationId}`, `subscription ${subscriptionId}`],
     `${counted(attempts, 'attempt')}, ${failed} failed, ${delivered} delivered, ${dead} dead`,
     ...trouble,
     ...(restsUntil === undefined ? [] : [`resting until ${new Date(restsUntil).toISOString()}`]),
+    ...(isHeld(receiver) ? ['disabled'] : []),
   ].join('\t');
 }
 
 /** A line for each message, newest first, `most` at most. */
 export async function* deliveryLines(
-  store: ReadStore,
+  { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: DeliveryCriteria,
   { most, now }: { readonly most: number; readonly now: Date },
 ): AsyncGenerator<string> {
+  const anyWaiting = new AnyWaiting(log, store);
   let left = most;
   for (let after: Cursor | null | undefined = null; after !== undefined && left > 0;) {
     const size = Math.min(PAGE, left);
@@ -86,15 +82,15 @@ export async function* deliveryLines(
     );
     for await (const batch of groups) {
       const listed = batch.flat();
-      const resting = await restingOf(store, listed, now);
-      for (const one of listed) yield deliveryLine(one, resting.get(one.receiver));
+      const waiting = await anyWaiting.of(listed, now);
+      for (const one of listed) yield deliveryLine(one, waiting);
     }
     left -= size;
     after = next;
   }
 }
 
-function deliveryLine(listed: ListedDelivery, restsUntil: number | undefined): string {
+function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
   const { messageId, at, topic, subject, stateId, receiver } = listed;
   return [
     at,
@@ -102,7 +98,7 @@ function deliveryLine(listed: ListedDelivery, restsUntil: number | undefined): s
     `${SUBSCRIPTION_KINDS[topic].subject} ${subject}`,
     `state ${stateId}`,
     `receiver ${receiver}`,
-    deliveryText(listed, restsUntil),
+    deliveryText(listed, waiting),
   ].join('\t');
 }
 

@@ -65,7 +65,7 @@ function isWaiting(state: OutputState): boolean {
 }
 
 /** When a message is attempted next (an ISO 8601 instant), unless that is at once or never: the receiver may rest longer. */
-export function nextOf(
+function nextOf(
   state: OutputState,
   scheduled: string | undefined,
   restingUntil: number | undefined,

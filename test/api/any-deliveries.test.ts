@@ -1,3 +1,5 @@
+import { execute } from '../../src/kernel/decider';
+import { subscriptionDecider } from '../../src/notifications/subscription';
 import { CONVERSION_TOKENS } from './transaction-network';
 import { at, deliveryWorld, type Due, type Json } from './delivery-samples';
 import { OTHER_TOKENS, TOKENS } from './network';
@@ -116,4 +118,12 @@ test('operators see until when a receiver rests, and when its messages are attem
   const keys = `subscriptionId=${resting.id}`;
   expect(await list(`receivers;${keys}`)).toMatchObject([{ receiverId: resting.receivers[0], restingUntil }]);
   expect(await list(`deliveries;${keys}`)).toMatchObject([{ nextAttempt: restingUntil }]);
+
+  const disabling = { do: 'disableReceiver', at: at(10), receiver: message.receiver, reason: 'gone' } as const;
+  await execute(world.app.engines.log, subscriptionDecider, resting.id, disabling);
+  const [receiver] = await list(`receivers;${keys}`);
+  const [held] = await list(`deliveries;${keys}`);
+  expect(receiver).not.toHaveProperty('restingUntil');
+  expect(held).toMatchObject({ state: 'retrying', held: true });
+  expect(held).not.toHaveProperty('nextAttempt');
 });

@@ -32,13 +32,13 @@ interface Options {
 function addReceivers(notifications: Command, { stdout, ...context }: CliContext): Command {
   return whose(notifications.command('receivers'))
     .description(
-      'List receivers, those that were used last first: counts, since when they fail, and until when they rest.',
+      'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
     )
     .action(async ({ organisation, subscription }: Options, command: Command) => {
       const { receiverLines } = await import('../notifications.js');
-      await withEngines(command, { stdout, ...context }, async ({ store }) => {
+      await withEngines(command, { stdout, ...context }, async (engines) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
-        for await (const line of receiverLines(store, criteria, new Date())) stdout.write(`${line}\n`);
+        for await (const line of receiverLines(engines, criteria, new Date())) stdout.write(`${line}\n`);
       });
     });
 }
@@ -55,14 +55,14 @@ function addDeliveries(notifications: Command, { stdout, ...context }: CliContex
       const { deliveryLines } = await import('../notifications.js');
       const { organisation, subscription, receiver, transaction, claim, state, most } = options;
       const subject = [...(transaction ?? []), ...(claim ?? [])];
-      await withEngines(command, { stdout, ...context }, async ({ store }) => {
+      await withEngines(command, { stdout, ...context }, async (engines) => {
         const criteria = {
           ...{ organisationId: organisation, subscriptionId: subscription, receiver },
           ...(subject.length === 0 ? {} : { subject }),
           states: state?.map((one) => ({ state: one })),
           at: {},
         };
-        for await (const line of deliveryLines(store, criteria, { most, now: new Date() }))
+        for await (const line of deliveryLines(engines, criteria, { most, now: new Date() }))
           stdout.write(`${line}\n`);
       });
     });

@@ -1,29 +1,23 @@
 import { type ListedDelivery } from '../../notifications/stored-delivery';
 import { Controller, Get } from '@nestjs/common';
 import { listDeliveries } from '../../../projections/delivery-list';
-import { listReceivers, restingUntil } from '../../../projections/receiver-list';
+import { listReceivers } from '../../../projections/receiver-list';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
-import { load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../kernel/search-in-parts';
-import { subscriptionDecider, type TopicName } from '../../notifications/subscription';
+import { type TopicName } from '../../notifications/subscription';
 import { SUBSCRIPTION_KINDS } from '../../subscription-kinds';
 import { type OperatorsDelivery } from '../../subscriptions/deliveries.fields';
 import { PAGE } from '../../subscriptions/deliveries.keys';
 import { namedFor } from '../../subscriptions/deliveries.names';
-import {
-  heldReceivers,
-  toDelivery,
-  toRest,
-  toTotals,
-  type Waiting,
-} from '../../subscriptions/deliveries.output';
+import { toDelivery, toRest, toTotals, type Waiting } from '../../subscriptions/deliveries.output';
 import { listPieces } from '../../wire/list-text';
 import { pageSizeHeader } from '../../wire/page-size';
 import { listWriter } from '../../wire/record-list';
+import { AnyWaiting } from '../any-waiting';
 import {
   ANY_DELIVERIES,
   ANY_RECEIVERS,
@@ -89,12 +83,12 @@ export class DeliveriesController {
       const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
       const page = { size: pageSizeOf(keys.pageSize, RECEIVERS), after: anyReceiverCursors.read(keys) };
       const found = await listReceivers(this.store, criteria, page, query);
-      const resting = await this.resting(found.receivers);
+      const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
       const output = found.receivers.map(({ receiver, ...totals }) => ({
         organisationId: totals.organisationId,
         subscriptionId: totals.subscriptionId,
         receiverId: receiver,
-        ...toRest(resting.get(receiver)),
+        ...toRest(waiting.restingUntil.get(receiver)),
         ...toTotals(totals),
       }));
       return {
@@ -104,41 +98,21 @@ export class DeliveriesController {
     });
   }
 
-  /** Whether a message is held follows from its subscription, which is read once for all its messages of a page. */
   private async *outputOf({
     groups,
   }: Pick<PageInParts<ListedDelivery>, 'groups'>): AsyncGenerator<Iterable<OperatorsDelivery>> {
-    const held = new Map<string, ReadonlySet<string>>();
+    const anyWaiting = new AnyWaiting(this.log, this.store);
     for await (const batch of groups) {
       const listed = batch.flat();
-      for (const { subscriptionId } of listed)
-        if (!held.has(subscriptionId)) held.set(subscriptionId, await this.heldOf(subscriptionId));
-      const resting = await this.resting(listed);
-      yield listed.map((one) => toOutput(one, { held: held.get(one.subscriptionId), resting }));
+      const waiting = await anyWaiting.of(listed, this.clock.now());
+      yield listed.map((one) => toOutput(one, waiting));
     }
-  }
-
-  private async resting(listed: readonly { readonly receiver: string }[]): Promise<Waiting['restingUntil']> {
-    const receivers = listed.map(({ receiver }) => receiver);
-    return await restingUntil(this.store, receivers, this.clock.now().getTime());
-  }
-
-  private async heldOf(subscriptionId: string): Promise<ReadonlySet<string>> {
-    const { state } = await load(this.log, subscriptionDecider, subscriptionId);
-    return state.is === 'active' ? heldReceivers(subscriptionId, state) : new Set();
   }
 }
 
 /** The fields of a delivery have the names of its kind: those of claims, or of transactions. */
-function toOutput(
-  listed: ListedDelivery,
-  {
-    held,
-    resting,
-  }: { readonly held: ReadonlySet<string> | undefined; readonly resting: Waiting['restingUntil'] },
-): OperatorsDelivery {
-  const isHeld = (receiver: string): boolean => held?.has(receiver) === true;
-  const { state, ...output } = toDelivery(listed, { isHeld, restingUntil: resting });
+function toOutput(listed: ListedDelivery, waiting: Waiting): OperatorsDelivery {
+  const { state, ...output } = toDelivery(listed, waiting);
   return {
     organisationId: listed.organisationId,
     subscriptionId: listed.subscriptionId,
