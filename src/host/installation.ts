@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { type BigIntStats } from 'node:fs';
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, InvalidSetting } from '../config';
@@ -19,17 +20,30 @@ export async function secretsOf({ notifyKey, dataDir }: Place): Promise<Secrets>
 
 /** Identifies this installation to the log: a copy of the log has another place. */
 export async function ownerOf(place: Place, secrets: Secrets): Promise<Owner> {
-  return { installation: await placeOf(place), key: secrets.fingerprint };
+  return { ...(await placeOf(place)), key: secrets.fingerprint };
 }
 
 /** The file of the log, or its servers. A file that is copied, or restored from a backup, is another file. */
-async function placeOf({ eventLog, dataDir }: Place): Promise<string> {
+async function placeOf({ eventLog, dataDir }: Place): Promise<Pick<Owner, 'installation' | 'created'>> {
   if (eventLog !== 'sqlite:') {
     const servers = eventLog.replace(/^[^/]*\/\/([^/]*@)?/, '').replace(/[/?].*$/, '');
-    return `servers ${createHash('sha256').update(servers).digest('hex').slice(0, 16)}`;
+    return { installation: `servers ${createHash('sha256').update(servers).digest('hex').slice(0, 16)}` };
   }
-  const { ino } = await stat(join(dataDir, 'log.sqlite'), { bigint: true });
-  return `file ${ino}`;
+  const file = await stat(join(dataDir, 'log.sqlite'), { bigint: true });
+  const created = createdAt(file, await stat(dataDir, { bigint: true }));
+  return { installation: `file ${file.ino}`, ...(created === undefined ? {} : { created }) };
+}
+
+type FileTimes = Pick<BigIntStats, 'birthtimeNs' | 'ctimeNs'>;
+
+/**
+ * When a file was created, an ISO 8601 instant. Undefined if that is not recorded: then Node.js reports 0, or the time of the last
+ * change, for the file and for its folder.
+ */
+export function createdAt(file: FileTimes, folder: FileTimes): string | undefined {
+  const isRecorded = [file, folder].some(({ birthtimeNs, ctimeNs }) => birthtimeNs !== ctimeNs);
+  if (file.birthtimeNs === 0n || !isRecorded) return undefined;
+  return new Date(Number(file.birthtimeNs / 1_000_000n)).toISOString();
 }
 
 const KEY = /^[\da-f]{64}$/;

@@ -12,6 +12,8 @@ export interface DeliveriesOwned {
     readonly at: string;
     /** Identifies the place of the log, such as its file or server. */
     readonly installation: string;
+    /** When the file of the log was created, if that is known: files on two volumes may have the same number. */
+    readonly created?: string;
     /** `Secrets.fingerprint`. */
     readonly key: string;
   };
@@ -38,18 +40,27 @@ const ownership: Decider<OwnershipCommand, Owner | undefined, DeliveriesOwned> =
     if (isDeepStrictEqual(owner, current)) return [];
     return [{ type: 'DeliveriesOwned', data: { at, ...owner } }];
   },
-  evolve: (_, { data: { installation, key } }) => ({ installation, key }),
+  evolve: (_, { data: { installation, created, key } }) => ({
+    installation,
+    ...(created === undefined ? {} : { created }),
+    key,
+  }),
 };
 
 /** Claims the deliveries of a log. Returns why this installation may not deliver; undefined if it may. */
 export async function claimDeliveries(log: EventLog, owner: Owner, now: Date): Promise<string | undefined> {
   const command = { do: 'claim', at: now.toISOString(), owner } as const;
   const { state = owner } = await execute(log, ownership, OWNER, command);
-  if (state.installation !== owner.installation)
+  if (!isSamePlace(state, owner))
     return 'the event log is a copy: another installation delivers its messages. `affilog notifications own` makes it this one';
   if (state.key !== owner.key)
     return 'NOTIFY_KEY is not the one that the secrets of subscriptions were derived from. Set that one, or have `affilog notifications own` replace all secrets';
   return undefined;
+}
+
+function isSamePlace(one: Owner, other: Owner): boolean {
+  if (one.installation !== other.installation) return false;
+  return one.created === undefined || other.created === undefined || one.created === other.created;
 }
 
 /** Makes this installation the one that delivers. True if it was not yet. */

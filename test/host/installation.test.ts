@@ -2,10 +2,17 @@ import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEngines } from '../../src/engines/open';
-import { ownerOf, secretsOf } from '../../src/host/installation';
+import { createdAt, ownerOf, secretsOf } from '../../src/host/installation';
 import { Notifier } from '../../src/host/notifier-run';
-import { claimDeliveries, ownerOfDeliveries, takeDeliveries } from '../../src/notifications/ownership';
+import { toNewEvent } from '../../src/kernel/decider';
+import {
+  claimDeliveries,
+  type DeliveriesOwned,
+  ownerOfDeliveries,
+  takeDeliveries,
+} from '../../src/notifications/ownership';
 import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
+import { golden } from '../support/golden';
 import { copyFolder } from '../support/log-folder';
 
 const NOW = new Date('2026-11-23T09:00:00Z');
@@ -77,6 +84,58 @@ it('a log that is copied to another folder remembers whose deliveries it has', a
   await rm(copy, { recursive: true });
 });
 
+it('a file of the same number that was created at another time is a copy: on a new volume numbers repeat', async () => {
+  const place = { dataDir: folder, eventLog: 'sqlite:' };
+  const engines = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
+  const { log } = engines;
+  const present = await ownerOf(place, await secretsOf(place));
+  const times = [join(folder, 'log.sqlite'), folder].map((path) => stat(path, { bigint: true }));
+  const [ofFile, ofFolder] = await Promise.all(times);
+  expect(present.created).toBe(createdAt(ofFile!, ofFolder!));
+
+  const original = { ...present, created: '2026-01-05T08:00:00.000Z' };
+  const copy = { ...present, created: '2026-02-05T08:00:00.000Z' };
+  expect(await claimDeliveries(log, original, NOW)).toBeUndefined();
+  expect(await claimDeliveries(log, copy, NOW)).toMatch(/^the event log is a copy/);
+  expect(await takeDeliveries(log, copy, NOW)).toBe(true);
+  expect(await claimDeliveries(log, copy, NOW)).toBeUndefined();
+  expect(await takeDeliveries(log, copy, NOW)).toBe(false);
+  await engines.close();
+});
+
+it('a time of creation that is not known tells nothing', async () => {
+  const place = { dataDir: folder, eventLog: 'sqlite:' };
+  const engines = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
+  const { log } = engines;
+  const known = { installation: 'file 1', key: 'k', created: '2026-01-05T08:00:00.000Z' };
+  const unknown = { installation: 'file 1', key: 'k' };
+  for (const [first, second] of [
+    [known, unknown],
+    [unknown, known],
+  ] as const) {
+    await takeDeliveries(log, first, NOW);
+    expect(await claimDeliveries(log, second, NOW)).toBeUndefined();
+  }
+  await engines.close();
+});
+
+describe('when a file was created', () => {
+  const file = (birthtimeNs: bigint, ctimeNs: bigint) => ({ birthtimeNs, ctimeNs });
+
+  it('is known from the file system', () => {
+    expect(createdAt(file(1_500_000_000n, 3n), file(1n, 2n))).toBe('1970-01-01T00:00:01.500Z');
+  });
+
+  it('is known of a file that has not changed since, if times of its folder differ', () => {
+    expect(createdAt(file(2_000_000n, 2_000_000n), file(1n, 2n))).toBe('1970-01-01T00:00:00.002Z');
+  });
+
+  it('is not known where Node.js reports 0 or the time of the last change', () => {
+    expect(createdAt(file(0n, 3n), file(0n, 2n))).toBeUndefined();
+    expect(createdAt(file(3n, 3n), file(2n, 2n))).toBeUndefined();
+  });
+});
+
 it('another key does not deliver: receivers could not verify anything', async () => {
   await claimIn(folder);
   await rm(join(folder, 'notify.key'));
@@ -119,4 +178,17 @@ it('nobody owns the deliveries of a log that has never delivered', async () => {
   });
   expect(await ownerOfDeliveries(engines.log)).toBeUndefined();
   await engines.close();
+});
+
+it('who owns the deliveries is read from events as they have been stored (test/golden)', async () => {
+  const place = { dataDir: folder, eventLog: 'sqlite:' };
+  const { log, close } = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
+  const key = '0123456789abcdef';
+  for (const [index, variant] of ['', '-created'].entries()) {
+    const { stream, event } = golden<DeliveriesOwned>('DeliveriesOwned', variant);
+    await log.append(stream, index - 1, [toNewEvent(event)]);
+    const created = variant === '' ? {} : { created: '2026-01-05T08:00:00.000Z' };
+    expect(await ownerOfDeliveries(log)).toEqual({ installation: 'file 1234', ...created, key });
+  }
+  await close();
 });
