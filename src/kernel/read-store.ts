@@ -49,9 +49,12 @@ export interface Document {
 
 export const MAX_ID_BYTES = 32_000;
 
-/** The state of one document as of a log position: written or removed. */
+/**
+ * The state of one document as of a log position: written or removed. With `forget`, the engine need not remember the removal, so an
+ * older write may restore the document. It is meant for documents that expire, which are then removed again.
+ */
 export type Write = { readonly version: Position } & (
-  { readonly put: Document } | { readonly remove: string }
+  { readonly put: Document } | { readonly remove: string; readonly forget?: true }
 );
 
 /** A batch of documents of a snapshot. */
@@ -146,7 +149,7 @@ export abstract class ReadStore {
 
   /**
    * Applies a batch of writes together with the checkpoint: how far the log has been projected. A write older than the
-   * stored version of its document, or of the document's removal, is ignored; one of the same version is applied again.
+   * stored version of its document, or of the document's removal (unless that is forgotten), is ignored; one of the same version is applied again.
    *
    * The checkpoint is never ahead of the documents and never moves backwards: an older one is ignored, while its writes are
    * applied. `UndeclaredField` rejects the whole batch.

@@ -92,7 +92,10 @@ export class DocumentWriter {
 
   private draft(folded: FoldedDocument, directory: Directory): Draft | undefined {
     const { id, document, version } = folded;
-    if (document === undefined) return { folded, write: { version, remove: id } };
+    if (document === undefined) {
+      const { expires } = this.projection;
+      return { folded, write: { version, remove: id, ...(expires === undefined ? {} : { forget: true }) } };
+    }
     try {
       const described = this.projection.describe(document, id, directory);
       const body = JSON.stringify(described.document);

@@ -45,7 +45,9 @@ export class Expiry {
   }
 
   /**
-   * A removal has the version of the checkpoint: events up to there are folded, so none of their documents is written over it.
+   * A removal has the version of the checkpoint: events up to there are folded, so none of their documents is written over it. It is
+   * forgotten: what an older write restores, such as one of a projector that has lost its lease, has expired, and is removed the next
+   * time.
    */
   private async removeOld(
     { projection, target, checkpoint }: GenerationProjector,
@@ -64,7 +66,7 @@ export class Expiry {
       }));
       const removals = found
         .filter(({ version }) => version <= checkpoint)
-        .map(({ id }) => ({ version: checkpoint, remove: id }));
+        .map(({ id }) => ({ version: checkpoint, remove: id, forget: true }) as const);
       if (removals.length === 0) return;
       await this.store.write(target, removals);
       await this.store.refresh(target);

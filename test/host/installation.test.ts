@@ -182,7 +182,8 @@ it('nobody owns the deliveries of a log that has never delivered', async () => {
 
 it('who owns the deliveries is read from events as they have been stored (test/golden)', async () => {
   const place = { dataDir: folder, eventLog: 'sqlite:' };
-  const { log, close } = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
+  const engines = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
+  const { log } = engines;
   const key = '0123456789abcdef';
   for (const [index, variant] of ['', '-created'].entries()) {
     const { stream, event } = golden<DeliveriesOwned>('DeliveriesOwned', variant);
@@ -190,5 +191,5 @@ it('who owns the deliveries is read from events as they have been stored (test/g
     const created = variant === '' ? {} : { created: '2026-01-05T08:00:00.000Z' };
     expect(await ownerOfDeliveries(log)).toEqual({ installation: 'file 1234', ...created, key });
   }
-  await close();
+  await engines.close();
 });

@@ -24,7 +24,8 @@ type Operation = readonly [action: string, source: string];
  * of writes do not matter, and a version conflict counts as success.
  *
  * A removal writes a tombstone, an entry that no query finds, for the lifetime of the generation. The server itself would
- * forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion.
+ * forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion. A removal that may be
+ * forgotten is remembered here too.
  */
 export async function writeBatch(
   context: IndexContext,

@@ -85,6 +85,29 @@ export function writing(subject: Subject): void {
     expect([...(await bodies()).keys()]).toEqual([document.id]);
   });
 
+  it('removes a document without remembering it, unless the document is newer', async () => {
+    await live(subject.store(), OFFERS);
+    const [third] = generatedDocuments(3).slice(2) as [Document];
+    await write([
+      { put: document, version: at(1) },
+      { put: other, version: at(6) },
+      { remove: third.id, version: at(2) },
+    ]);
+    const removals = [document, other, third].map(({ id }): Write => ({
+      remove: id,
+      version: at(5),
+      forget: true,
+    }));
+    await write(removals);
+    expect([...(await bodies()).keys()]).toEqual([other.id]);
+    await write(removals);
+    await write([
+      { put: document, version: at(7) },
+      { put: third, version: at(7) },
+    ]);
+    expect([...(await bodies()).keys()].sort()).toEqual([document.id, other.id, third.id].sort());
+  });
+
   it('finds a document by its current fields only', async () => {
     await live(subject.store(), OFFERS);
     const fields = { feedId: 1, groupId: 'g', title: ['red'], brand: 'Acme', price: 5 };

@@ -10,6 +10,8 @@ import { type SqlValue, type StoreFile } from './store-file';
 export interface PreparedWrite {
   readonly id: string;
   readonly version: Position;
+  /** The removal is not remembered. */
+  readonly forget?: true;
   readonly put?: { readonly row: DocumentRow; readonly body: string };
 }
 
@@ -17,7 +19,8 @@ export interface PreparedWrite {
 export function prepareWrites(layout: Layout, writes: readonly Write[]): readonly PreparedWrite[] {
   return writes.map((write) => {
     const { version } = write;
-    if (!('put' in write)) return { id: write.remove, version };
+    if ('remove' in write)
+      return { id: write.remove, version, ...(write.forget === true ? { forget: true } : {}) };
     return { id: write.put.id, version, put: { row: layout.row(write.put), body: write.put.body } };
   });
 }
@@ -51,6 +54,9 @@ const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
 const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
 const UNINDEX = 'DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)';
 
+const REMEMBER = 'INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))';
+const FORGET = 'DELETE FROM removed WHERE id = ?';
+
 /** The digest of documents without tokens, which are not in the token index. */
 const NO_TOKENS = '';
 
@@ -73,11 +79,12 @@ class Batch {
     const stored = this.storedStates(writes);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
     const tokens: [sql: string, row: number, ...values: SqlValue[]][] = [];
-    for (const { id, version, put } of newest(writes, stored).values()) {
+    for (const { id, version, forget, put } of newest(writes, stored).values()) {
       const before = stored.get(id);
       if (put === undefined) {
         if (before?.at !== undefined) this.removeRow(before.at);
-        this.file.run('INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))', id, version);
+        if (forget !== true) this.file.run(REMEMBER, id, version);
+        else if (before !== undefined && before.at === undefined) this.file.run(FORGET, id);
         continue;
       }
       const {
@@ -95,7 +102,7 @@ class Batch {
         continue;
       }
       if (at !== undefined) this.removeRow(at);
-      else if (before !== undefined) this.file.run('DELETE FROM removed WHERE id = ?', id);
+      else if (before !== undefined) this.file.run(FORGET, id);
       target.last += 1;
       target.documents += 1;
       const row = target.slot * SLOT + target.last;
