@@ -1,0 +1,183 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { openEngines } from '../../src/engines/open';
+import { messageIdOf, receiverIdOf } from '../../src/notifications/receiver-id';
+import { type Receiver } from '../../src/notifications/subscription';
+import { Receivers } from '../support/receivers';
+import { folderWithNetwork, NETWORK, removeFolder, runProgram, Server } from '../support/server';
+import { cases } from '../support/size';
+
+const TOKENS = { advertiser: 'c'.repeat(40), publisher: 'd'.repeat(40) } as const;
+const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
+const WITH_SALES = {
+  ...NETWORK,
+  tokens: [
+    { token: TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },
+    { token: TOKENS.publisher, organisationId: 11, system: 'CONVERSIONS' },
+  ],
+  programs: NETWORK.programs.map((program) => ({ ...program, events: [SALE] })),
+};
+/** Of each sale a message says that it is tracked, and another one that it is pending. */
+const STATES = [1, 4];
+
+let folder: string;
+let receivers: Receivers;
+let server: Server;
+let isHanging = false;
+/** Ids of messages that were answered. */
+let delivered: Set<string>;
+
+beforeEach(async () => {
+  folder = await folderWithNetwork({}, WITH_SALES);
+  delivered = new Set();
+  receivers = new Receivers(({ id }) => {
+    if (isHanging) return undefined;
+    delivered.add(id);
+    return 200;
+  });
+  await receivers.listen();
+  await start();
+});
+afterEach(async () => {
+  await server.end('SIGKILL');
+  await receivers.close();
+  await removeFolder(folder);
+});
+
+async function start(): Promise<void> {
+  const environment = { NOTIFY_ALLOW: `127.0.0.0/8:${receivers.port}` };
+  server = await Server.start(folder, { environment });
+}
+
+async function post<T>(path: string, token: string, body: unknown): Promise<T> {
+  const answer = await fetch(`${server.url}/1.0/conversions/${path}?token=${token}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(body),
+  });
+  expect([answer.ok, answer.headers.get('x-log-position')]).toEqual([true, expect.any(String)]);
+  return (await answer.json()) as T;
+}
+
+/** Subscribes two receivers; returns their ids. */
+async function subscribe(): Promise<readonly string[]> {
+  const both: readonly Receiver[] = [
+    { httpMethod: 'GET', receiverUrl: `${receivers.url(1)}?order=\${orderNumber}&state=\${messageTypeId}` },
+    {
+      httpMethod: 'POST',
+      receiverUrl: receivers.url(2),
+      receiverFormat: 'JSON',
+      receiverBody: '{"order": ${orderNumber}, "state": ${messageTypeId}}',
+    },
+  ];
+  const posted = { filter: { messageTypeIds: STATES }, receivers: both };
+  const { subscriptionId } = await post<{ subscriptionId: string }>(
+    'subscriptions',
+    TOKENS.publisher,
+    posted,
+  );
+  return both.map((receiver) => receiverIdOf(subscriptionId, receiver));
+}
+
+/** Reports sales; returns their ids. */
+async function report(...orders: readonly string[]): Promise<readonly string[]> {
+  const sales = orders.map((orderNumber) => ({
+    ...{ programId: 101, eventId: 1011, siteId: 1101, orderNumber, orderValue: 10 },
+  }));
+  const results = await post<readonly { transactionId: string }[]>(
+    'transactions/bulk',
+    TOKENS.advertiser,
+    sales,
+  );
+  return results.map(({ transactionId }) => transactionId);
+}
+
+/** Ids of the messages about transactions, from the log. */
+async function messagesAbout(ids: readonly string[], to: readonly string[]): Promise<readonly string[]> {
+  const settings = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+  const engines = await openEngines(settings);
+  try {
+    const messages: string[] = [];
+    for (const id of ids)
+      for await (const batch of engines.log.readStream(`transaction-${id}`))
+        for (const event of batch) messages.push(...to.map((receiver) => messageIdOf(event.id, receiver)));
+    return messages;
+  } finally {
+    await engines.close();
+  }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await pause(10);
+}
+
+const counts = (): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const { id } of receivers.received) found.set(id, (found.get(id) ?? 0) + 1);
+  return found;
+};
+
+test('rebuilding read models sends nothing, and what becomes due then arrives once', async () => {
+  const to = await subscribe();
+  const sales = await report('A-1', 'A-2', 'A-3');
+  await until(() => delivered.size === 3 * STATES.length * to.length);
+
+  expect(await runProgram(['rebuild', 'all'], { DATA_DIR: folder })).toMatchObject({
+    ...{ code: 0, stdout: expect.stringMatching(/^deliveries: generation \d+, 12 documents$/m) as string },
+  });
+  const later = await report('A-4');
+  await until(() => delivered.size === 4 * STATES.length * to.length);
+  // Those that the server does not have are built when it starts.
+  await server.end();
+  await rm(join(folder, 'read'), { recursive: true });
+  await start();
+  const last = await report('A-5');
+  await until(() => delivered.size === 5 * STATES.length * to.length);
+
+  expect(await server.end()).toBe(0);
+  await receivers.untilLeft();
+  const expected = await messagesAbout([...sales, ...later, ...last], to);
+  expect([...counts().keys()].sort()).toEqual([...expected].sort());
+  expect([...counts().values()]).toEqual(expected.map(() => 1));
+});
+
+const KILLS = cases(20, 5);
+/** How many messages have arrived, without being answered, when the server is killed. */
+const MOMENTS = [0, 1, 0, 3, 6];
+const SALES = 25;
+
+test(`of a server that is killed ${KILLS} times after it has answered reports, each message arrives under its id`, async () => {
+  const to = await subscribe();
+  const expected = new Set<string>();
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const before = receivers.received.length;
+    isHanging = kill % 5 !== 2;
+    const sales = await report(...Array.from({ length: SALES }, (_, at) => `K-${kill}-${at}`));
+    const moment = MOMENTS[kill % MOMENTS.length] ?? 0;
+    await until(() => receivers.received.length >= before + moment);
+    await server.end('SIGKILL');
+    await receivers.untilLeft();
+
+    isHanging = false;
+    freeLeases();
+    await start();
+    for (const id of await messagesAbout(sales, to)) expected.add(id);
+    expect(expected.size).toBe((kill + 1) * SALES * STATES.length * to.length);
+    await until(() => delivered.size >= expected.size);
+    expect(delivered).toEqual(expected);
+  }
+  expect(await server.end()).toBe(0);
+  await receivers.untilLeft();
+  expect([...counts().keys()].sort()).toEqual([...expected].sort());
+  const texts = new Map(receivers.received.map(({ id, path, body }) => [id, path + body]));
+  for (const { id, path, body } of receivers.received) expect(path + body).toBe(texts.get(id));
+}, 300_000);
+
+/** Leases of a killed server last up to 30 s. */
+function freeLeases(): void {
+  const registry = new DatabaseSync(join(folder, 'read/registry.sqlite'));
+  registry.exec('DELETE FROM lease_holders');
+  registry.close();
+}
