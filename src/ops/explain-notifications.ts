@@ -22,8 +22,12 @@ import { AnyWaiting } from './any-waiting';
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
 function subjectOf(id: string) {
   if (/^\d{1,16}$/.test(id)) return { topic: claimTopic, stream: CLAIM, id };
-  const transactionId = TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
-  return { topic: transactionTopic, stream: TRANSACTION, id: transactionId };
+  return { topic: transactionTopic, stream: TRANSACTION, id: transactionIdIn(id) };
+}
+
+/** The `transactionId` of a transaction that is named by either of its ids. */
+export function transactionIdIn(id: string): string {
+  return TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
 }
 
 /** No transaction or claim has this id. */

@@ -9,9 +9,9 @@ import { MATCHED, type Message } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { subscriptionDecider } from '../notifications/subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
-import { type Waiting } from '../subscriptions/deliveries.output';
+import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
 import { AnyWaiting } from './any-waiting';
-import { counted, deliveryText } from './explain-notifications';
+import { counted, deliveryText, transactionIdIn } from './explain-notifications';
 
 /** No message has this id, or it cannot be sent again. */
 class UnknownMessage extends Error {
@@ -62,17 +62,33 @@ function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: Waiting)
   ].join('\t');
 }
 
+interface Listing {
+  readonly most: number;
+  readonly now: Date;
+  /** Receives the number of all messages found, those that are not listed included. */
+  readonly count: (total: number) => void;
+}
+
+/** What messages are about, by `transactionId`, `legacyTransactionId` and `claimId`; undefined without any. */
+export function subjectsOf(
+  transactions: readonly string[] = [],
+  claims: readonly string[] = [],
+): readonly string[] | undefined {
+  const subjects = [...transactions.map(transactionIdIn), ...claims];
+  return subjects.length === 0 ? undefined : subjects;
+}
+
 /** A line for each message, newest first, `most` at most. */
 export async function* deliveryLines(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: DeliveryCriteria,
-  { most, now }: { readonly most: number; readonly now: Date },
+  { most, now, count }: Listing,
 ): AsyncGenerator<string> {
   const anyWaiting = new AnyWaiting(log, store);
   let left = most;
   for (let after: Cursor | null | undefined = null; after !== undefined && left > 0;) {
     const size = Math.min(PAGE, left);
-    const { groups, next }: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(
+    const { groups, next, total }: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(
       store,
       criteria,
       {
@@ -80,6 +96,7 @@ export async function* deliveryLines(
         after,
       },
     );
+    count(total);
     for await (const batch of groups) {
       const listed = batch.flat();
       const waiting = await anyWaiting.of(listed, now);
@@ -102,12 +119,12 @@ function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
   ].join('\t');
 }
 
-/** Has a message sent again, as its owner may. `at`: an ISO 8601 instant. Raises `UnknownMessage`. */
+/** Has a message sent again, as its owner may. Returns whether it is held until then. Raises `UnknownMessage`. */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
   messageId: string,
-  at: string,
-): Promise<void> {
+  now: Date,
+): Promise<{ readonly isHeld: boolean }> {
   const listed = await deliveryOf(store, messageId);
   if (listed === undefined)
     throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
@@ -117,12 +134,14 @@ export async function redeliver(
     throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
   if (kept.request === undefined)
     throw new UnknownMessage(`${messageId} cannot be sent: ${kept.unsendable ?? 'it has no request'}`);
-  const command = { do: 'redeliver', at, receiver, message: messageId, revision: matched } as const;
+  const redelivery = { receiver, message: messageId, revision: matched };
+  const command = { do: 'redeliver', at: now.toISOString(), ...redelivery } as const;
   const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);
   if (events.length === 0 || state.is !== 'active')
     throw new UnknownMessage(`${messageId}: its subscription ${subscriptionId} is deleted`);
   if (!receiversOf(subscriptionId, state.content).has(receiver))
     throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
+  return { isHeld: heldReceivers(subscriptionId, state).has(receiver) };
 }
 
 async function messageIn(

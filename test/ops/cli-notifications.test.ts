@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { openLogAt } from '../../src/engines/open';
 import { continuationOf } from '../../src/notifications/matching/cursor';
 import { messageIdOf } from '../../src/notifications/receiver-id';
+import { transactionIdOf } from '../../src/transactions/transaction-id';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
@@ -27,11 +28,12 @@ beforeAll(async () => {
 test('affilog notifications deliveries lists messages, newest first, and selects them', async () => {
   const one = await nord.due('t-1', { at: at(1) });
   await history().outcome(one, { outcome: 'failed', error: 'status 500', next: at(5) });
-  const two = await deals.due('t-2', { at: at(2), stateId: 6 });
+  const subject = transactionIdOf('T-2_301_1');
+  const two = await deals.due('t-2', { subject, at: at(2), stateId: 6 });
   await settled();
 
   const lines = [
-    `${at(2)}\t${two.id}\ttransaction t-2\tstate 6\treceiver ${two.receiver}\tdue\n`,
+    `${at(2)}\t${two.id}\ttransaction ${subject}\tstate 6\treceiver ${two.receiver}\tdue\n`,
     `${at(1)}\t${one.id}\ttransaction t-1\tstate 1\treceiver ${one.receiver}\tretrying (1 attempt, status 500, again at ${at(5)})\n`,
   ];
   expect(await notifications('deliveries')).toEqual({ code: 0, out: lines.join(''), err: '' });
@@ -41,10 +43,36 @@ test('affilog notifications deliveries lists messages, newest first, and selects
     ['--organisation', '12'],
     ['--subscription', deals.id],
     ['--receiver', two.receiver],
-    ['--transaction', 't-2'],
+    ['--transaction', subject],
+    ['--transaction', 'T-2_301_1'],
   ])
     expect((await notifications('deliveries', ...args)).out).toBe(lines[0]);
   expect(await notifications('deliveries', '--state', 'sent')).toMatchObject({ code: 2 });
+  expect(await notifications('deliveries', '--most', '0')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('Expected an integer of at least 1.') as string,
+  });
+  expect((await notifications('deliveries', '--most', '1')).err).toBe(
+    'affilog: 1 of 2 messages; --most lists more\n',
+  );
+});
+
+test('what is not found is said on standard error, so that lists stay empty', async () => {
+  expect(await notifications('deliveries', '--subscription', '7')).toEqual({
+    ...{ code: 0, out: '', err: 'affilog: no messages found\n' },
+  });
+  expect(await notifications('receivers', '--subscription', '7')).toEqual({
+    ...{ code: 0, out: '', err: 'affilog: no receivers found that anything was sent to\n' },
+  });
+});
+
+test('where there are no read models yet, an error says who builds them', async () => {
+  const empty = await temporaryFolder();
+  expect(await run(['notifications', 'deliveries'], { DATA_DIR: empty })).toEqual({
+    ...{ code: 1, out: '' },
+    err: 'affilog: no generation of deliveries is live: a server builds missing read models when it starts, and so does `affilog rebuild all`\n',
+  });
+  await removeFolder(empty);
 });
 
 test('affilog notifications receivers lists counts, and since when a receiver fails', async () => {
@@ -80,11 +108,16 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
   await settled();
   expect(await notifications('redeliver', message.id)).toEqual({
     code: 0,
-    out: `${message.id} is sent again by the next notifier\n`,
+    out: `${message.id} will be sent again\n`,
     err: '',
   });
+  const held = await nord.due('held', { receiver: nord.receivers[1]! });
+  await settled();
+  expect(await notifications('redeliver', held.id)).toMatchObject({
+    out: `${held.id} will be sent again when its receiver is enabled\n`,
+  });
   const events = await streamOf(world.app.engines.log, `subscription-${nord.id}`);
-  expect(JSON.parse(events.at(-1)!.data)).toMatchObject({
+  expect(JSON.parse(events.at(-2)!.data)).toMatchObject({
     ...{ receiver: message.receiver, message: message.id, revision: message.revision },
   });
 

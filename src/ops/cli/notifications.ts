@@ -8,7 +8,7 @@ import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from
 export function addNotifications(affilog: Command, context: CliContext): void {
   const notifications = affilog
     .command('notifications')
-    .description('Conversion notifications, for operators. Works while servers run.');
+    .description('Notifications of transactions and claims, for operators. Works while servers run.');
   const verbs = [
     addReceivers(notifications, context),
     addDeliveries(notifications, context),
@@ -29,41 +29,47 @@ interface Options {
   readonly most: number;
 }
 
-function addReceivers(notifications: Command, { stdout, ...context }: CliContext): Command {
+function addReceivers(notifications: Command, context: CliContext): Command {
   return whose(notifications.command('receivers'))
     .description(
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
     )
     .action(async ({ organisation, subscription }: Options, command: Command) => {
       const { receiverLines } = await import('../notifications.js');
-      await withEngines(command, { stdout, ...context }, async (engines) => {
+      await withEngines(command, context, async (engines) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
-        for await (const line of receiverLines(engines, criteria, new Date())) stdout.write(`${line}\n`);
+        const printed = await print(context, receiverLines(engines, criteria, new Date()));
+        if (printed === 0) note(context, 'no receivers found that anything was sent to');
       });
     });
 }
 
-function addDeliveries(notifications: Command, { stdout, ...context }: CliContext): Command {
+function addDeliveries(notifications: Command, context: CliContext): Command {
   return whose(notifications.command('deliveries'))
     .description('List messages, newest first: what has become of each.')
     .option('--receiver <id...>', 'only to these receivers')
-    .option('--transaction <id...>', 'only about these transactions')
+    .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
-    .addOption(new Option('--most <number>', 'how many').argParser(integerIn).default(100))
+    .addOption(new Option('--most <number>', 'how many').argParser(countIn).default(100))
     .action(async (options: Options, command: Command) => {
-      const { deliveryLines } = await import('../notifications.js');
+      const { deliveryLines, subjectsOf } = await import('../notifications.js');
       const { organisation, subscription, receiver, transaction, claim, state, most } = options;
-      const subject = [...(transaction ?? []), ...(claim ?? [])];
-      await withEngines(command, { stdout, ...context }, async (engines) => {
+      await withEngines(command, context, async (engines) => {
         const criteria = {
           ...{ organisationId: organisation, subscriptionId: subscription, receiver },
-          ...(subject.length === 0 ? {} : { subject }),
+          subject: subjectsOf(transaction, claim),
           states: state?.map((one) => ({ state: one })),
           at: {},
         };
-        for await (const line of deliveryLines(engines, criteria, { most, now: new Date() }))
-          stdout.write(`${line}\n`);
+        let total = 0;
+        const count = (all: number): unknown => (total = all);
+        const printed = await print(
+          context,
+          deliveryLines(engines, criteria, { most, now: new Date(), count }),
+        );
+        if (total === 0) note(context, 'no messages found');
+        else if (printed < total) note(context, `${printed} of ${total} messages; --most lists more`);
       });
     });
 }
@@ -74,12 +80,13 @@ function addRedeliver(notifications: Command, { stdout, ...context }: CliContext
     .description(
       'Send a message again, with the same id and bytes: one attempt, in addition to the schedule.',
     )
-    .argument('<messageId>')
+    .argument('<messageId>', 'as deliveries and explain list it')
     .action(async (messageId: string, _: object, command: Command) => {
       const { redeliver } = await import('../notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
-        await redeliver(engines, messageId, new Date().toISOString());
-        stdout.write(`${messageId} is sent again by the next notifier\n`);
+        const { isHeld } = await redeliver(engines, messageId, new Date());
+        const when = isHeld ? ' when its receiver is enabled' : '';
+        stdout.write(`${messageId} will be sent again${when}\n`);
       });
     });
 }
@@ -131,6 +138,26 @@ function whose(command: Command): Command {
       ),
     )
     .option('--subscription <id...>', 'only of these subscriptions');
+}
+
+/** Returns the number of lines. */
+async function print({ stdout }: CliContext, lines: AsyncIterable<string>): Promise<number> {
+  let printed = 0;
+  for await (const line of lines) {
+    stdout.write(`${line}\n`);
+    printed += 1;
+  }
+  return printed;
+}
+
+/** What is no line of a list. */
+function note({ stderr }: CliContext, text: string): void {
+  stderr.write(`affilog: ${text}\n`);
+}
+
+function countIn(text: string): number {
+  if (/^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError('Expected an integer of at least 1.');
 }
 
 function integerIn(text: string): number {

@@ -68,6 +68,11 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   RebuildUnderWay: 1,
 };
 
+/** What helps against an expected error whose message does not say it. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  NoGeneration: 'a server builds missing read models when it starts, and so does `affilog rebuild all`',
+};
+
 /** Runs `affilog <args>`. Prints expected errors without a stack trace. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<ExitCode> {
   try {
@@ -96,6 +101,8 @@ function commandsOf(context: CliContext): Command {
 function describe(error: unknown): { readonly text: string; readonly code: ExitCode } {
   if (!isError(error)) return { text: String(error), code: 1 };
   const code = EXPECTED[error.name];
+  const remedy = REMEDIES[error.name];
+  if (remedy !== undefined) return { text: `${error.message}: ${remedy}`, code: 1 };
   if (code !== undefined) return { text: withPath(error), code };
   // System errors name the port, the file or the folder.
   return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
