@@ -119,7 +119,12 @@ test('operators see until when a receiver rests, and when its messages are attem
   expect(await list(`receivers;${keys}`)).toMatchObject([{ receiverId: resting.receivers[0], restingUntil }]);
   expect(await list(`deliveries;${keys}`)).toMatchObject([{ nextAttempt: restingUntil }]);
 
-  const disabling = { do: 'disableReceiver', at: at(10), receiver: message.receiver, reason: 'gone' } as const;
+  const disabling = {
+    do: 'disableReceiver',
+    at: at(10),
+    receiver: message.receiver,
+    reason: 'gone',
+  } as const;
   await execute(world.app.engines.log, subscriptionDecider, resting.id, disabling);
   const [receiver] = await list(`receivers;${keys}`);
   const [held] = await list(`deliveries;${keys}`);

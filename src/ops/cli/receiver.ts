@@ -13,9 +13,7 @@ interface ReceiverFlags {
 export function addReceiver(affilog: Command, context: CliContext): void {
   affilog
     .command('receiver')
-    .description(
-      'Receive conversion notifications, verify their signatures and print them, until it is stopped.',
-    )
+    .description('Receive notifications, verify their signatures and print them, until it is stopped.')
     .addOption(integer('--port <port>', 'Port to listen on; 0 is any.', 0, 65_535).default(4000))
     .option('--host <host>', 'Address to listen on.', '127.0.0.1')
     .option('--secret <secret>', 'Secret of the subscription (whsec_…); without it nothing is verified.')
