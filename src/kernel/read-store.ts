@@ -149,7 +149,8 @@ export abstract class ReadStore {
 
   /**
    * Applies a batch of writes together with the checkpoint: how far the log has been projected. A write older than the
-   * stored version of its document, or of the document's removal (unless that is forgotten), is ignored; one of the same version is applied again.
+   * stored version of its document, or of the document's removal (unless that is forgotten), is ignored; one of the same
+   * version is applied again.
    *
    * The checkpoint is never ahead of the documents and never moves backwards: an older one is ignored, while its writes are
    * applied. `UndeclaredField` rejects the whole batch.
