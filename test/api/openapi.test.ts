@@ -172,6 +172,16 @@ describe('the description of the interface (decisions A8)', () => {
     expect(handlers.length).toBe(untold.length + operations.length);
   });
 
+  it('describes legacy paths as deprecated, and no other ones (Document 3, Versioning)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const legacy = Object.keys(paths).filter((path) => path.startsWith('/1.0/uts/'));
+    expect(legacy).toHaveLength(6);
+    const deprecated = Object.entries(paths).filter(([, methods]) =>
+      JSON.stringify(methods).includes('"deprecated":true'),
+    );
+    expect(deprecated.map(([path]) => path)).toEqual(legacy);
+  });
+
   it('describes each key', () => {
     for (const {
       keys,
