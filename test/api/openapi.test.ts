@@ -208,6 +208,22 @@ describe('the description of the interface (decisions A8)', () => {
     });
   });
 
+  it('bounds the texts of a posted claim and order (Document 3, Limits: Order number length; decisions C2, T2)', () => {
+    const { PostedClaim, PostedTransaction } = (JSON.parse(text) as Document).components.schemas;
+    expect(PostedClaim).toMatchObject({
+      properties: {
+        orderNumber: { maxLength: 240, description: 'Order number (at most 240 characters)' },
+        epi: { maxLength: 255 },
+        epi2: { maxLength: 255 },
+        productName: { maxLength: 255 },
+        trackingUrl: { maxLength: 2048 },
+        proofOfClaims: { maxLength: 2048 },
+        advertiserInformation: { maxLength: 4000 },
+      },
+    });
+    expect(PostedTransaction).toMatchObject({ properties: { orderNumber: { maxLength: 240 } } });
+  });
+
   it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {
     const { VoucherKey, SuggestedMappings } = (JSON.parse(text) as Document).components.schemas;
     expect(VoucherKey).toMatchObject({ items: { type: 'integer' }, minItems: 1, maxItems: 1 });
