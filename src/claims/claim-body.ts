@@ -1,10 +1,11 @@
 import { parseJson } from '../wire/json-read';
-import { isMemberRepeated } from '../wire/json-scan';
+import { repeatedMember } from '../wire/json-scan';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
+import { type Fields } from '../wire/record';
 import { postedFromCsv } from '../wire/record-csv';
 import { postedFromXml } from '../wire/record-xml';
-import { parseXml } from '../wire/xml-read';
+import { parseXml, type XmlNode } from '../wire/xml-read';
 import { claimFaults as fault } from './faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
 
@@ -83,8 +84,10 @@ function inJson(name: PostedList['name'], bytes: Buffer): readonly unknown[] | u
   const { each } = LISTS[name];
   const found = parseJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
-  if (isMemberRepeated(bytes.toString(), name))
-    throw fault.notReadable(`${name} is there more than once: expected one list`);
+  requireOnce(repeatedMember(bytes.toString()));
+  const other = Object.keys(found).find((member) => member !== name);
+  if (other !== undefined)
+    throw fault.notReadable(`expected an object with ${name} alone, found ${cut(other)}`);
   const items = found[name];
   if (items === undefined || items === null || Array.isArray(items)) return items ?? undefined;
   throw fault.notReadable(`${name}: expected a list of ${each} objects`);
@@ -95,9 +98,34 @@ function inXml(name: PostedList['name'], bytes: Buffer): readonly unknown[] {
   const root = parseXml(bytes);
   const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;
   if (strange !== undefined)
-    throw fault.notReadable(`expected a root element ${name} with ${each} elements, found ${strange}`);
+    throw fault.notReadable(`expected a root element ${name} with ${each} elements, found ${cut(strange)}`);
   const { version = VERSION } = root.attributes;
   if (version !== VERSION)
-    throw fault.illegalValue(`${name}: version is ${version.slice(0, 100)}, expected ${VERSION}`);
-  return root.children.map((child) => postedFromXml(of(), child));
+    throw fault.illegalValue(`${name}: version is ${cut(version)}, expected ${VERSION}`);
+  const kind = of();
+  return root.children.map((child, at) => {
+    const repeated = repeatedElement(child, kind.fields);
+    requireOnce(repeated === undefined ? undefined : `${name}[${at}].${repeated}`);
+    return postedFromXml(kind, child);
+  });
+}
+
+/** The name of the first element that is there already; unknown ones are ignored. */
+function repeatedElement({ children }: XmlNode, fields: Fields): string | undefined {
+  const seen = new Set<string>();
+  for (const { name } of children) {
+    if (seen.has(name) && Object.hasOwn(fields, name)) return name;
+    seen.add(name);
+  }
+  return undefined;
+}
+
+/** Which of two values counts, only the client knows (`docs/decisions.md#c7`). */
+function requireOnce(repeated: string | undefined): void {
+  if (repeated !== undefined)
+    throw fault.notReadable(`${cut(repeated)} is there more than once: expected it once`);
+}
+
+function cut(sent: string): string {
+  return sent.slice(0, 100);
 }

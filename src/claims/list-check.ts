@@ -1,5 +1,5 @@
 import { spellingsIn } from '../wire/json-scan';
-import { ignoredFields } from '../wire/name-list';
+import { ignoredFields, unknownFields } from '../wire/name-list';
 import { isPosted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
 import { type PostedOf, type RecordKind } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
@@ -38,11 +38,7 @@ export function checkEach<K extends RecordKind>(
 
 /** The header that names posted fields which a table does not have: they are ignored (`docs/decisions.md#a15`). */
 export function ignoredIn({ items }: PostedList, kind: RecordKind): Readonly<Record<string, string>> {
-  const unknown = new Set<string>();
-  const refusals = new Refusals(problemsIn('json'), {}, 0, { onUnknown: (path) => unknown.add(path) });
-  const read = recordReader(kind);
-  for (const item of items) if (isPosted(item)) read(item, refusals);
-  return ignoredFields(unknown);
+  return ignoredFields(unknownFields(kind, items));
 }
 
 /** `docs/decisions.md#c7`. */

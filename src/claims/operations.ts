@@ -133,9 +133,10 @@ export const claimOperations = {
   listClaimVersions: {
     id: 'listClaimVersions',
     summary: 'List the versions of a claim',
-    description: 'The claim after each change, oldest first, with its time and who made it.',
+    description:
+      'The claim after each change, oldest first, with its time and who made it: at most the last 1,000.',
     example: {},
-    path: CLAIM_ID(1),
+    path: CLAIM_ID(57),
     answer: VERSIONS,
   },
   updateClaims: {

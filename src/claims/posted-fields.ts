@@ -1,18 +1,14 @@
-import { type Field, type Fields, listOf, only, type PostedOf, prefixed, record } from '../wire/record';
+import { type Field, type Fields, listOf, type PostedOf, prefixed, record } from '../wire/record';
 import { integer, text, url } from '../wire/record-kinds';
 import { day } from '../wire/record-days';
+import { atMost } from '../wire/record-lengths';
 import { money } from '../wire/record-money';
 
 /** Claims, or updates, in one post (`docs/decisions.md#c3`). */
 export const MOST = 1000;
 
-/** `docs/decisions.md#c2`. */
-function textUpTo(most: number, { orInteger }: { readonly orInteger?: true } = {}) {
-  const kind = text(orInteger === undefined ? {} : { orInteger });
-  return only(kind, ({ length }) => length <= most, `at most ${most} characters`);
-}
-
-const information = textUpTo(255, { orInteger: true });
+/** Limits of texts: `docs/decisions.md#c2`. */
+const information = atMost(255, text({ orInteger: true }));
 
 /** Document 3, Claim posted by a publisher. */
 const CLAIM = {
@@ -31,25 +27,22 @@ const CLAIM = {
     example: 1011,
   },
   orderNumber: {
-    kind: textUpTo(240, { orInteger: true }),
+    kind: atMost(240, text({ orInteger: true })),
     required: true,
-    description: 'Order number, at most 240 characters',
+    description: 'Order number',
     example: 'C-1002',
   },
   orderValue: { kind: money(), required: true, description: 'Value of the order', example: 129.9 },
   epi: { kind: information, description: 'Extra publisher information' },
   epi2: { kind: information, description: 'Further publisher information' },
-  trackingUrl: { kind: textUpTo(2048), description: 'Tracking URL or click tag that was used' },
+  trackingUrl: { kind: atMost(2048, text()), description: 'Tracking URL or click tag that was used' },
   productName: { kind: information, description: 'Name or description of the product' },
-  proofOfClaims: {
-    kind: only(url(), ({ length }) => length <= 2048, 'at most 2048 characters'),
-    description: 'URL of a proof',
-  },
+  proofOfClaims: { kind: atMost(2048, url()), description: 'URL of a proof' },
   expectedCommission: {
     kind: money(),
     description: 'Expected commission: for the inquiry event, and no other',
   },
-  advertiserInformation: { kind: textUpTo(4000), description: 'Information for the advertiser' },
+  advertiserInformation: { kind: atMost(4000, text()), description: 'Information for the advertiser' },
 } as const satisfies Fields;
 
 export const postedClaim = record(prefixed('cm', CLAIM), { name: 'PostedClaim' });
@@ -69,7 +62,7 @@ const LEGACY_RULING = {
   claimId: CLAIM_ID,
   statusIdClaim: { kind: integer(), required: true, description: 'New status', example: 3 },
   statusMessageClaim: {
-    kind: textUpTo(255),
+    kind: atMost(255, text()),
     description: 'Message; required of status 201: Display, Search, Retargeting, Email, Offline or Other',
   },
   orderValue: { kind: money(), description: 'Corrected order value, with status 3' },

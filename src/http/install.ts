@@ -56,10 +56,12 @@ export function installHttp(app: NestFastifyApplication): void {
   });
   watchConnections(fastify, stop);
   // Fastify itself would refuse bodies without a Content-Type for unknown methods.
-  fastify.addHook('onRequest', ({ raw, is404, method, target, service }, _reply, done) => {
-    done(
-      headerFault(raw) ?? (is404 ? missingRoute(method, target.path, routes, service?.faults) : undefined),
-    );
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    const { raw, method, target, service } = request;
+    const missing = isMissing(request)
+      ? missingRoute(method, target.path, routes, service?.faults)
+      : undefined;
+    done(headerFault(raw) ?? missing);
   });
   app.enableCors(CORS);
   const writer = app.get(AnswerWriter);
@@ -69,4 +71,9 @@ export function installHttp(app: NestFastifyApplication): void {
     reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> =>
       reply(response, await writer.payloadOf(returned, response), status),
   });
+}
+
+/** Fastify takes an empty segment as a parameter, such as the id in `/1.0/notes//text`; Nest does not. */
+function isMissing({ is404, params }: FastifyRequest): boolean {
+  return is404 || Object.values(params ?? {}).includes('');
 }

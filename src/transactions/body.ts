@@ -41,15 +41,6 @@ export function readSeveral(
   return found;
 }
 
-/** Names of posted fields that there are not: they are ignored. */
-export function unknownFields({ of }: List<RecordKind>, posted: readonly unknown[]): ReadonlySet<string> {
-  const { fields } = of();
-  const unknown = new Set<string>();
-  for (const item of posted)
-    if (isPosted(item)) for (const name in item) if (!Object.hasOwn(fields, name)) unknown.add(name);
-  return unknown;
-}
-
 function readable<T>(read: () => T): T {
   try {
     return read();

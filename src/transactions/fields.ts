@@ -1,13 +1,12 @@
-import { type AnswerOf, type Fields, listOf, only, record } from '../wire/record';
+import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
 import { boolean, date, idOf, integer, text, time, wordOf } from '../wire/record-kinds';
+import { atMost } from '../wire/record-lengths';
 import { currency, money } from '../wire/record-money';
 import { errorList } from '../wire/errors';
 import { DENIED_REASONS, EVENT_TYPES, STATES } from './states';
 
 /** Transactions, or requests for transitions, in one post (`docs/decisions.md#t2`, `#t5`). */
 export const MOST = 10_000;
-
-const ORDER_NUMBER_LENGTH = 240;
 
 const shortText = text({ maxBytes: 255 });
 
@@ -33,11 +32,7 @@ export const postedTransaction = record(
     eventId: { kind: integer(), required: true, description: 'Event of the program', example: 1011 },
     siteId: { kind: integer(), required: true, description: 'Site of the publisher', example: 1101 },
     orderNumber: {
-      kind: only(
-        text({ orInteger: true }),
-        (value) => value.length <= ORDER_NUMBER_LENGTH,
-        `at most ${ORDER_NUMBER_LENGTH} characters`,
-      ),
+      kind: atMost(240, text({ orInteger: true })),
       required: true,
       description: 'Unique order number of the advertiser',
       example: 'A-1001',

@@ -9,11 +9,11 @@ import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
-import { ignoredFields } from '../wire/name-list';
+import { ignoredFields, unknownFields } from '../wire/name-list';
 import { type List, type RecordKind } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
-import { readOne, readSeveral, unknownFields } from './body';
+import { readOne, readSeveral } from './body';
 import { MoveTransactions, ReportTransactions, type Results } from './commands';
 import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
 import { dateKeys, type FilterKeys, listKeys, type ListKeys, totalsKeys } from './list-keys';
@@ -137,8 +137,8 @@ const resultsToXml = documentWriter(RESULTS);
 type Headers = Readonly<Record<string, string>>;
 
 /** The header that names posted fields which were ignored. */
-function ignoredIn(kind: List<RecordKind>, posted: readonly unknown[]): Headers {
-  return ignoredFields(unknownFields(kind, posted));
+function ignoredIn({ of }: List<RecordKind>, posted: readonly unknown[]): Headers {
+  return ignoredFields(unknownFields(of(), posted));
 }
 
 /** The only result; raises its faults. */

@@ -1,3 +1,6 @@
+import { isPosted } from './posted';
+import { type RecordKind } from './record';
+
 /** Names in a header, and characters of a name. */
 const MOST = { names: 20, characters: 40 } as const;
 
@@ -21,4 +24,12 @@ export const IGNORED_FIELDS = {
 export function ignoredFields(names: Iterable<string>): Readonly<Record<string, string>> {
   const list = nameList(names);
   return list === '' ? {} : { 'X-Ignored-Fields': list };
+}
+
+/** Names of posted fields that the table of a flat record does not have. */
+export function unknownFields({ fields }: RecordKind, posted: readonly unknown[]): ReadonlySet<string> {
+  const unknown = new Set<string>();
+  for (const item of posted)
+    if (isPosted(item)) for (const name in item) if (!Object.hasOwn(fields, name)) unknown.add(name);
+  return unknown;
 }

@@ -1,58 +1,19 @@
-import { AutomationRunner } from '../../src/automation/runner';
-import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/claims/claim';
+import { claimDecider } from '../../src/claims/claim';
 import { claimBatchDecider } from '../../src/claims/claim-batch';
-import { execute, load, toDomainEvent } from '../../src/kernel/decider';
-import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
+import { execute, load } from '../../src/kernel/decider';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { automationsOver } from '../../src/host/automations';
 import { transactionIdOf } from '../../src/transactions/transaction-id';
 import { overrideLog } from '../support/temporary-log';
 import { eventsOfTransaction } from '../support/transactions';
+import { automatedClaims } from './automated-claims';
 import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf, claimWorld, INQUIRY } from './claim-network';
 import { transactionClientOf } from './transaction-network';
 import { DAY, NOW } from './voucher-network';
 
 const world = claimWorld();
 const conversions = transactionClientOf(() => world.app);
-let wall: number;
-let reports: string[];
-const runners: AutomationRunner[] = [];
-beforeEach(() => {
-  [wall, reports] = [NOW, []];
-});
-afterEach(async () => {
-  for (const runner of runners.splice(0)) await runner.stop();
-});
-
-/** Everything that is due at a time, in a process of its own; its appends go to `through`. */
-async function automate(at: number, through?: EventLog): Promise<void> {
-  const { log, store } = world.app.engines;
-  wall = at;
-  const parts = { log: through ?? log, store, follower: world.app.follower };
-  const automations = automationsOver({ log, store });
-  const runner = new AutomationRunner(parts, automations, {
-    owner: 'automations',
-    clocks: { wall: () => wall, monotonic: () => wall },
-    report: (failure) => reports.push(String(failure)),
-  });
-  runners.push(runner);
-  await world.app.settled();
-  for (const automation of automations) while (await runner.turn(automation));
-  await world.app.settled();
-}
-
-async function stateOf(claimId: number): Promise<FiledClaim> {
-  const { state } = await load(world.app.engines.log, claimDecider, claimId);
-  if (state.is !== 'filed') throw new Error(`claim ${claimId} is ${state.is}`);
-  return state;
-}
-
-async function eventsOf(claimId: number): Promise<readonly ClaimEvent[]> {
-  const events: ClaimEvent[] = [];
-  for await (const batch of world.app.engines.log.readStream(`claim-${claimId}`))
-    events.push(...batch.map((recorded) => toDomainEvent(recorded) as ClaimEvent));
-  return events;
-}
+const { automate, stateOf, eventsOf } = automatedClaims(world);
 
 const idOf = (orderNumber: string, eventId = INQUIRY) => transactionIdOf(`${orderNumber}_${eventId}_1`);
 const transactionOf = (orderNumber: string, eventId = INQUIRY) =>
@@ -147,6 +108,23 @@ describe('automatic approval (decisions C11)', () => {
     expect(await stateOf(updated.claimId)).toMatchObject({ statusId: 2, version: 1 });
     await automate(NOW + 31 * DAY);
     expect(await stateOf(updated.claimId)).toMatchObject({ statusId: 3 });
+  });
+
+  it('is counted down in lists in days, rounded up, for both parties (Document 3, Claim as listed)', async () => {
+    const { claimId } = await world.create('counted down');
+    const days = async (time: number): Promise<readonly unknown[]> => {
+      world.passTo(time);
+      const clients = ['preisblick', 'nord'] as const;
+      const lists = await Promise.all(clients.map((as) => world.list(`;claimId=${claimId}`, as)));
+      return lists.map(([claim]) => claim?.['daysToAutoApprove']);
+    };
+    expect(await days(NOW)).toEqual([30, 30]);
+    expect(await days(NOW + 1)).toEqual([30, 30]);
+    expect(await days(NOW + DAY)).toEqual([29, 29]);
+    expect(await days(NOW + 30 * DAY - 1)).toEqual([1, 1]);
+    expect(await days(NOW + 30 * DAY)).toEqual([0, 0]);
+    await automate(NOW + 30 * DAY);
+    expect(await days(NOW + 30 * DAY)).toEqual([undefined, undefined]);
   });
 });
 

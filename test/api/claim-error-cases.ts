@@ -49,6 +49,7 @@ const OF_REQUESTS: readonly ErrorCase[] = [
   ['400 UTS_210', 'a body that is not JSON', POST, 'preisblick', { body: '{"claims":' }],
   ['400 UTS_210', 'an empty body', UPDATE, 'nord', typed(`application/json${UTF8}`, '')],
   ['400 UTS_211', 'a body of something else', POST, 'preisblick', { body: '[]' }],
+  ['400 UTS_211', 'another list', UPDATE, 'nord', { body: '{"claims":[]}' }],
   ['400 UTS_211', 'updates that are no list', LEGACY, 'nord', { body: '{"claimUpdates":{}}' }],
   ['400 UTS_212', 'CSV without names of fields', POST, 'preisblick', typed(`text/csv${UTF8}`, '1,2\n3,4\n')],
   [
@@ -84,6 +85,7 @@ const OF_REQUESTS: readonly ErrorCase[] = [
   ['415 UTS_370', 'a body of another type', POST, 'preisblick', typed(`text/plain${UTF8}`)],
   ['415 UTS_370', 'updates in CSV', UPDATE, 'nord', typed(`text/csv${UTF8}`)],
   ['404 UTS_400', 'an unknown path', 'GET /claims/1/none', 'nord'],
+  ['404 UTS_400', 'a path without the id of its claim', 'GET /claims//versions', 'nord'],
   ['404 UTS_400', 'an unknown legacy path', 'GET /uts/claims/1/versions', 'nord'],
   ['415 UTS_410', 'a body in another charset', POST, 'preisblick', typed('application/json; charset=latin1')],
   ['415 UTS_410', 'a body without a charset (decisions A10)', POST, 'preisblick', typed('application/json')],

@@ -46,6 +46,14 @@ describe('the list of statuses', () => {
     expect(pretty.json()).toEqual(rows);
   });
 
+  it('may be read from pages of other origins (Document 3, Conventions)', async () => {
+    const headers = { origin: 'https://shop.example' };
+    for (const path of ['/claimStatuses', '/uts/claimStatuses.xml']) {
+      const answer = await world.send('GET', path, 'nord', { headers });
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+    }
+  });
+
   it('on the legacy path is for advertisers only (Document 3, Errors: UTS_304; decisions C1)', async () => {
     const answer = await world.send('GET', '/uts/claimStatuses', 'preisblick');
     expect([answer.statusCode, errorsIn(answer)]).toEqual([

@@ -99,24 +99,6 @@ describe('bodies that cannot be read are refused, and store nothing (decisions C
 });
 
 describe('bodies that are odd, and accepted', () => {
-  it('of members of the same name the last one counts', async () => {
-    const body = JSON.stringify({ claims: [claimOf('LAST')] }).replace(
-      '"orderValue":100',
-      '"orderValue":-1,"orderValue":7',
-    );
-    expect((await send(TARGETS[0], body)).statusCode).toBe(200);
-    const twice = xmlOf('claims', [claimOf('LAST XML')]).replace(
-      '<c:orderValue>',
-      '<c:orderValue>x</c:orderValue><c:orderValue>',
-    );
-    expect((await send(TARGETS[0], twice, XML_UTF8)).statusCode).toBe(200);
-    const listed = await world.list('', 'nord');
-    expect(listed.map(({ orderNumber, orderValue }) => [orderNumber, orderValue])).toEqual([
-      ['LAST XML', 100],
-      ['LAST', 7],
-    ]);
-  });
-
   it('may have a byte order mark, comments and CDATA', async () => {
     expect(
       (await send(TARGETS[0], `\ufeff${JSON.stringify({ claims: [claimOf('MARK')] })}`)).statusCode,

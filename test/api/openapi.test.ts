@@ -172,6 +172,16 @@ describe('the description of the interface (decisions A8)', () => {
     expect(handlers.length).toBe(untold.length + operations.length);
   });
 
+  it('describes legacy paths as deprecated, and no other ones (Document 3, Versioning)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const legacy = Object.keys(paths).filter((path) => path.startsWith('/1.0/uts/'));
+    expect(legacy).toHaveLength(6);
+    const deprecated = Object.entries(paths).filter(([, methods]) =>
+      JSON.stringify(methods).includes('"deprecated":true'),
+    );
+    expect(deprecated.map(([path]) => path)).toEqual(legacy);
+  });
+
   it('describes each key', () => {
     for (const {
       keys,
@@ -196,6 +206,22 @@ describe('the description of the interface (decisions A8)', () => {
         siteIds: { maxItems: 1000 },
       },
     });
+  });
+
+  it('bounds the texts of a posted claim and order (Document 3, Limits: Order number length; decisions C2, T2)', () => {
+    const { PostedClaim, PostedTransaction } = (JSON.parse(text) as Document).components.schemas;
+    expect(PostedClaim).toMatchObject({
+      properties: {
+        orderNumber: { maxLength: 240, description: 'Order number (at most 240 characters)' },
+        epi: { maxLength: 255 },
+        epi2: { maxLength: 255 },
+        productName: { maxLength: 255 },
+        trackingUrl: { maxLength: 2048 },
+        proofOfClaims: { maxLength: 2048 },
+        advertiserInformation: { maxLength: 4000 },
+      },
+    });
+    expect(PostedTransaction).toMatchObject({ properties: { orderNumber: { maxLength: 240 } } });
   });
 
   it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {

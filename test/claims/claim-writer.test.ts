@@ -182,7 +182,7 @@ describe.each(['before', 'after'] as const)('a process that ends %s one of its a
 
 describe('a process that is slow at one of its appends', () => {
   it.each(DEEDS.slice(0, 3))(
-    'while it %s stores nothing that others have stored meanwhile (decisions C3, C4)',
+    'while it %s stores nothing that others have stored meanwhile (Document 3, Errors: UTS_397, UTS_398; decisions C3, C4)',
     async (what, deed) => {
       const refusals = new Set<unknown>();
       await atEachAppend(async (count) =>

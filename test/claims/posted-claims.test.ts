@@ -127,6 +127,13 @@ describe('posted claims', () => {
     },
   );
 
+  it('count a character beyond U+FFFF as two (decisions C2)', () => {
+    expect(check(claim({ orderNumber: '😀'.repeat(120) }))).toHaveLength(1);
+    expect(refused(claim({ orderNumber: '😀'.repeat(121) })).faults).toEqual([
+      expect.stringMatching(/^UTS_430 claims\[0\].orderNumber: expected at most 240 characters/),
+    ]);
+  });
+
   it.each(['ftp://a.example/', 'a.example', 'https://a b'])(
     'are UTS_430 for a proof that is no http or https URL: %s (decisions C2)',
     (proofOfClaims) => {

@@ -32,6 +32,18 @@ async function send(id: string, as: keyof typeof TOKENS): Promise<Response> {
   });
 }
 
+/** Examples name claims of the demonstration by their ids. */
+async function fileClaims(count: number): Promise<void> {
+  const { requestBody } = described.operation('createClaims');
+  const [claim] = (
+    requestBody?.content['application/json; charset=utf-8']?.example as { readonly claims: readonly object[] }
+  ).claims;
+  const claims = Array.from({ length: count }, (_, at) => ({ ...claim, orderNumber: `D-${at}` }));
+  const { token } = TOKENS.claimPublisher;
+  const answer = await app.post('/1.0/claims', { token, body: JSON.stringify({ claims }) });
+  expect(answer.statusCode).toBe(200);
+}
+
 describe('the examples of the description, on the demonstration network (decisions X83)', () => {
   it('post a product that is mapped, so a publisher finds and downloads it', async () => {
     expect((await send('loadProducts', 'advertiser')).json()).toEqual({ errors: [] });
@@ -60,11 +72,13 @@ describe('the examples of the description, on the demonstration network (decisio
   });
 
   it('check and file a claim, which is listed and awaits approval (decisions C13)', async () => {
+    await fileClaims(56);
     expect((await send('checkClaims', 'claimPublisher')).json()).toMatchObject([{ statusId: 2 }]);
     expect((await send('createClaims', 'claimPublisher')).statusCode).toBe(200);
-    const listed = { statusId: 2, orderNumber: 'C-1001', versionNo: 0 };
-    expect((await send('listClaims', 'claimAdvertiser')).json()).toMatchObject([listed]);
-    expect((await send('listClaimVersions', 'claimPublisher')).json()).toMatchObject([listed]);
+    const listed = { claimId: 57, statusId: 2, orderNumber: 'C-1001', versionNo: 0 };
+    expect((await send('listClaims', 'claimAdvertiser')).json()).toMatchObject([listed, {}, {}]);
+    for (const party of ['claimPublisher', 'claimAdvertiser'] as const)
+      expect((await send('listClaimVersions', party)).json()).toMatchObject([listed]);
   });
 
   it('create a subscription, which is listed', async () => {

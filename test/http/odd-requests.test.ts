@@ -66,6 +66,20 @@ it.each(['*', '*1.0/notes', '*docs?a=b', 'ftp://x/1.0/notes'])(
   },
 );
 
+it('a path with an empty segment in place of an id is 404 (decisions A8)', async () => {
+  for (const path of ['/1.0/notes//', '/1.0/notes//;word=a']) {
+    const { status, body } = await answerTo(`DELETE ${path}?${token} HTTP/1.1`, [HOST]);
+    expect([status, told(body)]).toEqual([404, '404: /1.0/notes/: URL does not exist']);
+  }
+  const preflight = ['Origin: https://a.example', 'Access-Control-Request-Method: GET'];
+  const answer = await exchange(
+    port,
+    [['OPTIONS / HTTP/1.1', HOST, ...preflight, '', ''].join('\r\n')],
+    /\r\n\r\n/,
+  );
+  expect(answerIn(answer).status).toBe(204);
+});
+
 describe('a client of CONNECT', () => {
   it('may break off its connection at any time', async () => {
     for (let attempt = 0; attempt < 50; attempt += 1) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { jsonProblem, spellingsIn } from '../../src/wire/json-scan';
+import { jsonProblem, repeatedMember, spellingsIn } from '../../src/wire/json-scan';
 
 const isJson = (text: string): boolean => {
   try {
@@ -73,5 +73,15 @@ describe('scanning JSON for messages', () => {
       undefined,
     ]);
     expect(spellingsIn('[{"x":1},{"x":2.0}]')('[1].x')).toBe('2.0');
+  });
+
+  it.each([
+    ['{"a":1,"b":{"a":1,"b":2},"c":[{"a":1},{"a":1}]}', undefined],
+    ['{"a.b":1,"a":{"b":1}}', undefined],
+    ['{"a":"\\"a\\":1"}', undefined],
+    ['{"a":1,"b":[{"c":1},{"c":1,"d":2,"c":3}],"a":2}', 'b[1].c'],
+    [String.raw`\ufeff{"a":1, "\u0061" :1}`.replace(String.raw`\ufeff`, '\ufeff'), 'a'],
+  ])('knows which member comes first that its object has already: %s', (text, path) => {
+    expect(repeatedMember(text)).toBe(path);
   });
 });

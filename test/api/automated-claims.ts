@@ -1,0 +1,42 @@
+import { AutomationRunner } from '../../src/automation/runner';
+import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/claims/claim';
+import { automationsOver } from '../../src/host/automations';
+import { load, toDomainEvent } from '../../src/kernel/decider';
+import { type EventLog } from '../../src/kernel/event-log';
+import { type TestApp } from '../support/app';
+
+/** What the system does with the claims of an application, and what becomes of them. */
+export function automatedClaims(world: { readonly app: TestApp }) {
+  const runners: AutomationRunner[] = [];
+  afterEach(async () => {
+    for (const runner of runners.splice(0)) await runner.stop();
+  });
+  return {
+    /** Does everything that is due at a time, in a process of its own; its appends go to `through`. */
+    automate: async (at: number, through?: EventLog): Promise<void> => {
+      const { log, store } = world.app.engines;
+      const parts = { log: through ?? log, store, follower: world.app.follower };
+      const automations = automationsOver({ log, store });
+      const runner = new AutomationRunner(parts, automations, {
+        owner: 'automations',
+        clocks: { wall: () => at, monotonic: () => at },
+        report: () => undefined,
+      });
+      runners.push(runner);
+      await world.app.settled();
+      for (const automation of automations) while (await runner.turn(automation));
+      await world.app.settled();
+    },
+    stateOf: async (claimId: number): Promise<FiledClaim> => {
+      const { state } = await load(world.app.engines.log, claimDecider, claimId);
+      if (state.is !== 'filed') throw new Error(`claim ${claimId} is ${state.is}`);
+      return state;
+    },
+    eventsOf: async (claimId: number): Promise<readonly ClaimEvent[]> => {
+      const events: ClaimEvent[] = [];
+      for await (const batch of world.app.engines.log.readStream(`claim-${claimId}`))
+        events.push(...batch.map((recorded) => toDomainEvent(recorded) as ClaimEvent));
+      return events;
+    },
+  };
+}
