@@ -2,24 +2,19 @@ import { type Position } from '../../kernel/event';
 import { type Message, type OutcomeKind } from '../delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
-import { LIMITS, Slots } from './slots';
+import { LIMITS, type Occupant, type Request, Slots } from './slots';
 import { type ReceiverState } from './receiver-state';
 import { Timers } from './timers';
 import { TokenBucket } from './token-bucket';
 
 /** A receiver that is served. */
-export interface Receiver {
+export interface Receiver extends Occupant {
   readonly id: string;
   readonly partition: number;
   readonly state: ReceiverState;
   readonly lane: Lane;
   readonly bucket: TokenBucket;
-  /** Scheme, host and port, known from its first message; they are the same for all. */
-  host: string;
   subscriptionId: string | undefined;
-  inFlight: number;
-  /** Its requests take long: it has few slots, of those that such receivers share. */
-  isSlow: boolean;
   /** When a timer wakes it, 0 if there is none. */
   wakesAt: number;
   /** It waits for its turn. */
@@ -31,12 +26,9 @@ export interface Receiver {
 }
 
 /** A message that is to be sent now. Its slot is occupied until `ended` is called. */
-export interface Started extends Sendable {
-  readonly receiver: Receiver;
-  readonly at: number;
+export interface Started extends Sendable, Request<Receiver> {
   /** It is not to be sent: its receiver or subscription is gone. */
   readonly isCancelled: boolean;
-  hasEnded: boolean;
 }
 
 /** Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never. */
@@ -63,8 +55,6 @@ export class Scheduler {
   private readonly receivers = new Map<string, Receiver>();
   private readonly turns = new Fifo<Receiver>();
   private readonly timers = new Timers<{ readonly receiver: Receiver; readonly retry?: number }>();
-  /** In the order in which they were started. */
-  private readonly started = new Fifo<Started>();
   /** Receivers that wait for `reconsider`. */
   private readonly held = new Set<Receiver>();
   private readonly slots = new Slots<Receiver>((receiver) => this.wake(receiver));
@@ -87,8 +77,10 @@ export class Scheduler {
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       subscriptionId: undefined,
+      pace: 'normal',
       inFlight: 0,
-      isSlow: false,
+      late: 0,
+      answered: 0,
       wakesAt: 0,
       isWaiting: false,
       isLoading: false,
@@ -112,6 +104,7 @@ export class Scheduler {
     receiver.isGone = true;
     this.receivers.delete(id);
     this.held.delete(receiver);
+    this.slots.forget(receiver);
   }
 
   /** Something has changed for the receiver. */
@@ -153,9 +146,8 @@ export class Scheduler {
 
   /** When something may be due that `next` does not return now. */
   get nextTime(): number | undefined {
-    const slow = this.started.first;
-    const times = [this.timers.next, slow && slow.at + LIMITS.slowMs].filter((time) => time !== undefined);
-    return times.length === 0 ? undefined : Math.min(...times);
+    const time = Math.min(this.timers.next ?? Infinity, this.slots.nextTime(this.turns.size));
+    return time === Infinity ? undefined : time;
   }
 
   /**
@@ -164,8 +156,7 @@ export class Scheduler {
    */
   ended(started: Started, outcome: OutcomeKind | undefined, now: number, pauseMs = 0): void {
     const { receiver, revision } = started;
-    started.hasEnded = true;
-    this.slots.leave(receiver, now - started.at);
+    this.slots.leave(started, now);
     receiver.lane.end(started, outcome);
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
@@ -211,7 +202,6 @@ export class Scheduler {
       if (!this.slots.mayEnter(receiver)) return undefined;
     }
     receiver.lane.start(sendable);
-    this.slots.enter(receiver);
     const isCancelled = permission === 'cancel';
     if (!isCancelled) receiver.bucket.take(now);
     const started: Started = {
@@ -222,9 +212,11 @@ export class Scheduler {
       receiver,
       at: now,
       isCancelled,
+      size: request?.body?.length ?? 0,
+      pool: receiver.pace,
       hasEnded: false,
     };
-    this.started.add(started);
+    this.slots.enter(started);
     return started;
   }
 
@@ -248,11 +240,7 @@ export class Scheduler {
       if (retry !== undefined) receiver.lane.retry(retry);
       this.wake(receiver);
     }
-    for (let { first } = this.started; first !== undefined; { first } = this.started) {
-      if (!first.hasEnded && first.at + LIMITS.slowMs > now) return;
-      this.started.take();
-      if (!first.hasEnded) this.slots.slow(first.receiver);
-    }
+    this.slots.elapse(now, this.turns.size);
   }
 }
 

@@ -1,25 +1,53 @@
+import { Fifo } from './fifo';
+
 /** `docs/decisions.md#n7`. */
 export const LIMITS = {
-  /** Requests in flight to receivers that are not slow. */
-  all: 256,
-  /** In flight to slow receivers when a further one is started. Those in flight when their receivers become slow may be more. */
-  slow: 64,
-  /** Requests in flight whatever happens. */
-  most: 512,
+  /** Requests in flight to receivers of each pace. Late ones do not count. */
+  normal: 256,
+  slow: 128,
+  hung: 128,
+  /** Requests in flight whatever happens, and the characters of their bodies. */
+  most: 2_048,
+  mostSize: 64 * 1024 * 1024,
   receiver: 4,
-  slowReceiver: 1,
   host: 16,
-  /** A request that takes longer makes its receiver slow. */
+  /** A receiver whose last request took so long is slow, or hung (ms). */
   slowMs: 2_000,
+  hungMs: 5_000,
+  /** In a crowd a request is late after this time, and earlier if so many receivers wait that not all would have had a turn in time (ms). */
+  crowdMs: 200,
+  turnsMs: 500,
   perSecond: 50,
   burst: 100,
 } as const;
 
+/** What is expected of the next request to a receiver. */
+export type Pace = 'normal' | 'slow' | 'hung';
+
+/** What a request in flight counts towards: the pace that its receiver had when it started. Later it may become late. */
+export type Pool = Pace | 'late';
+
 /** What is counted of a receiver. */
-interface Occupant {
-  readonly host: string;
+export interface Occupant {
+  /** Scheme, host and port, known from its first message; they are the same for all. Empty until then. */
+  host: string;
+  pace: Pace;
   inFlight: number;
-  isSlow: boolean;
+  /** Of these, those that are late. */
+  late: number;
+  /** When it last answered before it would have been slow. */
+  answered: number;
+}
+
+/** A request in flight. */
+export interface Request<R> {
+  readonly receiver: R;
+  /** When it was started. */
+  readonly at: number;
+  /** The characters of its body. */
+  readonly size: number;
+  pool: Pool;
+  hasEnded: boolean;
 }
 
 interface Host<R> {
@@ -27,31 +55,39 @@ interface Host<R> {
   readonly waiting: Set<R>;
 }
 
-/** The slots for requests in flight: in all, for slow receivers, per receiver and per host. */
+/**
+ * The slots for requests in flight. There is a crowd while as many are in flight as there are normal slots. Then a request that takes
+ * long is late: it gives up its slot. A receiver with a late request gets no second one, in a crowd neither does one that has not answered
+ * since it began. So receivers that hang, however many at once, delay the others only by the time that it takes to try each of them.
+ */
 export class Slots<R extends Occupant> {
-  private normal = 0;
-  private slowOnes = 0;
-  private readonly waitingSlow = new Set<R>();
+  private readonly inPool: Record<Pool, number> = { normal: 0, late: 0, slow: 0, hung: 0 };
+  private size = 0;
+  private crowdedAt = 0;
+  /** Requests in normal slots, and late ones, both in the order in which they were started. */
+  private readonly started = new Fifo<Request<R>>();
+  private readonly late = new Fifo<Request<R>>();
+  private readonly waiting = { slow: new Set<R>(), hung: new Set<R>() };
   private readonly hosts = new Map<string, Host<R>>();
 
   /** `wake` is called for a receiver that `mayEnter` has refused, when a slot has become free. */
   constructor(private readonly wake: (receiver: R) => void) {}
 
   get inFlight(): number {
-    return this.normal + this.slowOnes;
+    const { normal, late, slow, hung } = this.inPool;
+    return normal + late + slow + hung;
   }
 
-  /** No receiver that is as slow as this one can enter, except slow ones that wait for others. */
-  isFull({ isSlow }: R): boolean {
-    return this.inFlight >= LIMITS.most || (!isSlow && this.normal >= LIMITS.all);
+  /** No receiver can enter; or none of normal pace, if this one is. */
+  isFull({ pace }: R): boolean {
+    return this.isExhausted || (pace === 'normal' && this.inPool.normal >= LIMITS.normal);
   }
 
   mayEnter(receiver: R): boolean {
-    if (this.isFull(receiver)) return false;
-    const { isSlow, inFlight, host } = receiver;
-    if (inFlight >= (isSlow ? LIMITS.slowReceiver : LIMITS.receiver)) return false;
-    if (isSlow && this.slowOnes >= LIMITS.slow) {
-      this.waitingSlow.add(receiver);
+    if (this.isFull(receiver) || receiver.inFlight >= this.mostOf(receiver)) return false;
+    const { pace, host } = receiver;
+    if (pace !== 'normal' && this.inPool[pace] >= LIMITS[pace]) {
+      this.waiting[pace].add(receiver);
       return false;
     }
     const shared = this.hosts.get(host);
@@ -60,43 +96,96 @@ export class Slots<R extends Occupant> {
     return false;
   }
 
-  enter(receiver: R): void {
+  enter(request: Request<R>): void {
+    const { receiver, at, size } = request;
+    const { pace, host } = receiver;
+    const wasCrowded = this.isCrowded;
     receiver.inFlight += 1;
-    if (receiver.isSlow) this.slowOnes += 1;
-    else this.normal += 1;
-    if (receiver.host === '') return;
-    const host = this.hosts.get(receiver.host) ?? { inFlight: 0, waiting: new Set() };
-    host.inFlight += 1;
-    this.hosts.set(receiver.host, host);
+    request.pool = pace;
+    this.inPool[pace] += 1;
+    this.size += size;
+    if (pace === 'normal') this.started.add(request);
+    if (this.isCrowded && !wasCrowded) this.crowdedAt = at;
+    if (host === '') return;
+    const shared = this.hosts.get(host) ?? { inFlight: 0, waiting: new Set() };
+    shared.inFlight += 1;
+    this.hosts.set(host, shared);
   }
 
-  /** A request of the receiver takes long. */
-  slow(receiver: R): void {
-    if (receiver.isSlow) return;
-    receiver.isSlow = true;
-    this.normal -= receiver.inFlight;
-    this.slowOnes += receiver.inFlight;
-  }
-
-  /** A request has ended after some time. */
-  leave(receiver: R, ms: number): void {
+  /** A request has ended. */
+  leave(request: Request<R>, now: number): void {
+    const { receiver, pool, size, at } = request;
+    request.hasEnded = true;
     receiver.inFlight -= 1;
-    if (receiver.isSlow) this.slowOnes -= 1;
-    else this.normal -= 1;
-    if (receiver.inFlight === 0) receiver.isSlow = ms >= LIMITS.slowMs;
-    this.wakeOne(this.waitingSlow);
-    const host = this.hosts.get(receiver.host);
-    if (host === undefined) return;
-    host.inFlight -= 1;
-    this.wakeOne(host.waiting);
-    if (host.inFlight === 0 && host.waiting.size === 0) this.hosts.delete(receiver.host);
+    if (pool === 'late') receiver.late -= 1;
+    this.inPool[pool] -= 1;
+    this.size -= size;
+    if (now - at < LIMITS.slowMs) receiver.answered = now;
+    if (receiver.inFlight === 0) receiver.pace = paceOf(now - at);
+    const shared = this.hosts.get(receiver.host);
+    if (shared !== undefined) shared.inFlight -= 1;
+    this.passOn(receiver);
+    if (shared?.inFlight === 0 && shared.waiting.size === 0) this.hosts.delete(receiver.host);
   }
 
-  /** The receiver does not use the slot for which it was woken: another one may. */
+  /** The receiver has left a slot, or does not use the one for which it was woken: others may. */
   passOn({ host }: R): void {
     const shared = this.hosts.get(host);
     if (shared !== undefined && shared.inFlight < LIMITS.host) this.wakeOne(shared.waiting);
-    if (this.slowOnes < LIMITS.slow) this.wakeOne(this.waitingSlow);
+    for (const pace of ['slow', 'hung'] as const)
+      if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
+  }
+
+  /** The receiver is not served any more. */
+  forget(receiver: R): void {
+    for (const waiting of Object.values(this.waiting)) waiting.delete(receiver);
+    this.hosts.get(receiver.host)?.waiting.delete(receiver);
+  }
+
+  /** Requests become late, and receivers slow. `waiting`: so many receivers wait for their turns. */
+  elapse(now: number, waiting: number): void {
+    while (isBefore(this.started, now - this.patience(waiting))) this.giveUp();
+    while (isBefore(this.late, now - LIMITS.slowMs)) {
+      const receiver = this.late.take()?.receiver;
+      if (receiver?.pace === 'normal') receiver.pace = 'slow';
+    }
+  }
+
+  /** When `elapse` may have something to do. */
+  nextTime(waiting: number): number {
+    const [started = Infinity, late = Infinity] = [this.started.first?.at, this.late.first?.at];
+    return Math.min(started + this.patience(waiting), late + LIMITS.slowMs);
+  }
+
+  /** Nobody can enter. */
+  private get isExhausted(): boolean {
+    return this.inFlight >= LIMITS.most || this.size >= LIMITS.mostSize;
+  }
+
+  private get isCrowded(): boolean {
+    return this.inPool.normal + this.inPool.late >= LIMITS.normal;
+  }
+
+  /** How long (ms) a request keeps a normal slot. */
+  private patience(waiting: number): number {
+    if (!this.isCrowded) return LIMITS.slowMs;
+    return Math.min(LIMITS.crowdMs, Math.ceil((LIMITS.turnsMs * LIMITS.normal) / Math.max(1, waiting)));
+  }
+
+  private mostOf({ pace, late, answered }: R): number {
+    if (pace !== 'normal' || late > 0) return 1;
+    return this.isCrowded && answered <= this.crowdedAt ? 1 : LIMITS.receiver;
+  }
+
+  /** The oldest request in a normal slot is late from now on. */
+  private giveUp(): void {
+    const request = this.started.take();
+    if (request === undefined) return;
+    request.pool = 'late';
+    request.receiver.late += 1;
+    this.inPool.normal -= 1;
+    this.inPool.late += 1;
+    this.late.add(request);
   }
 
   private wakeOne(waiting: Set<R>): void {
@@ -106,4 +195,15 @@ export class Slots<R extends Occupant> {
       return;
     }
   }
+}
+
+function paceOf(ms: number): Pace {
+  if (ms < LIMITS.slowMs) return 'normal';
+  return ms < LIMITS.hungMs ? 'slow' : 'hung';
+}
+
+/** Whether the first request that has not ended was started by then; drops those before it. */
+function isBefore<R>(requests: Fifo<Request<R>>, time: number): boolean {
+  while (requests.first?.hasEnded === true) requests.take();
+  return requests.first !== undefined && requests.first.at <= time;
 }

@@ -1,48 +1,14 @@
 import fc from 'fast-check';
 import { type Permission } from '../../../src/notifications/scheduling/scheduler';
 import { cases } from '../../support/size';
-import { type Answer, type Sent, World, type WorldOptions } from './simulated-world';
+import { checkLimits, expectOrder } from './limits';
+import { type Answer, World, type WorldOptions } from './simulated-world';
 
 const SUCCESS: Answer = { end: 'success', ms: 4 };
 const FAILURE: Answer = { end: 'failure', ms: 4 };
 const HUNG: Answer = { end: 'timeout', ms: 15_000 };
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-
-/** Raises as soon as a limit is broken. */
-function checkLimits(world: World, hostOf = (receiver: string) => receiver): void {
-  world.onStart = () => {
-    const flying = [...world.inFlight].map(({ receiver, at }) => ({ receiver, at }));
-    const perReceiver = countBy(flying, ({ receiver }) => receiver.id);
-    const perHost = countBy(flying, ({ receiver }) => hostOf(receiver.id));
-    expect(Math.max(...perReceiver.values())).toBeLessThanOrEqual(4);
-    expect(Math.max(...perHost.values())).toBeLessThanOrEqual(16);
-    expect(flying.filter(({ receiver }) => !receiver.isSlow).length).toBeLessThanOrEqual(256);
-    expect(flying.length).toBeLessThanOrEqual(512);
-  };
-}
-
-function countBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, number> {
-  const counts = new Map<string, number>([['', 0]]);
-  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
-  return counts;
-}
-
-/** Of first attempts about each subject to a receiver, each starts when the one before has ended. */
-function expectOrder(sent: readonly Sent[]): void {
-  const last = new Map<string, Sent>();
-  for (const one of sent) {
-    if (one.kind !== 'first') continue;
-    const key = `${one.message.receiver} ${one.message.subject}`;
-    const before = last.get(key);
-    if (before !== undefined) {
-      const isAgain = before.revision === one.revision && before.outcome === undefined;
-      expect(one.revision > before.revision || isAgain).toBe(true);
-      expect(one.started).toBeGreaterThanOrEqual(before.ended);
-    }
-    last.set(key, one);
-  }
-}
 
 describe('The scheduler', () => {
   it('keeps every limit and the order, and sends everything, whatever the receivers do (decisions N6, N7)', () => {
@@ -99,40 +65,6 @@ describe('The scheduler', () => {
     world.run();
     expect(world.sent).toHaveLength(20);
     expect(new Set(world.loads).size).toBe(world.loads.length);
-  });
-
-  it('lets the others lose nothing by 50 of 1,000 receivers that hang (decisions N7)', () => {
-    const isHung = (receiver: string) => Number(receiver.slice(1)) < 50;
-    const rateOf = (hangs: boolean): number => {
-      const world = new World({ answer: ({ receiver }) => (hangs && isHung(receiver) ? HUNG : SUCCESS) });
-      for (let message = 0; message < 60; message += 1)
-        for (let receiver = 0; receiver < 1000; receiver += 1) world.due(`r${receiver}`, `t${message}`);
-      world.run(60_000);
-      const others = world.sent.filter(
-        ({ message, outcome }) => !isHung(message.receiver) && outcome?.outcome === 'delivered',
-      );
-      expect(others).toHaveLength(60 * 950);
-      return (
-        Math.max(...others.map(({ ended }) => ended)) - Math.min(...others.map(({ started }) => started))
-      );
-    };
-    const [alone, beside] = [rateOf(false), rateOf(true)];
-    expect(beside).toBeLessThan(alone * 1.1 + 2_000);
-  });
-
-  it('delays nobody by receivers that hang, once they are known to (decisions N7)', () => {
-    const isHung = (receiver: string) => Number(receiver.slice(1)) < 200;
-    const world = new World({ answer: ({ receiver }) => (isHung(receiver) ? HUNG : SUCCESS) });
-    for (let round = 0; round < 300; round += 1)
-      world.after(round * 200, () => {
-        for (let receiver = 0; receiver < 400; receiver += 1) world.due(`r${receiver}`, `t${round}`);
-      });
-    world.run(60_000);
-    const late = world.sent.filter(
-      ({ message, started }) => !isHung(message.receiver) && started - Date.parse(message.at) > 1_000,
-    );
-    // Until their requests have taken two seconds, nobody knows.
-    expect(late.filter(({ message }) => Date.parse(message.at) - START > 5_000)).toEqual([]);
   });
 
   it('sends at most 50 a second to a receiver, in bursts of up to 100 (decisions N7)', () => {

@@ -17,6 +17,7 @@ export interface WorldOptions {
   readonly answer: (message: Message, now: number) => Answer;
   /** The host of a receiver; by default each has its own. */
   readonly hostOf?: (receiver: string) => string;
+  readonly body?: string;
   readonly permission?: (receiver: string) => Permission;
   /** How long an outcome takes to be durable, and a message to be read (ms). */
   readonly latencyMs?: number;
@@ -69,7 +70,7 @@ export class World {
   /** A message is due. */
   due(receiver: string, subject: string, strictOrder = false): void {
     const revision = this.messages.length;
-    const { hostOf = (id) => `${id}.example` } = this.options;
+    const { hostOf = (id) => `${id}.example`, body } = this.options;
     this.messages.push({
       id: `msg_${revision}`,
       subscriptionId: 's',
@@ -81,7 +82,11 @@ export class World {
       stateId: 1,
       at: new Date(this.now).toISOString(),
       cause: '0',
-      request: { method: 'GET', url: `https://${hostOf(receiver)}/${revision}` },
+      request: {
+        method: 'POST',
+        url: `https://${hostOf(receiver)}/${revision}`,
+        ...(body === undefined ? {} : { body }),
+      },
       ...(strictOrder ? { strictOrder } : {}),
     });
     this.state.due(receiver, revision);
