@@ -6,6 +6,7 @@ import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { now } from './clock';
 import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
+import { dropGone } from './gone-receivers';
 import { reportedFailure } from './health';
 import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
@@ -134,6 +135,7 @@ export class Dispatcher {
         void this.deadLetters.record(partition);
         this.pump();
       },
+      saving: () => dropGone(partition.state, this.scheduler, this.parts.recipients),
       lost: (failure) => {
         if (failure !== undefined) this.parts.report(failure);
         this.remove(partition);

@@ -112,6 +112,7 @@ export class Scheduler {
     receiver.isGone = true;
     this.receivers.delete(id);
     this.held.delete(receiver);
+    this.slots.forget(receiver);
   }
 
   /** Something has changed for the receiver. */

@@ -92,6 +92,12 @@ export class Slots<R extends Occupant> {
     if (host.inFlight === 0 && host.waiting.size === 0) this.hosts.delete(receiver.host);
   }
 
+  /** The receiver is served no longer: it does not wait for a slot. */
+  forget(receiver: R): void {
+    this.waitingSlow.delete(receiver);
+    this.hosts.get(receiver.host)?.waiting.delete(receiver);
+  }
+
   /** The receiver does not use the slot for which it was woken: another one may. */
   passOn({ host }: R): void {
     const shared = this.hosts.get(host);

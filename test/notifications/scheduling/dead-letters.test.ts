@@ -89,7 +89,14 @@ describe('A dead letter', () => {
     isDown = false;
     await until(async () => (await deadLetters()).length === 20);
     const { subscriptionId, receiver } = target!;
-    const recorded = { subscriptionId, receiver, organisationId: 2, subject: dead[0]!.subject, stateId: 1, attempts: 0 };
+    const recorded = {
+      subscriptionId,
+      receiver,
+      organisationId: 2,
+      subject: dead[0]!.subject,
+      stateId: 1,
+      attempts: 0,
+    };
     expect((await deadLetters())[0]).toEqual({
       ...recorded,
       id: expect.any(String) as string,
