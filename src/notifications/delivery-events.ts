@@ -126,6 +126,8 @@ export interface Outcome {
   readonly redelivery?: number | undefined;
   /** What it is about, if the messages after it wait until it is delivered or dead. */
   readonly subject?: string | undefined;
+  /** If it is dead: what the domain log records of it besides. Absent in older events: that was recorded before them. */
+  readonly deadLetter?: Pick<DeadLetter, 'subject' | 'stateId' | 'attempts'> | undefined;
 }
 
 export type PartitionEvent =
@@ -135,18 +137,21 @@ export type PartitionEvent =
   /** Everything that is needed to continue from here (`src/notifications/scheduling/saved-partition.ts`). */
   | { readonly type: 'PartitionSaved'; readonly data: object };
 
+/** A message that is not tried again. */
+export interface DeadLetter {
+  readonly at: string;
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly organisationId: number;
+  readonly receiver: string;
+  readonly subject: string;
+  readonly stateId: number;
+  readonly attempts: number;
+  readonly reason: string;
+}
+
 /** In the domain log, in the stream `deadletter-<message id>`: what is lost is known for ever. */
 export interface DeadLetterEvent {
   readonly type: 'MessageDeadLettered';
-  readonly data: {
-    readonly at: string;
-    readonly id: string;
-    readonly subscriptionId: string;
-    readonly organisationId: number;
-    readonly receiver: string;
-    readonly subject: string;
-    readonly stateId: number;
-    readonly attempts: number;
-    readonly reason: string;
-  };
+  readonly data: DeadLetter;
 }

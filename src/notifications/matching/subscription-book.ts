@@ -30,6 +30,9 @@ export class SubscriptionBook {
   /** Those of an organisation, in the order in which they were created. */
   private readonly byOrganisation = new Map<number, Map<string, ActiveSubscription>>();
 
+  /** The ids of all receivers, collected when they are asked for. */
+  private receivers: ReadonlySet<string> | undefined;
+
   get size(): number {
     return this.all.size;
   }
@@ -40,6 +43,7 @@ export class SubscriptionBook {
     const id = subscriptionOf(event);
     const before = this.all.get(id);
     const happened = toDomainEvent(event) as SubscriptionEvent;
+    this.receivers = undefined;
     const state = subscriptionDecider.evolve(before ?? subscriptionDecider.initial, happened);
     if (state.is === 'active') this.put(id, state);
     else if (before !== undefined) this.remove(id, before);
@@ -66,6 +70,12 @@ export class SubscriptionBook {
     if (found === undefined || subscription === undefined) return 'gone';
     if (subscription.content.disabled === true || found.disabled === true) return 'disabled by its owner';
     return receiver in subscription.disabledReceivers ? 'disabled by the system' : 'active';
+  }
+
+  /** Whether any subscription has a receiver of this id. */
+  hasReceiver(id: string): boolean {
+    this.receivers ??= new Set(Array.from(this.all, (one) => [...receiversIn(...one).keys()]).flat());
+    return this.receivers.has(id);
   }
 
   private put(id: string, state: ActiveSubscription): void {

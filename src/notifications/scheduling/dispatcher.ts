@@ -1,10 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { now } from './clock';
+import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
-import { recordDeadLetter } from './domain-facts';
+import { dropGone } from './gone-receivers';
 import { reportedFailure } from './health';
 import { expireHeld } from './held-messages';
 import { MessageCache } from './message-cache';
@@ -14,6 +16,7 @@ import {
   isFailedAttempt,
   outcomeOf,
   outcomeWithout,
+  withDeadLetter,
   withoutEffect,
 } from './outcome';
 import { OwnFaults } from './own-faults';
@@ -39,6 +42,9 @@ export interface DispatcherParts {
 /** Outcomes of so many milliseconds are appended together: each append has its costs. */
 const FLUSH_MS = 3;
 
+/** How long dead letters of held messages are waited for before more of them are made (ms). */
+const RECORD_MS = 5_000;
+
 /** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
 const OWN_FAULT_MS = 1_000;
 
@@ -47,6 +53,7 @@ export class Dispatcher {
   readonly partitions = new Map<number, OwnedPartition>();
   readonly faults: OwnFaults;
   private readonly cache: MessageCache;
+  private readonly deadLetters: DeadLetters;
   private readonly disabling: Disabling;
   private readonly scheduler: Scheduler;
   private isPumping = false;
@@ -64,6 +71,7 @@ export class Dispatcher {
     });
     this.scheduler = new Scheduler(this.surface());
     this.faults = new OwnFaults(parts.report);
+    this.deadLetters = new DeadLetters(parts.log, parts.report);
     this.disabling = new Disabling(parts.log, parts.report);
   }
 
@@ -76,6 +84,7 @@ export class Dispatcher {
     this.partitions.set(partition.number, partition);
     for (const [id, state] of partition.state.receivers)
       this.scheduler.serve(id, partition.number, state, now());
+    void this.deadLetters.record(partition);
     this.pump();
   }
 
@@ -123,8 +132,10 @@ export class Dispatcher {
     return {
       durable: (outcomes) => {
         for (const outcome of outcomes) this.settle(partition, outcome);
+        void this.deadLetters.record(partition);
         this.pump();
       },
+      saving: () => dropGone(partition.state, this.scheduler, this.parts.recipients),
       lost: (failure) => {
         if (failure !== undefined) this.parts.report(failure);
         this.remove(partition);
@@ -143,14 +154,9 @@ export class Dispatcher {
     ended: Outcome,
     { message, started }: { readonly message: Message; readonly started?: Started },
   ): Promise<void> {
-    const outcome = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
-    const state = partition.state.receiver(outcome.receiver);
-    if (outcome.outcome === 'dead') {
-      const attempts = outcome.attempt ?? state.retries.get(outcome.revision)?.attempt ?? 0;
-      const { log, report } = this.parts;
-      const record = (): Promise<void> => recordDeadLetter(log, message, outcome, attempts);
-      await untilDone(record, () => partition.isLost, report);
-    }
+    const decided = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
+    const state = partition.state.receiver(decided.receiver);
+    const outcome = decided.outcome === 'dead' ? withDeadLetter(decided, message, state) : decided;
     if (isFailedAttempt(outcome)) await this.disabling.check(partition, state.health, outcome);
     if (partition.isLost) {
       if (started !== undefined) this.end(partition, started, undefined);
@@ -167,9 +173,14 @@ export class Dispatcher {
   /** Makes dead letters of held messages that were due before a time (epoch ms); returns how many. */
   async expireHeld(before: number): Promise<number> {
     const { recipients } = this.parts;
-    const partitions = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
+    // Those of the last time are recorded first: they are in memory until then.
+    const isNext = ({ isOpen, state }: OwnedPartition): boolean => isOpen && state.deadLetters.size === 0;
+    const partitions = [...this.partitions.values()].filter(isNext);
     const record = this.record.bind(this);
-    return await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
+    const count = await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
+    const recorded = partitions.map((partition) => this.deadLetters.record(partition));
+    await Promise.race([Promise.all(recorded), pause(RECORD_MS, undefined, { ref: false })]);
+    return count;
   }
 
   /** No further timers. */

@@ -1,34 +1,14 @@
 import { execute, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type DeadLetterEvent, type Message, type Outcome } from '../delivery-events';
+import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../delivery-events';
 import { type DisabledReason, subscriptionDecider } from '../subscription';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
-export async function recordDeadLetter(
-  log: EventLog,
-  message: Message,
-  outcome: Outcome,
-  attempts: number,
-): Promise<void> {
-  const { id, subscriptionId, organisationId, receiver, subject, stateId } = message;
-  const { at, error } = outcome;
-  const event: DeadLetterEvent = {
-    type: 'MessageDeadLettered',
-    data: {
-      at,
-      id,
-      subscriptionId,
-      organisationId,
-      receiver,
-      subject,
-      stateId,
-      attempts,
-      reason: error ?? 'the last attempt has failed',
-    },
-  };
+export async function recordDeadLetter(log: EventLog, deadLetter: DeadLetter): Promise<void> {
+  const event: DeadLetterEvent = { type: 'MessageDeadLettered', data: deadLetter };
   try {
-    await log.append(streamOf('deadletter', id), NO_STREAM, [toNewEvent(event)]);
+    await log.append(streamOf('deadletter', deadLetter.id), NO_STREAM, [toNewEvent(event)]);
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
   }

@@ -17,39 +17,56 @@ interface HeldParts {
   ) => Promise<void>;
 }
 
+/** Messages of a partition that expire at once. */
+const MOST = 1_000;
+
 /**
  * Makes dead letters of messages that are held and were due before a time (epoch ms), attempted or not: soon they are deleted from the
- * log (`docs/decisions.md#n8`). Ends redeliveries of such messages. Returns how many there were, once that is durable. Raises
- * `EngineUnavailable`.
+ * log (`docs/decisions.md#n8`). Ends redeliveries of such messages. Returns how many there were, at most 1,000 of each partition, once
+ * that is durable. Raises `EngineUnavailable`.
  */
 export async function expireHeld(
-  { partitions, cache, recipients, record }: HeldParts,
+  { partitions, record, ...parts }: HeldParts,
   before: number,
 ): Promise<number> {
   let count = 0;
   for (const partition of partitions) {
-    const inFlight = new Set(Array.from(partition.inFlight, ({ revision }) => revision));
-    for (const [id, state] of partition.state.receivers) {
-      for (const held of heldBy(state)) {
-        for (const sendable of held) {
-          const { revision, redelivery } = sendable;
-          if (inFlight.has(revision)) continue;
-          if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
-          const message = cache.get(revision);
-          // Those after it are newer.
-          if (message === undefined || Date.parse(message.at) >= before) break;
-          if (recipients.permission(message.subscriptionId, id, message.cause) !== 'hold') break;
-          // A redelivery leaves the message as it is.
-          const end = redelivery === undefined ? 'dead' : 'failed';
-          const outcome = outcomeWithout({ ...sendable, message }, end, Date.now(), EXPIRED);
-          await record(partition, outcome, { message });
-          count += 1;
-        }
-      }
+    let left = MOST;
+    for await (const { message, ...sendable } of expired(partition, before, parts)) {
+      // A redelivery leaves the message as it is.
+      const end = sendable.redelivery === undefined ? 'dead' : 'failed';
+      const outcome = outcomeWithout({ ...sendable, message }, end, Date.now(), EXPIRED);
+      await record(partition, outcome, { message });
+      count += 1;
+      left -= 1;
+      if (left === 0) break;
     }
     await partition.writer.flush();
   }
   return count;
+}
+
+/** Messages of a partition that are held and were due before a time. */
+async function* expired(
+  { inFlight, state: { receivers } }: OwnedPartition,
+  before: number,
+  { cache, recipients }: Pick<HeldParts, 'cache' | 'recipients'>,
+): AsyncGenerator<Sendable> {
+  const attempted = new Set(Array.from(inFlight, ({ revision }) => revision));
+  for (const [id, state] of receivers) {
+    for (const held of heldBy(state)) {
+      for (const sendable of held) {
+        const { revision } = sendable;
+        if (attempted.has(revision)) continue;
+        if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
+        const message = cache.get(revision);
+        // Those after it are newer.
+        if (message === undefined || Date.parse(message.at) >= before) break;
+        if (recipients.permission(message.subscriptionId, id, message.cause) !== 'hold') break;
+        yield { ...sendable, message };
+      }
+    }
+  }
 }
 
 const EXPIRED = 'it was held until it expired';

@@ -11,6 +11,8 @@ import { type PartitionState } from './partition-state';
 export interface WriterEvents {
   /** Outcomes are durable: applies them to the state. */
   readonly durable: (outcomes: readonly Outcome[]) => void;
+  /** A snapshot of the state is made next. */
+  readonly saving: () => void;
   /** Another process has taken the partition over; or a failure that must not occur. */
   readonly lost: (failure: unknown) => void;
   /** Why nothing can be appended; undefined: it can again. */
@@ -86,6 +88,7 @@ export class OutcomeWriter {
     this.isSaveDue = false;
     this.outcomes = 0;
     this.savedUpTo = this.state.matchedUpTo;
+    this.events.saving();
     for (const data of savePartition(this.state))
       if (!(await this.append([toNewEvent({ type: 'PartitionSaved', data })]))) return false;
     return true;

@@ -1,5 +1,5 @@
 import { type DisabledReason } from '../subscription';
-import { type Message, type Outcome } from '../delivery-events';
+import { type DeadLetter, type Message, type Outcome } from '../delivery-events';
 import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
@@ -56,6 +56,22 @@ export function outcomeWithout(
 /** The outcome of an attempt that is over when its message is: it is listed, and changes nothing else. */
 export function withoutEffect(outcome: Outcome): Outcome {
   return { ...outcome, outcome: 'failed', next: undefined, subject: undefined };
+}
+
+/** The outcome of a message that is dead, with what its record in the domain log needs. */
+export function withDeadLetter(outcome: Outcome, message: Message, { retries }: ReceiverState): Outcome {
+  const { subject, stateId } = message;
+  const attempts = outcome.attempt ?? retries.get(outcome.revision)?.attempt ?? 0;
+  return { ...outcome, deadLetter: { subject, stateId, attempts } };
+}
+
+/** What is to be recorded of a message that is dead. */
+export function deadLetterOf(outcome: Outcome): DeadLetter | undefined {
+  if (outcome.deadLetter === undefined) return undefined;
+  const { at, id, subscriptionId, organisationId, receiver } = outcome;
+  const { subject, stateId, attempts } = outcome.deadLetter;
+  const reason = outcome.error ?? 'the last attempt has failed';
+  return { at, id, subscriptionId, organisationId, receiver, subject, stateId, attempts, reason };
 }
 
 export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {

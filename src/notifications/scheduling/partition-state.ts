@@ -1,4 +1,5 @@
-import { type Outcome } from '../delivery-events';
+import { type DeadLetter, type Outcome } from '../delivery-events';
+import { deadLetterOf } from './outcome';
 import { ReceiverState } from './receiver-state';
 
 /** How much is kept in memory; beyond it, a part of long queues is read again later. */
@@ -17,6 +18,8 @@ const LIMITS: QueueLimits = { partition: 100_000, receiver: 1_000 };
  */
 export class PartitionState {
   readonly receivers = new Map<string, ReceiverState>();
+  /** Messages that are dead, by their ids, unless the domain log is known to have them. */
+  readonly deadLetters = new Map<string, DeadLetter>();
   /** The revision of `matched` up to which it was taken in. */
   matchedUpTo = -1;
   private queued = 0;
@@ -53,6 +56,8 @@ export class PartitionState {
 
   settle(outcome: Outcome, state = this.receiver(outcome.receiver)): void {
     this.counting(state, () => state.settle(outcome, this.matchedUpTo));
+    const deadLetter = deadLetterOf(outcome);
+    if (deadLetter !== undefined) this.deadLetters.set(deadLetter.id, deadLetter);
   }
 
   /** Receivers whose queue has become short, so that the rest of their messages is to be read: from which revision. */

@@ -25,11 +25,15 @@ export class ReceiverState {
   readonly settled = new Set<number>();
   health: Health = HEALTHY;
 
+  /** It has nothing left to send. */
+  get isDone(): boolean {
+    const { queue, retries, redeliveries, rest, settled } = this;
+    return queue.size + retries.size + redeliveries.size + settled.size === 0 && rest === undefined;
+  }
+
   /** It is as if it had never been used. */
   get isBlank(): boolean {
-    const { queue, retries, redeliveries, rest, settled, health } = this;
-    const size = queue.size + retries.size + redeliveries.size + settled.size;
-    return size === 0 && rest === undefined && health === HEALTHY;
+    return this.isDone && this.health === HEALTHY;
   }
 
   /** `matchedUpTo`: up to where `matched` has been taken in. */

@@ -5,8 +5,8 @@ import { OLD_SECRET_MS, type Secrets } from '../secrets';
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
-export type Subscriptions = Pick<FollowedSubscriptions, 'position'> & {
-  readonly book: Pick<SubscriptionBook, 'get' | 'standingOf'>;
+export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
+  readonly book: Pick<SubscriptionBook, 'get' | 'hasReceiver' | 'standingOf'>;
 };
 
 /** Derived secrets that are kept. */
@@ -14,12 +14,18 @@ const KEPT = 10_000;
 
 /** What subscriptions mean for sending (`docs/decisions.md#n8`). */
 export class Recipients {
+  private isReady = false;
   private readonly derived = new Map<string, Uint8Array>();
 
   constructor(
     private readonly subscriptions: Subscriptions,
     private readonly secrets: Secrets,
-  ) {}
+  ) {
+    void subscriptions.ready.then(
+      () => (this.isReady = true),
+      () => undefined,
+    );
+  }
 
   /** A receiver may look gone while its subscription has not been read as far as the event that caused the message. */
   permission(subscriptionId: string, receiver: string, cause?: Position): Permission {
@@ -28,6 +34,11 @@ export class Recipients {
     if (standing === 'active') return 'send';
     if (standing !== 'gone') return 'hold';
     return cause !== undefined && position < cause ? 'hold' : 'cancel';
+  }
+
+  /** False if no subscription has the receiver. */
+  mayHave(receiver: string): boolean {
+    return !this.isReady || this.subscriptions.book.hasReceiver(receiver);
   }
 
   /** The secrets to sign with: after a rotation the one before too, for a while. */

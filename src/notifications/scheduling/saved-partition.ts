@@ -1,3 +1,4 @@
+import { type DeadLetter } from '../delivery-events';
 import { type Health, HEALTHY } from './health';
 import { type PartitionState } from './partition-state';
 import { ReceiverState, type Retry } from './receiver-state';
@@ -13,6 +14,8 @@ export interface SavedPart {
   readonly parts: number;
   readonly matchedUpTo: number;
   readonly receivers: readonly SavedReceiver[];
+  /** Those that the domain log is not known to have. */
+  readonly deadLetters?: readonly DeadLetter[];
 }
 
 /** All of a receiver, or a part of it. Integers are encoded by `encodeIntegers`. */
@@ -35,22 +38,17 @@ interface SavedReceiver {
 const SLICE = 5_000;
 const PART_CHARACTERS = 700_000;
 
-export function savePartition({ receivers, matchedUpTo }: PartitionState): readonly SavedPart[] {
-  const parts: SavedReceiver[][] = [[]];
-  let characters = 0;
-  for (const [id, state] of receivers) {
-    if (state.isBlank) continue;
-    for (const saved of saveReceiver(id, state)) {
-      const length = JSON.stringify(saved).length;
-      if (characters + length > PART_CHARACTERS) {
-        parts.push([]);
-        characters = 0;
-      }
-      parts.at(-1)?.push(saved);
-      characters += length;
-    }
-  }
-  return parts.map((saved, at) => ({ part: at + 1, parts: parts.length, matchedUpTo, receivers: saved }));
+export function savePartition(state: PartitionState): readonly SavedPart[] {
+  const { matchedUpTo } = state;
+  const receivers = inParts(saveReceivers(state));
+  const deadLetters = inParts(state.deadLetters.values());
+  const empty = { receivers: [] };
+  const saved = [
+    ...receivers.map((part) => ({ receivers: part })),
+    ...deadLetters.map((part) => ({ ...empty, deadLetters: part })),
+  ];
+  const parts = saved.length === 0 ? [empty] : saved;
+  return parts.map((part, at) => ({ part: at + 1, parts: parts.length, matchedUpTo, ...part }));
 }
 
 /** Puts the parts of a saved state back into an empty one. */
@@ -61,7 +59,29 @@ export function restorePartition(state: PartitionState, parts: readonly SavedPar
     receivers.set(saved.id, receiver);
     restoreReceiver(receiver, saved);
   }
+  for (const deadLetter of parts.flatMap((part) => part.deadLetters ?? []))
+    state.deadLetters.set(deadLetter.id, deadLetter);
   state.restore(receivers, parts[0]?.matchedUpTo ?? -1);
+}
+
+/** Divides what is saved into parts of limited size. */
+function inParts<Saved>(all: Iterable<Saved>): readonly (readonly Saved[])[] {
+  const parts: Saved[][] = [];
+  let characters = Infinity;
+  for (const saved of all) {
+    const { length } = JSON.stringify(saved);
+    if (characters + length > PART_CHARACTERS) {
+      parts.push([]);
+      characters = 0;
+    }
+    parts.at(-1)?.push(saved);
+    characters += length;
+  }
+  return parts;
+}
+
+function* saveReceivers({ receivers }: PartitionState): Generator<SavedReceiver> {
+  for (const [id, state] of receivers) if (!state.isBlank) yield* saveReceiver(id, state);
 }
 
 function* saveReceiver(id: string, state: ReceiverState): Generator<SavedReceiver> {

@@ -13,6 +13,7 @@ export async function untilDone<Result>(
     try {
       return await work();
     } catch (error) {
+      if (isUnwanted()) return undefined;
       report(error);
       await backoff.wait();
     }

@@ -56,6 +56,19 @@ describe('the list of subscriptions', () => {
     expect(standing()).toEqual(['gone', 'gone']);
   });
 
+  it('knows which receivers there are, whoever they belong to', () => {
+    const [get, post] = [GET, POST].map((receiver) => receiverIdOf('s', receiver)) as [string, string];
+    const there = () => [get, post].map((receiver) => book.hasReceiver(receiver));
+    happens('subscription-t', created(1, { receivers: [POST] }));
+    expect(there()).toEqual([false, false]);
+    happens('subscription-s', created(1, { receivers: [GET] }));
+    expect(there()).toEqual([true, false]);
+    happens('subscription-s', replaced({ receivers: [{ ...POST, disabled: true }] }));
+    expect(there()).toEqual([false, true]);
+    happens('subscription-s', DELETED);
+    expect(there()).toEqual([false, false]);
+  });
+
   it('follows the log', () =>
     withLog(async (log) => {
       const ending = new AbortController();

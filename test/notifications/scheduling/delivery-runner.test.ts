@@ -1,6 +1,6 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent } from '../../../src/kernel/event';
-import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { MATCHED, type Message } from '../../../src/notifications/delivery-events';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { type Attempt } from '../../../src/notifications/sending/attempt';
@@ -84,29 +84,6 @@ describe('The runner of deliveries', () => {
     const last = new Set((await due(targets, 1)).map(({ id }) => id));
     await until(() => one.attempts.filter(({ id }) => last.has(id)).length === 60);
   }, 30_000);
-
-  it('records in the domain log what is dead before it is dead, though that log is unavailable for a while', async () => {
-    let failures = 3;
-    const log = overrideLog(world.engines.log, {
-      append: async (...args: Parameters<EventLog['append']>) => {
-        if (args[0].startsWith('deadletter-') && (failures -= 1) >= 0) throw new EngineUnavailable('no disk');
-        return await world.engines.log.append(...args);
-      },
-    });
-    const [target] = await targetsOf(1);
-    start('one', ending({}).attempt, { log });
-    const [message] = await due([target!], 1, {
-      request: undefined,
-      unsendable: 'the body is too long',
-    } as never);
-    await until(async () => (await outcomes()).length === 1);
-    expect(await outcomes()).toMatchObject([{ outcome: 'dead', error: 'the body is too long' }]);
-    const recorded: unknown[] = [];
-    for await (const events of world.engines.log.readStream(`deadletter-${message!.id}`))
-      recorded.push(...events);
-    expect(recorded).toMatchObject([{ type: 'MessageDeadLettered' }]);
-    expect(failures).toBeLessThan(0);
-  });
 
   it('disables a receiver that answers 410, holds its messages, and sends them once it is enabled (decisions N8)', async () => {
     const [target] = await targetsOf(1);

@@ -1,6 +1,5 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
-import { START } from '../../../src/kernel/event';
-import { type DeadLetterEvent, MATCHED } from '../../../src/notifications/delivery-events';
+import { MATCHED } from '../../../src/notifications/delivery-events';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
 import { runnerWorld } from './runner-world';
@@ -10,19 +9,12 @@ const AT = '2026-03-01T12:00:00.000Z';
 
 describe('What is not attempted in the ordinary way', () => {
   const world = runnerWorld();
-  const { reports, start, targetsOf, due, outcomes, until, ending } = world;
+  const { reports, start, targetsOf, due, outcomes, deadLetters, until, ending } = world;
 
   async function disable({ subscriptionId, receiver }: Target): Promise<void> {
     const command = { do: 'disableReceiver', at: AT, receiver, reason: 'failing' } as const;
     await execute(world.engines.log, subscriptionDecider, subscriptionId, command);
     await world.subscriptions.reached(await world.engines.log.head());
-  }
-
-  async function deadLetters(): Promise<readonly DeadLetterEvent['data'][]> {
-    const all: DeadLetterEvent['data'][] = [];
-    for await (const { events } of world.engines.log.readAll({ after: START, prefixes: ['deadletter-'] }))
-      all.push(...events.map(({ data }) => JSON.parse(data) as DeadLetterEvent['data']));
-    return all;
   }
 
   const askAgain = async (
@@ -46,6 +38,7 @@ describe('What is not attempted in the ordinary way', () => {
     const held = { outcome: 'dead', error: 'it was held until it expired' };
     await until(async () => (await outcomes()).length >= 4);
     expect(await outcomes()).toMatchObject([{ outcome: 'failed', attempt: 1 }, held, held, held]);
+    await until(async () => (await deadLetters()).length >= 3);
     expect((await deadLetters()).map(({ attempts }) => attempts).sort()).toEqual([0, 0, 1]);
     await runner.expireHeld(Date.now());
     expect(await outcomes()).toHaveLength(4);

@@ -99,6 +99,7 @@ function outcomeOf(
     revision,
     outcome,
     at: new Date(time).toISOString(),
+    ...(outcome === 'dead' ? { deadLetter: { subject: 's', stateId: 1, attempts: number % 9 } } : {}),
     ...(outcome === 'cancelled' ? {} : { attempt: 1 + (number % 9), ms: number % 20_000 }),
     ...(outcome === 'failed' ? { next: new Date(time + number).toISOString() } : {}),
     ...(number % 4 === 0 ? { isTimeout: true } : {}),
@@ -129,6 +130,7 @@ describe('The state of a partition', () => {
         for (const step of rest) if (step.is !== 'outcome') apply(restored, step);
         const matched = steps.filter((step) => step.is !== 'outcome');
         expect(contentOf(restored, matched)).toEqual(contentOf(whole, matched));
+        expect(restored.deadLetters).toEqual(whole.deadLetters);
         expect(restored.matchedUpTo).toBe(whole.matchedUpTo);
       }),
       { numRuns: cases(2000) },
@@ -165,12 +167,16 @@ describe('The state of a partition', () => {
         ...outcomeOf(`r${revision % 7}`, 3 * revision, 1, revision),
         subject: `subject ${revision}`,
       });
+    for (let revision = 0; revision < 6_000; revision += 1)
+      state.settle({ ...outcomeOf('r8', 3 * revision, 3, revision), error: 'the last one' });
     const parts = savePartition(state);
-    expect(parts.length).toBeGreaterThan(1);
+    expect(parts.filter(({ deadLetters }) => deadLetters !== undefined).length).toBeGreaterThan(1);
+    expect(parts.length).toBeGreaterThan(5);
     for (const part of parts) expect(JSON.stringify(part).length).toBeLessThan(900_000);
     const restored = new PartitionState();
     restorePartition(restored, parts);
     expect(contentOf(restored, [])).toEqual(contentOf(state, []));
+    expect(restored.deadLetters).toEqual(state.deadLetters);
   });
 });
 
@@ -193,6 +199,18 @@ it('PartitionSaved is read as it was first stored, and is still stored so', () =
   expect(receiver.rest).toBe(9000);
   expect(receiver.health).toEqual(event.data.receivers[0]?.health);
   expect(savePartition(state)).toEqual([event.data]);
+});
+
+it('a dead letter that is not recorded yet is in snapshots, and follows from its outcome, as both were first stored', () => {
+  const { event: recorded } = golden('MessageDeadLettered');
+  const { event: saved } = golden('PartitionSaved-dead');
+  const restored = new PartitionState();
+  restorePartition(restored, [saved.data as SavedPart]);
+  expect([...restored.deadLetters.values()]).toEqual([recorded.data]);
+  expect(savePartition(restored)).toEqual([saved.data]);
+  const state = new PartitionState();
+  state.settle(golden('MessageAttempted-dead').event.data as Outcome);
+  expect([...state.deadLetters.values()]).toEqual([recorded.data]);
 });
 
 it.each([

@@ -3,7 +3,7 @@ import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliv
 import { type Engines } from '../../../src/engines/open';
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import { type DeadLetterEvent, type Message, type Outcome } from '../../../src/notifications/delivery-events';
 import { FollowedSubscriptions } from '../../../src/notifications/matching/subscription-book';
 import { DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
@@ -98,6 +98,14 @@ export function runnerWorld() {
     return all;
   }
 
+  /** What the domain log has recorded of dead letters. */
+  async function deadLetters(): Promise<readonly DeadLetterEvent['data'][]> {
+    const all: DeadLetterEvent['data'][] = [];
+    for await (const { events } of engines.log.readAll({ after: START, prefixes: ['deadletter-'] }))
+      all.push(...events.map(({ data }) => JSON.parse(data) as DeadLetterEvent['data']));
+    return all;
+  }
+
   async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
     while (!(await isSo())) await pause(5);
   }
@@ -128,6 +136,6 @@ export function runnerWorld() {
     get matched() {
       return matched;
     },
-    ...{ reports, start, targetsOf, due, outcomes, until, ending },
+    ...{ reports, start, targetsOf, due, outcomes, deadLetters, until, ending },
   };
 }

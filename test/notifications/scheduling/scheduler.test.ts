@@ -166,6 +166,21 @@ describe('The scheduler', () => {
     ]);
     expect(world.state.receiver('r1').retries.get(0)?.attempt).toBe(1);
   });
+
+  it('gives a slot to another receiver when the one that waited for it is served no longer (decisions N7)', () => {
+    const world = new World({
+      answer: () => ({ end: 'success', ms: 1_000 }),
+      hostOf: () => 'shared.example',
+    });
+    for (let at = 0; at < 16; at += 1) world.due(`busy${at % 4}`, `t${at}`);
+    world.run(100);
+    const leaving = Array.from({ length: 20 }, (_, at) => `leaves${at}`);
+    for (const receiver of [...leaving, 'stays']) world.due(receiver, 't');
+    world.run(200);
+    for (const receiver of leaving) world.scheduler.leave(receiver);
+    world.run();
+    expect(world.sent.map(({ message }) => message.receiver).slice(16)).toEqual(['stays']);
+  });
 });
 
 const START = Date.parse('2026-03-01T00:00:00Z');

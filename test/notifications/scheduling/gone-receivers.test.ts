@@ -1,0 +1,127 @@
+import { type Target } from '../../../bench/deliveries/due-messages';
+import { execute } from '../../../src/kernel/decider';
+import { LeaseHolder } from '../../../src/kernel/lease-holder';
+import { PARTITIONS, partitionOf } from '../../../src/notifications/receiver-id';
+import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { OwnedPartition } from '../../../src/notifications/scheduling/owned-partition';
+import { takePartition } from '../../../src/notifications/scheduling/partition-log';
+import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Secrets } from '../../../src/notifications/secrets';
+import { type SubscriptionContent, subscriptionDecider } from '../../../src/notifications/subscription';
+import { cases } from '../../support/size';
+import { runnerWorld } from './runner-world';
+
+const AT = '2026-03-01T12:00:00.000Z';
+
+describe('A receiver that is gone', () => {
+  const world = runnerWorld();
+  const { reports, start, targetsOf, due, outcomes, until, ending } = world;
+
+  /** Every partition as its next owner continues. */
+  async function receiversLeft(): Promise<readonly string[]> {
+    const left: string[] = [];
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      const { state } = await takePartition(world.deliveries, partition, { owner: 'test', at: AT });
+      left.push(...state.receivers.keys());
+    }
+    return left;
+  }
+
+  async function removeSubscriptions(targets: readonly Target[]): Promise<void> {
+    const { log } = world.engines;
+    for (const id of new Set(targets.map(({ subscriptionId }) => subscriptionId)))
+      await execute(log, subscriptionDecider, id, { do: 'delete', at: AT });
+    await world.subscriptions.reached(await log.head());
+  }
+
+  /** A partition that is sent for, without a runner. */
+  async function ownPartition(
+    number: number,
+    attempt: MakeAttempt,
+  ): Promise<readonly [Dispatcher, OwnedPartition]> {
+    const { deliveries, subscriptions, engines } = world;
+    const { log, store } = engines;
+    const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
+    const report = (failure: unknown) => void reports.push(failure);
+    const dispatcher = new Dispatcher({ log, deliveries, recipients, attempt, report }, 100);
+    const lease = new LeaseHolder(store, `partition-${number}`, 'one', 600_000, Date.now);
+    await lease.acquire();
+    const taken = await takePartition(deliveries, number, { owner: 'one', at: AT });
+    const partition = new OwnedPartition(number, lease, deliveries, taken, (one) =>
+      dispatcher.writerEvents(one),
+    );
+    dispatcher.add(partition);
+    return [dispatcher, partition];
+  }
+
+  it('leaves nothing behind when its messages have ended, however many come and go (decisions N8)', async () => {
+    const count = cases(10_000);
+    const { attempts, attempt } = ending({});
+    const runner = start('one', attempt);
+    const [stays, ...gone] = await targetsOf(count + 1);
+    await due([stays!, ...gone], 1);
+    await until(() => attempts.length === count + 1);
+    const others = gone.filter(({ subscriptionId }) => subscriptionId !== stays!.subscriptionId);
+    await removeSubscriptions(others);
+    // All partitions have something new to save.
+    await due([stays!], 1);
+    await until(() => attempts.length === count + 2);
+    await runner.stop();
+    expect((await outcomes()).length).toBe(count + 2);
+    const kept = [stays!, ...gone].filter((one) => !others.includes(one)).map(({ receiver }) => receiver);
+    expect(new Set(await receiversLeft())).toEqual(new Set(kept));
+  }, 120_000);
+
+  it('starts anew when it is made again: what was known of it is dropped with the next snapshot (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    const { subscriptionId, receiver } = target!;
+    const { attempts, attempt } = ending({ status: 200 });
+    const [dispatcher, partition] = await ownPartition(partitionOf(receiver), attempt);
+    const { receivers } = partition.state;
+    const send = async (): Promise<void> => {
+      await due([target!], 1);
+      // Each message is followed by a cursor.
+      partition.state.due(receiver, 2 * attempts.length);
+      dispatcher.taken(partition, receiver);
+      dispatcher.pump();
+      const sent = attempts.length + 1;
+      await until(() => attempts.length === sent && partition.inFlight.size === 0);
+    };
+    const replaceBy = async (subscription: SubscriptionContent): Promise<void> => {
+      const { log } = world.engines;
+      await execute(log, subscriptionDecider, subscriptionId, { do: 'replace', at: AT, subscription });
+      await world.subscriptions.reached(await log.head());
+    };
+    const { content } = world.subscriptions.book.get(subscriptionId)!;
+    const other = { ...content.receivers[0]!, receiverUrl: 'https://other.example/' };
+
+    await send();
+    await partition.writer.save();
+    const health = receivers.get(receiver)?.health;
+    expect(health?.minutes).toMatchObject([{ attempts: 1 }]);
+    await replaceBy({ ...content, receivers: [other] });
+    expect(receivers.get(receiver)?.health).toBe(health);
+    // There is something to save.
+    partition.state.reach(1);
+    await partition.writer.save();
+    expect([...receivers.keys()]).toEqual([]);
+    await replaceBy(content);
+    await send();
+    expect(receivers.get(receiver)?.health.minutes).toMatchObject([{ attempts: 1 }]);
+    expect((await outcomes()).map(({ outcome }) => outcome)).toEqual(['delivered', 'delivered']);
+    dispatcher.remove(partition);
+    dispatcher.stop();
+  });
+
+  it('is kept while something is left to send to it', async () => {
+    const [target] = await targetsOf(1);
+    const { attempts, attempt } = ending({ end: 'failure', status: 500, retryAfter: 3_600_000 });
+    const runner = start('one', attempt);
+    await due([target!], 1);
+    await until(() => attempts.length === 1);
+    await until(async () => (await outcomes()).length === 1);
+    await removeSubscriptions([target!]);
+    await runner.stop();
+    expect(await receiversLeft()).toEqual([target!.receiver]);
+  });
+});
