@@ -10,6 +10,8 @@ import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import {
   type ActiveSubscription,
+  MOST_ROTATIONS,
+  nextRotation,
   type SubscriptionCommand,
   type SubscriptionContent,
   subscriptionDecider,
@@ -117,7 +119,7 @@ export class Subscriptions {
     return { subscriptionId: created.id, subscription: created.state, position };
   }
 
-  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile. */
+  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a rotation too many. */
   async change(
     id: string,
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
@@ -126,9 +128,19 @@ export class Subscriptions {
     const executed = await execute(this.log, subscriptionDecider, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
+    const subscription = executed.state.is === 'active' ? executed.state : known.state;
+    if (command.do === 'rotateSecret' && executed.events.length === 0)
+      throw tooManyRotations(subscription, command.at);
     const position = await this.visible.after([executed]);
-    return { subscription: executed.state.is === 'active' ? executed.state : known.state, position };
+    return { subscription, position };
   }
+}
+
+function tooManyRotations(subscription: ActiveSubscription, at: string) {
+  const from = nextRotation(subscription, at) ?? at;
+  return fault.content(
+    `the secret was replaced ${MOST_ROTATIONS} times within 24 hours: expected at most that many; the next rotation is possible from ${from}`,
+  );
 }
 
 @CommandHandler(CreateSubscription)

@@ -1,7 +1,6 @@
 import { type Position } from '../../kernel/event';
 import { type FollowedSubscriptions, type SubscriptionBook } from '../matching/subscription-book';
-import { OLD_SECRET_MS, type Secrets } from '../secrets';
-
+import { type Secrets } from '../secrets';
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
@@ -30,14 +29,14 @@ export class Recipients {
     return cause !== undefined && position < cause ? 'hold' : 'cancel';
   }
 
-  /** The secrets to sign with: after a rotation the one before too, for a while. */
+  /** The secrets to sign with, the current one first (`docs/decisions.md#n5`). `now`: epoch ms. */
   secretsOf(subscriptionId: string, now: number): readonly Uint8Array[] {
-    const secret = this.subscriptions.book.get(subscriptionId)?.secret;
-    if (secret === undefined) return [];
-    const { number, since } = secret;
-    const isRotated = number > 1 && now - Date.parse(since) < OLD_SECRET_MS;
-    const numbers = isRotated ? [number, number - 1] : [number];
-    return numbers.map((one) => this.secret(subscriptionId, one));
+    const subscription = this.subscriptions.book.get(subscriptionId);
+    if (subscription === undefined) return [];
+    const replaced = subscription.replacedSecrets.filter(({ until }) => Date.parse(until) > now);
+    return [...replaced, subscription.secret]
+      .reverse()
+      .map(({ number }) => this.secret(subscriptionId, number));
   }
 
   private secret(subscriptionId: string, number: number): Uint8Array {
