@@ -1,11 +1,11 @@
 import { type Position } from '../../kernel/event';
-import { type FollowedSubscriptions, type SubscriptionBook } from '../matching/subscription-book';
 import { type Secrets } from '../secrets';
+import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
 export type Subscriptions = Pick<FollowedSubscriptions, 'position'> & {
-  readonly book: Pick<SubscriptionBook, 'get' | 'standingOf'>;
+  readonly book: Pick<Standings, 'secretsOf' | 'standingOf'>;
 };
 
 /** Derived secrets that are kept. */
@@ -31,12 +31,8 @@ export class Recipients {
 
   /** The secrets to sign with, the current one first (`docs/decisions.md#n5`). `now`: epoch ms. */
   secretsOf(subscriptionId: string, now: number): readonly Uint8Array[] {
-    const subscription = this.subscriptions.book.get(subscriptionId);
-    if (subscription === undefined) return [];
-    const replaced = subscription.replacedSecrets.filter(({ until }) => Date.parse(until) > now);
-    return [...replaced, subscription.secret]
-      .reverse()
-      .map(({ number }) => this.secret(subscriptionId, number));
+    const numbers = this.subscriptions.book.secretsOf(subscriptionId, now);
+    return numbers.map((number) => this.secret(subscriptionId, number));
   }
 
   private secret(subscriptionId: string, number: number): Uint8Array {

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
-import { SubscriptionBook } from '../../../src/notifications/matching/subscription-book';
+import { Standings } from '../../../src/notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
 import { Secrets } from '../../../src/notifications/secrets';
 import { signatureOf } from '../../../src/notifications/sending/signature';
@@ -12,7 +12,7 @@ const SECRETS = new Secrets(Buffer.alloc(32, 7));
 
 /** A subscription whose secret was replaced so many hours after its creation. */
 function rotatedAfter(hours: readonly number[]): Recipients {
-  const [book, recorded] = [new SubscriptionBook(), new Recorded()];
+  const [book, recorded] = [new Standings(), new Recorded()];
   const events: readonly SubscriptionEvent[] = [
     created(1),
     ...hours.map((hour, at): SubscriptionEvent => ({
