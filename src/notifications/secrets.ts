@@ -1,8 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** How long messages are signed with the secret before too, after a rotation (ms). */
-export const OLD_SECRET_MS = 24 * 60 * 60 * 1000;
-
 /**
  * The secrets of subscriptions (`docs/decisions.md#n5`). They are derived from the key of the installation, so that none is stored.
  */

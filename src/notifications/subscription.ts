@@ -76,7 +76,7 @@ export type SubscriptionEvent =
       readonly data: { readonly at: string; readonly receiver: string; readonly reason: DisabledReason };
     }
   | { readonly type: 'ReceiverEnabled'; readonly data: { readonly at: string; readonly receiver: string } }
-  /** From now on messages are signed with the secret of this number, for a day with the one before too. */
+  /** From now on messages are signed with the secret of this number, for a day with the one before it too. */
   | { readonly type: 'SecretRotated'; readonly data: { readonly at: string; readonly secret: number } }
   /** A message with example values, about a state. */
   | {
@@ -106,6 +106,8 @@ export interface ActiveSubscription {
   >;
   /** The number of the secret, from 1, and when it replaced the one before. */
   readonly secret: { readonly number: number; readonly since: string };
+  /** Secrets before it, oldest first: until when messages are signed with them too. */
+  readonly replacedSecrets: readonly { readonly number: number; readonly until: string }[];
 }
 
 export type SubscriptionState =
@@ -141,6 +143,12 @@ export type SubscriptionCommand =
       readonly revision: number;
     };
 
+/** How long messages are signed with a secret after it was replaced (ms). */
+const REPLACED_SECRET_MS = 24 * 60 * 60 * 1000;
+
+/** Rotations within that time: each adds a signature to every message (`docs/decisions.md#n5`). */
+export const MOST_ROTATIONS = 5;
+
 /** The category of a subscription's stream. */
 export const SUBSCRIPTION = 'subscription';
 
@@ -160,7 +168,14 @@ export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState
       const { at, topic, organisationId, subscription } = event.data;
       const secret = { number: 1, since: at };
       const origin = { topic, organisationId, createdAt: at };
-      return { is: 'active', ...origin, content: subscription, disabledReceivers: {}, secret };
+      return {
+        is: 'active',
+        ...origin,
+        content: subscription,
+        disabledReceivers: {},
+        secret,
+        replacedSecrets: [],
+      };
     }
     return state.is === 'active' ? changed(state, event) : state;
   },
@@ -168,9 +183,10 @@ export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState
 
 function change(
   command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
-  { content, disabledReceivers, secret }: ActiveSubscription,
+  state: ActiveSubscription,
 ): readonly SubscriptionEvent[] {
   const { at } = command;
+  const { content, disabledReceivers, secret } = state;
   switch (command.do) {
     case 'replace': {
       const { subscription } = command;
@@ -190,6 +206,7 @@ function change(
       return receiver in disabledReceivers ? [{ type: 'ReceiverEnabled', data: { at, receiver } }] : [];
     }
     case 'rotateSecret':
+      if (nextRotation(state, at) !== undefined) return [];
       return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
     case 'test': {
       const { receiver, stateId } = command;
@@ -220,9 +237,35 @@ function changed(
       return { ...state, disabledReceivers: Object.fromEntries(others) };
     }
     case 'SecretRotated':
-      return { ...state, secret: { number: event.data.secret, since: event.data.at } };
+      return rotated(state, event.data);
     case 'TestRequested':
     case 'RedeliveryRequested':
       return state;
   }
+}
+
+/** When the secret can be replaced again, if that is later than `at`: there were too many rotations. */
+export function nextRotation({ replacedSecrets }: ActiveSubscription, at: string): string | undefined {
+  const signing = signingAt(replacedSecrets, at);
+  return signing.length < MOST_ROTATIONS ? undefined : signing[0]?.until;
+}
+
+type ReplacedSecrets = ActiveSubscription['replacedSecrets'];
+
+function signingAt(replaced: ReplacedSecrets, at: string): ReplacedSecrets {
+  return replaced.filter(({ until }) => Date.parse(until) > Date.parse(at));
+}
+
+function rotated(
+  state: ActiveSubscription,
+  { at, secret }: Extract<SubscriptionEvent, { readonly type: 'SecretRotated' }>['data'],
+): ActiveSubscription {
+  const until = new Date(Date.parse(at) + REPLACED_SECRET_MS).toISOString();
+  const replaced = [...signingAt(state.replacedSecrets, at), { number: state.secret.number, until }];
+  // Logs from before the limit may have more rotations.
+  return {
+    ...state,
+    secret: { number: secret, since: at },
+    replacedSecrets: replaced.slice(-MOST_ROTATIONS),
+  };
 }

@@ -10,6 +10,8 @@ import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import {
   type ActiveSubscription,
+  MOST_ROTATIONS,
+  nextRotation,
   type SubscriptionCommand,
   type SubscriptionContent,
   subscriptionDecider,
@@ -93,17 +95,25 @@ export class Subscriptions {
     return await ownedSubscription(this.log, kind, id, caller);
   }
 
-  /** What was posted, checked; `siteId` stays what it was: the subscription is for this site. */
-  checked(kind: SubscriptionKind, posted: Posted, caller: By, siteId = caller.siteId): SubscriptionContent {
+  /** What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so. */
+  checked(
+    kind: SubscriptionKind,
+    posted: Posted,
+    caller: By,
+    before?: SubscriptionContent,
+  ): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;
+    const siteId = before === undefined ? caller.siteId : before.siteId;
     const options: CheckOptions = {
       directory: this.follower.directory,
       caller: siteId === undefined ? caller : { ...caller, siteId },
       addressProblem,
       convertible: convertible(),
     };
-    const content = new SubscriptionCheck(kind).check(posted, options);
-    return siteId === undefined ? content : { ...content, siteId };
+    const checked = new SubscriptionCheck(kind).check(posted, options);
+    const content = siteId === undefined ? checked : { ...checked, siteId };
+    checkSize(content, before);
+    return content;
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
@@ -117,7 +127,7 @@ export class Subscriptions {
     return { subscriptionId: created.id, subscription: created.state, position };
   }
 
-  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile. */
+  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a rotation too many. */
   async change(
     id: string,
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
@@ -126,9 +136,35 @@ export class Subscriptions {
     const executed = await execute(this.log, subscriptionDecider, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
+    const subscription = executed.state.is === 'active' ? executed.state : known.state;
+    if (command.do === 'rotateSecret' && executed.events.length === 0)
+      throw tooManyRotations(subscription, command.at);
     const position = await this.visible.after([executed]);
-    return { subscription: executed.state.is === 'active' ? executed.state : known.state, position };
+    return { subscription, position };
   }
+}
+
+/** Most bytes of a subscription's content as JSON in UTF-8 (`docs/decisions.md#n15`). */
+const MOST_BYTES = 128 * 1024;
+
+/** Raises CON_350 if a content is too large, unless it replaces one that is as large: logs from before the limit have such. */
+function checkSize(content: SubscriptionContent, before: SubscriptionContent | undefined): void {
+  const size = bytesOf(content);
+  if (size <= MOST_BYTES || (before !== undefined && size <= bytesOf(before))) return;
+  throw fault.content(
+    `the settings have ${size} bytes as JSON in UTF-8: expected at most ${MOST_BYTES}; shorten them, or create several subscriptions`,
+  );
+}
+
+function bytesOf(content: SubscriptionContent): number {
+  return Buffer.byteLength(JSON.stringify(content));
+}
+
+function tooManyRotations(subscription: ActiveSubscription, at: string) {
+  const from = nextRotation(subscription, at) ?? at;
+  return fault.content(
+    `the secret was replaced ${MOST_ROTATIONS} times within 24 hours: expected at most that many; the next rotation is possible from ${from}`,
+  );
 }
 
 @CommandHandler(CreateSubscription)
@@ -151,7 +187,7 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
   async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
     const { kind, id, caller } = which;
     const known = await this.subscriptions.owned(which);
-    const subscription = this.subscriptions.checked(kind, posted, caller, known.state.content.siteId);
+    const subscription = this.subscriptions.checked(kind, posted, caller, known.state.content);
     const at = this.subscriptions.now();
     const replaced = await this.subscriptions.change(id, { do: 'replace', at, subscription }, known);
     return { subscriptionId: id, ...replaced };

@@ -87,7 +87,8 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     secret: {
       id: `get${name}Secret`,
       summary: 'Get the secret of a subscription',
-      description: 'Messages are signed with it, as Standard Webhooks describes.',
+      description:
+        'Messages are signed with it, as Standard Webhooks describes, and with each secret that was replaced less than 24 hours ago.',
       example: {},
       path: SUBSCRIPTION_ID,
       answer: SECRET,
@@ -95,7 +96,9 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     rotate: {
       id: `rotate${name}Secret`,
       summary: 'Replace the secret of a subscription',
-      description: 'For 24 hours messages are signed with the new secret and with the one before.',
+      description:
+        'Messages are signed with the replaced secret too for 24 hours, even if the new one is replaced meanwhile. A secret can be ' +
+        'replaced five times within 24 hours.',
       example: {},
       path: SUBSCRIPTION_ID,
       answer: SECRET,

@@ -194,6 +194,25 @@ describe('secrets of subscriptions (decisions N5, N14)', () => {
     expect(JSON.stringify(stored)).not.toContain('whsec_');
     for (const { subscriptionId } of [first, second]) await remove(subscriptionId);
   });
+
+  it('are replaced at most five times within 24 hours, also by requests that race', async () => {
+    const { subscriptionId: id } = await create();
+    const rotate = () => send('POST', `/${id}/secret/rotations`, 'nord');
+    const answers = await Promise.all(Array.from({ length: 8 }, rotate));
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([
+      200, 200, 200, 200, 200, 400, 400, 400,
+    ]);
+    const day = 24 * 60 * 60 * 1000;
+    expect(refusalOf(await rotate())).toEqual({
+      codes: '400 CON_350',
+      message:
+        'the secret was replaced 5 times within 24 hours: expected at most that many; the next rotation is possible from ' +
+        new Date(NOW + day).toISOString(),
+    });
+    world.passTo(NOW + day);
+    expect((await rotate()).statusCode).toBe(200);
+    await remove(id);
+  });
 });
 
 describe('receivers of subscriptions (decisions N8, N14)', () => {

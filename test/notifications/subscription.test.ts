@@ -1,6 +1,7 @@
 import { receiverIdOf, receiversOf } from '../../src/notifications/receiver-id';
 import {
   type ActiveSubscription,
+  nextRotation,
   type Receiver,
   type SubscriptionCommand,
   type SubscriptionContent,
@@ -35,6 +36,9 @@ function decide(command: SubscriptionCommand, state: SubscriptionState): readonl
   return subscriptionDecider.decide(command, state);
 }
 
+const hoursLater = (hours: number) => new Date(Date.parse(AT) + hours * 3_600_000).toISOString();
+const rotation = (hours: number) => ({ do: 'rotateSecret', at: hoursLater(hours) }) as const;
+
 describe('a subscription (Document 2, Subscription)', () => {
   it('is created once', () => {
     expect(after(CREATE)).toEqual({
@@ -45,6 +49,7 @@ describe('a subscription (Document 2, Subscription)', () => {
       content: CONTENT,
       disabledReceivers: {},
       secret: { number: 1, since: AT },
+      replacedSecrets: [],
     });
     expect(decide(CREATE, after(CREATE))).toEqual([]);
   });
@@ -87,9 +92,41 @@ describe('a subscription (Document 2, Subscription)', () => {
     expect(state).toMatchObject({ disabledReceivers: {} });
   });
 
-  it('counts the rotations of its secret (decisions N5)', () => {
-    const state = after(CREATE, { do: 'rotateSecret', at: LATER }, { do: 'rotateSecret', at: LATER });
-    expect(state).toMatchObject({ secret: { number: 3, since: LATER } });
+  it('knows until when a secret that was replaced signs (decisions N5)', () => {
+    const state = after(CREATE, rotation(0), rotation(1));
+    expect(state).toMatchObject({
+      secret: { number: 3, since: hoursLater(1) },
+      replacedSecrets: [
+        { number: 1, until: hoursLater(24) },
+        { number: 2, until: hoursLater(25) },
+      ],
+    });
+    expect(after(CREATE, rotation(0), rotation(1), rotation(24))).toMatchObject({
+      replacedSecrets: [
+        { number: 2, until: hoursLater(25) },
+        { number: 3, until: hoursLater(48) },
+      ],
+    });
+  });
+
+  it('replaces its secret at most five times within 24 hours (decisions N5)', () => {
+    const five = [0, 1, 2, 3, 4].map(rotation);
+    const state = after(CREATE, ...five) as ActiveSubscription;
+    expect(decide(rotation(23.9), state)).toEqual([]);
+    expect(nextRotation(state, hoursLater(23.9))).toBe(hoursLater(24));
+    expect(decide(rotation(24), state)).toHaveLength(1);
+    expect(after(CREATE, ...five, rotation(24))).toMatchObject({ secret: { number: 7 } });
+    expect(decide(rotation(24.9), after(CREATE, ...five, rotation(24)))).toEqual([]);
+    expect(nextRotation(after(CREATE, rotation(0)) as ActiveSubscription, hoursLater(1))).toBeUndefined();
+  });
+
+  it('signs with six secrets at most, also if it was rotated more often before that was limited (decisions N5)', () => {
+    let state = after(CREATE);
+    for (let secret = 2; secret < 10; secret += 1)
+      state = subscriptionDecider.evolve(state, { type: 'SecretRotated', data: { at: AT, secret } });
+    expect((state as ActiveSubscription).replacedSecrets.map(({ number }) => number)).toEqual([
+      4, 5, 6, 7, 8,
+    ]);
   });
 
   it('records tests and redeliveries, which do not change it (decisions N14)', () => {

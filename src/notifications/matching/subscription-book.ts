@@ -1,7 +1,5 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type RecordedEvent } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
-import { FollowedLog } from '../../kernel/followed-log';
 import { receiversOf } from '../receiver-id';
 import {
   type ActiveSubscription,
@@ -10,9 +8,6 @@ import {
   subscriptionDecider,
   type SubscriptionEvent,
 } from '../subscription';
-
-/** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
-export type Standing = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
 
 /** The streams of subscriptions. */
 export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;
@@ -30,20 +25,16 @@ export class SubscriptionBook {
   /** Those of an organisation, in the order in which they were created. */
   private readonly byOrganisation = new Map<number, Map<string, ActiveSubscription>>();
 
-  /** The ids of all receivers, collected when they are asked for. */
-  private receivers: ReadonlySet<string> | undefined;
-
   get size(): number {
     return this.all.size;
   }
 
   /** Applies the next event of the log; ignores those of other streams. */
   apply(event: RecordedEvent): void {
-    if (!event.stream.startsWith(SUBSCRIPTION_STREAMS) || WITHOUT_EFFECT.has(event.type)) return;
+    if (!changesSubscription(event)) return;
     const id = subscriptionOf(event);
     const before = this.all.get(id);
     const happened = toDomainEvent(event) as SubscriptionEvent;
-    this.receivers = undefined;
     const state = subscriptionDecider.evolve(before ?? subscriptionDecider.initial, happened);
     if (state.is === 'active') this.put(id, state);
     else if (before !== undefined) this.remove(id, before);
@@ -63,21 +54,6 @@ export class SubscriptionBook {
     return this.all.entries();
   }
 
-  /** `receiver`: its id. */
-  standingOf(subscriptionId: string, receiver: string): Standing {
-    const subscription = this.all.get(subscriptionId);
-    const found = subscription && receiversIn(subscriptionId, subscription).get(receiver);
-    if (found === undefined || subscription === undefined) return 'gone';
-    if (subscription.content.disabled === true || found.disabled === true) return 'disabled by its owner';
-    return receiver in subscription.disabledReceivers ? 'disabled by the system' : 'active';
-  }
-
-  /** Whether any subscription has a receiver of this id. */
-  hasReceiver(id: string): boolean {
-    this.receivers ??= new Set(Array.from(this.all, (one) => [...receiversIn(...one).keys()]).flat());
-    return this.receivers.has(id);
-  }
-
   private put(id: string, state: ActiveSubscription): void {
     this.all.set(id, state);
     const others = this.byOrganisation.get(state.organisationId);
@@ -93,21 +69,9 @@ export class SubscriptionBook {
   }
 }
 
-/** Follows the subscriptions in the log. */
-export class FollowedSubscriptions extends FollowedLog {
-  readonly book: SubscriptionBook;
-
-  constructor(log: EventLog, signal: AbortSignal, timeoutMs?: number) {
-    const book = new SubscriptionBook();
-    const apply = book.apply.bind(book);
-    super(
-      log,
-      { prefixes: [SUBSCRIPTION_STREAMS], apply, subject: 'the list of subscriptions' },
-      signal,
-      timeoutMs,
-    );
-    this.book = book;
-  }
+/** Whether an event changes the state of a subscription. */
+export function changesSubscription({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): boolean {
+  return stream.startsWith(SUBSCRIPTION_STREAMS) && !WITHOUT_EFFECT.has(type);
 }
 
 /** The subscription that an event belongs to. */

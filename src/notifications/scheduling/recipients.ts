@@ -1,12 +1,11 @@
 import { type Position } from '../../kernel/event';
-import { type FollowedSubscriptions, type SubscriptionBook } from '../matching/subscription-book';
-import { OLD_SECRET_MS, type Secrets } from '../secrets';
-
+import { type Secrets } from '../secrets';
+import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
 export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
-  readonly book: Pick<SubscriptionBook, 'get' | 'hasReceiver' | 'standingOf'>;
+  readonly book: Pick<Standings, 'hasReceiver' | 'secretsOf' | 'standingOf'>;
 };
 
 /** Derived secrets that are kept. */
@@ -41,14 +40,10 @@ export class Recipients {
     return !this.isReady || this.subscriptions.book.hasReceiver(receiver);
   }
 
-  /** The secrets to sign with: after a rotation the one before too, for a while. */
+  /** The secrets to sign with, the current one first (`docs/decisions.md#n5`). `now`: epoch ms. */
   secretsOf(subscriptionId: string, now: number): readonly Uint8Array[] {
-    const secret = this.subscriptions.book.get(subscriptionId)?.secret;
-    if (secret === undefined) return [];
-    const { number, since } = secret;
-    const isRotated = number > 1 && now - Date.parse(since) < OLD_SECRET_MS;
-    const numbers = isRotated ? [number, number - 1] : [number];
-    return numbers.map((one) => this.secret(subscriptionId, one));
+    const numbers = this.subscriptions.book.secretsOf(subscriptionId, now);
+    return numbers.map((number) => this.secret(subscriptionId, number));
   }
 
   private secret(subscriptionId: string, number: number): Uint8Array {

@@ -1,12 +1,6 @@
-import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM } from '../../../src/kernel/event';
-import {
-  FollowedSubscriptions,
-  SubscriptionBook,
-} from '../../../src/notifications/matching/subscription-book';
-import { receiverIdOf } from '../../../src/notifications/receiver-id';
-import { withLog } from '../../support/temporary-log';
-import { AT, created, DELETED, GET, POST, Recorded, replaced } from './recorded-events';
+import { type DomainEvent } from '../../../src/kernel/decider';
+import { SubscriptionBook } from '../../../src/notifications/matching/subscription-book';
+import { AT, created, DELETED, Recorded, replaced } from './recorded-events';
 
 let book: SubscriptionBook;
 let recorded: Recorded;
@@ -39,45 +33,4 @@ describe('the list of subscriptions', () => {
     happens('subscription-a', DELETED);
     expect([book.get('a'), ids(1), book.size]).toEqual([undefined, ['b'], 1]);
   });
-
-  it('knows what may be sent to a receiver (decisions N8)', () => {
-    const [get, post] = [GET, POST].map((receiver) => receiverIdOf('s', receiver)) as [string, string];
-    const standing = () => [get, post].map((receiver) => book.standingOf('s', receiver));
-    expect(standing()).toEqual(['gone', 'gone']);
-    happens('subscription-s', created(1, { receivers: [GET] }));
-    expect(standing()).toEqual(['active', 'gone']);
-    happens('subscription-s', disabled(get));
-    expect(standing()).toEqual(['disabled by the system', 'gone']);
-    happens('subscription-s', replaced({ receivers: [GET, { ...POST, disabled: true }] }));
-    expect(standing()).toEqual(['active', 'disabled by its owner']);
-    happens('subscription-s', replaced({ receivers: [POST], disabled: true }));
-    expect(standing()).toEqual(['gone', 'disabled by its owner']);
-    happens('subscription-s', DELETED);
-    expect(standing()).toEqual(['gone', 'gone']);
-  });
-
-  it('knows which receivers there are, whoever they belong to', () => {
-    const [get, post] = [GET, POST].map((receiver) => receiverIdOf('s', receiver)) as [string, string];
-    const there = () => [get, post].map((receiver) => book.hasReceiver(receiver));
-    happens('subscription-t', created(1, { receivers: [POST] }));
-    expect(there()).toEqual([false, false]);
-    happens('subscription-s', created(1, { receivers: [GET] }));
-    expect(there()).toEqual([true, false]);
-    happens('subscription-s', replaced({ receivers: [{ ...POST, disabled: true }] }));
-    expect(there()).toEqual([false, true]);
-    happens('subscription-s', DELETED);
-    expect(there()).toEqual([false, false]);
-  });
-
-  it('follows the log', () =>
-    withLog(async (log) => {
-      const ending = new AbortController();
-      const followed = new FollowedSubscriptions(log, ending.signal);
-      await followed.ready;
-      const { position } = await log.append('subscription-a', NO_STREAM, [toNewEvent(created(7))]);
-      expect(await followed.reached(position)).toBe(true);
-      expect([...followed.book.ofOrganisation(7).keys()]).toEqual(['a']);
-      ending.abort();
-      await followed.ended;
-    }));
 });

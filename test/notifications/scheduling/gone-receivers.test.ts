@@ -1,5 +1,5 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
-import { execute } from '../../../src/kernel/decider';
+import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/kernel/lease-holder';
 import { PARTITIONS, partitionOf } from '../../../src/notifications/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
@@ -7,7 +7,11 @@ import { OwnedPartition } from '../../../src/notifications/scheduling/owned-part
 import { takePartition } from '../../../src/notifications/scheduling/partition-log';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
 import { Secrets } from '../../../src/notifications/secrets';
-import { type SubscriptionContent, subscriptionDecider } from '../../../src/notifications/subscription';
+import {
+  type ActiveSubscription,
+  type SubscriptionContent,
+  subscriptionDecider,
+} from '../../../src/notifications/subscription';
 import { cases } from '../../support/size';
 import { runnerWorld } from './runner-world';
 
@@ -92,7 +96,8 @@ describe('A receiver that is gone', () => {
       await execute(log, subscriptionDecider, subscriptionId, { do: 'replace', at: AT, subscription });
       await world.subscriptions.reached(await log.head());
     };
-    const { content } = world.subscriptions.book.get(subscriptionId)!;
+    const { state } = await load(world.engines.log, subscriptionDecider, subscriptionId);
+    const { content } = state as ActiveSubscription;
     const other = { ...content.receivers[0]!, receiverUrl: 'https://other.example/' };
 
     await send();
