@@ -19,7 +19,7 @@ const FAULTS: ServiceDefinition['faults'] = {
   },
 };
 
-/** The conversion notification service (Document 2), with the transactions that it tells subscribers of. */
+/** The conversion notification service (Document 2), with the transactions that subscribers are notified of. */
 export function conversionService(operations: Operations): Service {
   return defineService({
     system: 'CONVERSIONS',

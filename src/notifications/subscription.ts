@@ -16,7 +16,7 @@ export interface SubscriptionFilter {
   readonly siteIds?: readonly number[];
   readonly eventIds?: readonly number[];
   readonly eventTypeIds?: readonly number[];
-  /** The states to be told of: message types of transactions, statuses of claims. */
+  /** The states to be notified of: message types of transactions, statuses of claims. */
   readonly stateIds: readonly number[];
 }
 

@@ -13,7 +13,7 @@ export interface Topic {
   readonly handles: readonly string[];
   /** Names of attributes that may be placeholders. */
   readonly attributes: readonly string[];
-  /** What has happened, if subscribers may want to be told of the event. */
+  /** What has happened, if subscribers may want to be notified of it. */
   occurrence(event: ParsedEvent): Occurrence | undefined;
   /** An example, for tests of receivers. */
   example(stateId: number, now: Date): Occurrence;
@@ -28,7 +28,7 @@ export interface Occurrence {
   readonly stateId: number;
   /** When it happened, an ISO 8601 instant. */
   readonly at: string;
-  /** The organisations that may be told. */
+  /** The organisations that may be notified. */
   readonly parties: readonly number[];
   readonly programId: number;
   readonly siteId: number;

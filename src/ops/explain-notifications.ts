@@ -81,7 +81,7 @@ function headingOf(
   { event: { revision }, occurrence }: ExplainedEvent,
   { states }: SubscriptionKind,
 ): string {
-  if (occurrence === undefined) return `${revision + 1}  no transition, so nobody is told`;
+  if (occurrence === undefined) return `${revision + 1}  no transition, so nobody is notified`;
   const { stateId, at } = occurrence;
   return `${revision + 1}  ${at}  ${states.ids[stateId]?.name ?? ''} (${stateId})`;
 }

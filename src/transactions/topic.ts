@@ -11,7 +11,7 @@ import { legacyIdOf, transactionIdOf } from './transaction-id';
 /** In lists, but no attributes of messages. */
 const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
 
-/** An amendment is no transition, so nobody is told of it. */
+/** An amendment is no transition, so nobody is notified of it. */
 const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
 
 /** Notifications of transactions (Document 2, Events). */

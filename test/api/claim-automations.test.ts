@@ -70,7 +70,7 @@ describe('a claim that is screened while transactions cannot be read (Document 3
     expect(await stateOf(id)).toMatchObject({ statusId: 107 });
   });
 
-  it('is not judged by an earlier version (decisions C5, C9)', async () => {
+  it('is not affected by an earlier version (decisions C5, C9)', async () => {
     const id = await fileWithout('unreadable and updated');
     await postWithout('claimUpdates', { ...claimOf('updated'), claimId: id, versionNo: 0 });
     const screening = { statusId: 106 } as const;

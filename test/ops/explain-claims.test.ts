@@ -30,7 +30,7 @@ test('affilog notifications explain says why messages about a claim were sent, o
   expect(code).toBe(0);
   expect(out.split('\n')).toEqual([
     `claim ${claimId}`,
-    '1  no transition, so nobody is told',
+    '1  no transition, so nobody is notified',
     expect.stringMatching(/^2 {2}\S+ {2}Awaiting approval \(2\)$/),
     `   subscription ${all} of organisation 1: matched`,
     expect.stringMatching(/^ {6}receiver \w{16}: msg_\w{32} is not matched yet, or no longer kept$/),

@@ -27,7 +27,7 @@ export class Connection {
   #closed = false;
 
   /**
-   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` tells whether the caller just stopped
+   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` returns whether the caller just stopped
    * the work: the connection is intact then, and keeps its cache and prepared statements.
    */
   constructor(

@@ -24,7 +24,7 @@ export type Explanation =
   | { readonly is: 'created later' | 'deleted before'; readonly at: string }
   | { readonly is: 'of no party' };
 
-/** An event of the subject, with what each subscription made of it. Without an occurrence nobody is told of the event. */
+/** An event of the subject, with what each subscription made of it. Without an occurrence nobody is notified. */
 export interface ExplainedEvent {
   readonly event: RecordedEvent;
   readonly occurrence: Occurrence | undefined;
@@ -101,8 +101,8 @@ export async function explainMatches(
 
 function meeting(topic: Topic, event: RecordedEvent, book: SubscriptionBook): Met {
   const { stream, revision, position } = event;
-  const isTold = topic.handles.includes(event.type);
-  const occurrence = isTold
+  const isOfTopic = topic.handles.includes(event.type);
+  const occurrence = isOfTopic
     ? topic.occurrence({ ...toDomainEvent(event), stream, revision, position })
     : undefined;
   return { event, occurrence, active: new Map(book.entries()) };
@@ -137,7 +137,7 @@ function explained(
       ? { is: 'of no party' }
       : subscription === undefined
         ? absent(lifetime, event)
-        : told(id, subscription, event, occurrence);
+        : explanationOf(id, subscription, event, occurrence);
     return [{ id, organisationId, explanation }];
   });
 }
@@ -147,7 +147,7 @@ function absent({ created, deleted }: Lifetime, { position }: RecordedEvent): Ex
   return { is: 'deleted before', at: deleted?.at ?? created.at };
 }
 
-function told(
+function explanationOf(
   id: string,
   subscription: ActiveSubscription,
   event: RecordedEvent,

@@ -66,12 +66,12 @@ export class Matcher {
       if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
       const { stream, revision, position } = event;
       const occurrence = topic.occurrence({ ...toDomainEvent(event), stream, revision, position });
-      if (occurrence !== undefined) yield* this.told(event, topic, occurrence);
+      if (occurrence !== undefined) yield* this.toParties(event, topic, occurrence);
     }
   }
 
   /** The messages to all parties. */
-  private *told(event: RecordedEvent, topic: Topic, occurrence: Occurrence): Generator<Due> {
+  private *toParties(event: RecordedEvent, topic: Topic, occurrence: Occurrence): Generator<Due> {
     for (const party of new Set(occurrence.parties)) {
       for (const [id, subscription] of this.book.ofOrganisation(party)) {
         if (subscription.topic !== topic.name) continue;

@@ -223,8 +223,8 @@ export class Dispatcher {
       isTest,
     };
     const result = await this.parts.attempt(attempt, partition.signal);
-    const judged = this.faults.judge(result, partition.signal.aborted);
-    return judged.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, judged);
+    const classified = this.faults.classify(result, partition.signal.aborted);
+    return classified.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, classified);
   }
 
   /** An outcome is durable. */

@@ -48,7 +48,7 @@ const REPORTED_MS: readonly number[] = [HOUR, DAY, 3 * DAY];
 
 /** The health after an outcome. One that is not that of an attempt changes nothing, unless the receiver is gone. */
 export function afterOutcome(health: Health, outcome: Outcome): Health {
-  // If somebody makes the receiver again, it starts anew.
+  // If somebody makes the receiver again, it starts over.
   if (outcome.outcome === 'cancelled') return HEALTHY;
   return outcome.attempt === undefined ? health : afterAttempt(health, endedOf(outcome));
 }
@@ -66,7 +66,7 @@ export function endedOf({ at, ms = 0, outcome, isTimeout, status }: Outcome): En
 
 const GONE = 410;
 
-/** The health after one more attempt. When the receiver is disabled by it (`disables`), it starts anew. */
+/** The health after one more attempt. When the receiver is disabled by it (`disables`), it starts over. */
 export function afterAttempt(health: Health, ended: Ended): Health {
   if (disables(health, ended) !== undefined) return HEALTHY;
   const end = ended.at + ended.ms;

@@ -25,7 +25,7 @@ export class OwnFaults {
   }
 
   /** What the end of an attempt counts as. `isStopped`: this process has given it up. */
-  judge(result: AttemptResult, isStopped: boolean): AttemptResult {
+  classify(result: AttemptResult, isStopped: boolean): AttemptResult {
     const { end, error, status } = result;
     if (end !== 'aborted') {
       this.last = undefined;

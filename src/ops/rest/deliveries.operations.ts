@@ -20,7 +20,7 @@ export const ANY_RECEIVERS = {
 } as const satisfies Shape;
 
 const whose = {
-  organisationId: { type: INTEGER, multiple: true, description: 'Organisations that are told' },
+  organisationId: { type: INTEGER, multiple: true, description: 'Organisations that are notified' },
   subscriptionId: { type: TEXT, multiple: true, description: 'Ids of subscriptions' },
 } as const satisfies KeyTable;
 

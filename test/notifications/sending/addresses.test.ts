@@ -39,7 +39,7 @@ describe('public addresses', () => {
     },
   );
 
-  it.each(WITHIN)('judge a %s address as the IPv4 address that it contains (decisions N9)', (_, write) => {
+  it.each(WITHIN)('check a %s address as the IPv4 address that it contains (decisions N9)', (_, write) => {
     expect(isPublicAddress(write('8.8.8.8'))).toBe(true);
     for (const [first, last] of RANGES.slice(1))
       for (const ipv4 of [first, last]) expect([ipv4, isPublicAddress(write(ipv4))]).toEqual([ipv4, false]);
