@@ -36,7 +36,7 @@ type Handled = Extract<
  * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from there.
  */
 export const deliveries: Projection<StoredDelivery, Handled> = {
-  collection: { name: 'deliveries', version: 2, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 3, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
@@ -77,6 +77,7 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     attempts: [...before.attempts, ...ended].slice(-ATTEMPTS),
     changed: at,
     ...only('redelivery', isManual ? undefined : before.redelivery),
+    ...only('redelivered', isManual ? (before.redelivery ?? before.redelivered) : before.redelivered),
   };
   // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it has succeeded,
   // an attempt of the schedule that was under way meanwhile changes nothing.

@@ -49,11 +49,12 @@ export interface DeadLetters {
 
 const DEAD_PAGE = 1000;
 
-/** The first `most` dead letters that were attempted, and that nobody has asked for already. */
+/** The first `most` dead letters that are wanted. */
 export async function deadLetters(
   store: ReadStore,
   criteria: Omit<DeliveryCriteria, 'states'>,
   most: number,
+  isWanted: (listed: ListedDelivery) => boolean,
 ): Promise<DeadLetters> {
   const filter = filterOf({ ...criteria, states: [{ state: 'dead' }] });
   const order = [{ field: 'at' satisfies DeliveryField }];
@@ -65,7 +66,7 @@ export async function deadLetters(
       if (found.length === most) return { found, remaining: page.total - seen };
       seen += 1;
       const listed = toDelivery(one);
-      if (listed.redelivery === undefined && listed.attempts.length > 0) found.push(listed);
+      if (isWanted(listed)) found.push(listed);
     }
     if (page.next === undefined) return { found, remaining: 0 };
     after = page.next;

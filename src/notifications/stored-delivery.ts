@@ -40,8 +40,10 @@ export interface StoredDelivery {
   readonly changed?: string;
   /** When it is tried again. */
   readonly next?: string;
-  /** Somebody has asked for it to be sent again, and that has not been attempted yet. */
+  /** When somebody has asked for it to be sent again; absent if that was attempted. */
   readonly redelivery?: string;
+  /** When the last redelivery that was attempted, or ended without an attempt, was asked for. */
+  readonly redelivered?: string;
   /** Why it was given up without an attempt. */
   readonly reason?: string;
   /** The number of all attempts. */

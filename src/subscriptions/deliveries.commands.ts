@@ -1,18 +1,13 @@
-import { type ListedDelivery } from '../notifications/stored-delivery';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { deadLetters, type DeadLetters } from '../../projections/delivery-list';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type StateAt, toNewEvent } from '../kernel/decider';
-import { type Position, streamOf } from '../kernel/event';
-import { EventLog, RevisionConflict } from '../kernel/event-log';
+import { type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { receiversOf } from '../notifications/receiver-id';
-import {
-  type ActiveSubscription,
-  SUBSCRIPTION,
-  type SubscriptionCommand,
-  subscriptionDecider,
-} from '../notifications/subscription';
+import { type ActiveSubscription } from '../notifications/subscription';
+import { type Refusals } from '../wire/posted';
+import { complete } from '../wire/record-read';
 import { Subscriptions, type Which } from './commands';
 import {
   type OutputDeliveryDetails,
@@ -20,9 +15,8 @@ import {
   type PostedRedeliveries,
 } from './deliveries.fields';
 import { DeliveryQueries } from './deliveries.queries';
-import { type Refusals } from '../wire/posted';
-import { complete } from '../wire/record-read';
 import { checkReceiverId, receiverProblem } from './owned-subscription';
+import { type Asked, pendingSince, Redeliveries } from './redeliveries';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
 export class RedeliverMessage extends Command<{
@@ -68,13 +62,12 @@ function checkedPeriod(
   return complete<PostedRedeliveries>(period, refusals);
 }
 
-type Redelivery = Extract<SubscriptionCommand, { readonly do: 'redeliver' }>;
-
 @CommandHandler(RedeliverMessage)
 export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage> {
   constructor(
     private readonly subscriptions: Subscriptions,
     private readonly queries: DeliveryQueries,
+    private readonly log: EventLog,
   ) {}
 
   async execute({ which, messageId }: RedeliverMessage) {
@@ -88,19 +81,16 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
     if (message.request === undefined)
       throw fault.content(`${messageId} cannot be sent: ${message.unsendable ?? 'it has no request'}`);
     checkReceiverId(which.id, known.state, listed.receiver);
-    const at = this.subscriptions.now();
-    const { subscription, position } = await this.subscriptions.change(
-      which.id,
-      redeliveryOf(listed, at),
-      known,
-    );
-    const asked = { ...listed, redelivery: at };
-    return { delivery: await this.queries.detailsOf(which, subscription, asked), position };
+    const redeliveries = new Redeliveries(this.subscriptions, this.log);
+    const before = await redeliveries.read(which, Date.parse(listed.at), known);
+    const { asked, position } = await redeliveries.request(before, [listed], this.subscriptions.now());
+    const redelivery = pendingSince(listed, asked.requests);
+    const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
+    return {
+      delivery: await this.queries.detailsOf(which, asked.known.state, pending),
+      position: position ?? (await this.log.head()),
+    };
   }
-}
-
-function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): Redelivery {
-  return { do: 'redeliver', at, receiver, message: messageId, revision: matched };
 }
 
 /** Most messages of one command, and of one append. */
@@ -116,45 +106,32 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
   ) {}
 
   async execute({ which, posted }: RedeliverDeadLetters) {
-    let known = await this.subscriptions.owned(which);
+    const known = await this.subscriptions.owned(which);
     const period = checkedPeriod(which, known.state, posted);
     const at = this.subscriptions.now();
-    const { found, remaining } = await this.deadLetters(which, known.state, period);
-    let position: Position | undefined;
+    const redeliveries = new Redeliveries(this.subscriptions, this.log);
+    let asked = await redeliveries.read(which, Date.parse(period.minTime), known);
+    const { found, remaining } = await this.deadLetters(asked, period);
+    let [requested, position]: [number, Position | undefined] = [0, undefined];
     for (let from = 0; from < found.length; from += APPEND) {
-      const commands = found.slice(from, from + APPEND).map((listed) => redeliveryOf(listed, at));
-      ({ known, position } = await this.append(which, known, commands));
+      const done = await redeliveries.request(asked, found.slice(from, from + APPEND), at);
+      ({ asked, position = position } = done);
+      requested += done.count;
     }
-    return { requested: found.length, remaining, position };
+    return { requested, remaining, position };
   }
 
-  /** Those to receivers that the subscription still has. */
+  /** Those to receivers that the subscription still has, and that were attempted, without those that are asked for already. */
   private async deadLetters(
-    { id }: Which,
-    subscription: ActiveSubscription,
+    { which: { id }, known, requests }: Asked,
     { minTime, maxTime, receiverId }: PostedRedeliveries,
   ): Promise<DeadLetters> {
     const at = { min: Date.parse(minTime), max: Date.parse(maxTime) };
     const receiver =
-      receiverId === undefined ? [...receiversOf(id, subscription.content).keys()] : [receiverId];
-    return await deadLetters(this.store, { subscriptionId: [id], receiver, at }, MOST);
-  }
-
-  /** Appends what is asked for; again, if others have changed the subscription meanwhile. */
-  private async append(which: Which, before: StateAt<ActiveSubscription>, commands: readonly Redelivery[]) {
-    for (let known = before; ; known = await this.subscriptions.owned(which)) {
-      const events = commands.flatMap((command) => subscriptionDecider.decide(command, known.state));
-      try {
-        const stream = streamOf(SUBSCRIPTION, which.id);
-        const { revision, position } = await this.log.append(
-          stream,
-          known.revision,
-          events.map((event) => toNewEvent(event)),
-        );
-        return { known: { state: known.state, revision }, position };
-      } catch (error) {
-        if (!(error instanceof RevisionConflict)) throw error;
-      }
-    }
+      receiverId === undefined ? [...receiversOf(id, known.state.content).keys()] : [receiverId];
+    const criteria = { subscriptionId: [id], receiver, at };
+    return await deadLetters(this.store, criteria, MOST, (listed) => {
+      return listed.attempts.length > 0 && pendingSince(listed, requests) === undefined;
+    });
   }
 }

@@ -209,7 +209,7 @@ export type PostedRedeliveries = PostedOf<typeof postedRedeliveries>;
 
 export const redeliveries = record(
   {
-    requested: { kind: integer(), description: 'Messages that are sent again' },
+    requested: { kind: integer(), description: 'Messages that are sent again because of this request' },
     remaining: { kind: integer(), description: 'Messages of the period that are left: post again for these' },
   },
   { name: 'Redeliveries' },

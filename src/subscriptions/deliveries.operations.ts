@@ -83,7 +83,9 @@ export function deliveryOperations(kind: SubscriptionKind) {
     redeliver: {
       id: `redeliver${name}Message`,
       summary: 'Send a message again',
-      description: 'With the same id and bytes: one attempt, in addition to the schedule.',
+      description:
+        'With the same id and bytes: one attempt, in addition to the schedule. Until it is attempted, further requests change ' +
+        'nothing; redeliveryRequested is the time of the first one.',
       example: {},
       path: MESSAGE,
       answer: details,
@@ -92,7 +94,8 @@ export function deliveryOperations(kind: SubscriptionKind) {
     redeliverAll: {
       id: `redeliver${name}DeadLetters`,
       summary: 'Send all dead letters of a period again',
-      description: 'At most 10,000 at a time, oldest first; the answer has how many are left.',
+      description:
+        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left.',
       example: {},
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },

@@ -50,7 +50,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'Create a subscription',
       description:
         `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
-        'subscription is reported at once.',
+        'subscription is reported at once. All settings together have at most 128 KiB as JSON.',
       example: {},
       body,
       answer: one,

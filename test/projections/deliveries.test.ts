@@ -123,13 +123,16 @@ test('a redelivery changes the state only if it succeeds (decisions N14)', async
 
   await history.outcome(message, { outcome: 'failed', attempt: 11, isManual: true });
   await settled();
-  expect(await delivery(message)).toMatchObject({ state: 'dead' });
+  expect(await delivery(message)).toMatchObject({ state: 'dead', redelivered: at(5) });
   expect(await delivery(message)).not.toHaveProperty('redelivery');
 
   await history.redeliver(message, at(6));
+  await history.outcome(message, { outcome: 'dead', attempt: 10, error: 'status 500' });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ redelivery: at(6), redelivered: at(5) });
   await history.outcome(message, { attempt: 12, isManual: true });
   await settled();
-  expect(await delivery(message)).toMatchObject({ state: 'delivered' });
+  expect(await delivery(message)).toMatchObject({ state: 'delivered', redelivered: at(6) });
 });
 
 test('the read models of the domain and of deliveries are projected side by side from their own logs', async () => {

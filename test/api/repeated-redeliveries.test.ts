@@ -1,0 +1,142 @@
+import { toNewEvent } from '../../src/kernel/decider';
+import { type SubscriptionEvent } from '../../src/notifications/subscription';
+import { streamOf } from '../contracts/event-log/events';
+import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
+import { SUBSCRIPTIONS } from './subscription-network';
+import { CONVERSION_TOKENS } from './transaction-network';
+import { NOW } from './voucher-network';
+
+const { world, history, settled, sample: sampleOf } = deliveryWorld();
+const MINUTE = 60_000;
+const PERIOD = { minTime: at(0), maxTime: at(9) };
+
+/** Dead letters of a new subscription, which reads show. */
+async function deadLetters(
+  count: number,
+): Promise<{ readonly sample: Sample; readonly dead: readonly Due[] }> {
+  const sample = await sampleOf();
+  const dead: Due[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const message = await sample.due(`m${n}`, { at: at(1 + n / 100) });
+    await history().outcome(message, { outcome: 'dead', attempt: 10 });
+    dead.push(message);
+  }
+  await settled();
+  return { sample, dead };
+}
+
+/** What the matcher and the sender do with a request: the redelivery is attempted, and fails. */
+async function fails(message: Due, requestedAt: number): Promise<void> {
+  await history().redeliver(message, timeOf(requestedAt));
+  await history().outcome(message, { outcome: 'failed', attempt: 1, isManual: true, at: timeOf(NOW) });
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+/** Messages that were asked for, and when, in the subscription's stream. */
+async function requestsOf({ id }: Sample): Promise<readonly Json[]> {
+  const events = await streamOf(world.app.engines.log, `subscription-${id}`);
+  return events
+    .filter(({ type }) => type === 'RedeliveryRequested')
+    .map(({ data }) => JSON.parse(data) as Json)
+    .map(({ message, at: time }) => ({ message, at: time }));
+}
+
+describe('a redelivery that is asked for is not asked for again until it is attempted (decisions N17)', () => {
+  test('by a second request before reads show the first one: it is answered with the time of the first', async () => {
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    await sample.post(`/deliveries/${message.id}/redeliver`);
+    world.passTo(NOW + MINUTE);
+    const again = await sample.post(`/deliveries/${message.id}/redeliver`);
+    expect([again.statusCode, again.json<Json>()['redeliveryRequested']]).toEqual([202, timeOf(NOW)]);
+    expect(again.headers['x-log-position']).toBe(await world.app.engines.log.head());
+    expect(await requestsOf(sample)).toEqual([{ message: message.id, at: timeOf(NOW) }]);
+  });
+
+  test('by a second request once reads show the first one', async () => {
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    await sample.post(`/deliveries/${message.id}/redeliver`);
+    await history().redeliver(message, timeOf(NOW));
+    await settled();
+    world.passTo(NOW + MINUTE);
+    const again = await sample.post(`/deliveries/${message.id}/redeliver`);
+    expect(again.json<Json>()['redeliveryRequested']).toBe(timeOf(NOW));
+    expect(await requestsOf(sample)).toHaveLength(1);
+  });
+
+  test('by the same period, sent twice, nor one by one before', async () => {
+    const { sample, dead } = await deadLetters(5);
+    await sample.post(`/deliveries/${dead[2]!.id}/redeliver`);
+    const answers = [await sample.post('/redeliveries', PERIOD), await sample.post('/redeliveries', PERIOD)];
+    expect(answers.map((answer) => [answer.statusCode, answer.json<Json>()])).toEqual([
+      [202, { requested: 4, remaining: 0 }],
+      [202, { requested: 0, remaining: 0 }],
+    ]);
+    const asked = (await requestsOf(sample)).map(({ message }) => message);
+    expect(asked).toEqual([2, 0, 1, 3, 4].map((n) => dead[n]!.id));
+  });
+
+  test('by a request after thousands of other events of the subscription', async () => {
+    const { sample, dead } = await deadLetters(2);
+    await sample.post(`/deliveries/${dead[1]!.id}/redeliver`);
+    const { log } = world.app.engines;
+    const test: SubscriptionEvent = {
+      type: 'TestRequested',
+      data: { at: timeOf(NOW), receiver: dead[0]!.receiver, stateId: 4 },
+    };
+    for (let revision = 1; revision < 2_400; revision += 400) {
+      const events = Array.from({ length: 400 }, () => toNewEvent(test));
+      await log.append(`subscription-${sample.id}`, revision, events);
+    }
+    const answer = await sample.post('/redeliveries', PERIOD);
+    expect(answer.json()).toEqual({ requested: 1, remaining: 0 });
+    expect((await requestsOf(sample)).map(({ message }) => message)).toEqual([dead[1]!.id, dead[0]!.id]);
+  });
+
+  test('by eight requests at once in two processes', async () => {
+    const { sample, dead } = await deadLetters(40);
+    const other = await world.app.again();
+    const elsewhere = (path: string, body?: object) =>
+      other.inject({
+        method: 'POST',
+        url: `${SUBSCRIPTIONS}/${sample.id}${path}?token=${CONVERSION_TOKENS.nord}`,
+        headers: { 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+      });
+    const eight = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? sample.post.bind(sample) : elsewhere));
+    const single = `/deliveries/${dead[0]!.id}/redeliver`;
+    const singles = await Promise.all(eight.map((post) => post(single)));
+    expect(new Set(singles.map(({ statusCode }) => statusCode))).toEqual(new Set([202]));
+    expect(await requestsOf(sample)).toHaveLength(1);
+
+    const periods = await Promise.all(eight.map((post) => post('/redeliveries', PERIOD)));
+    await other.close();
+    const requested = periods.map((answer) => answer.json<{ readonly requested: number }>().requested);
+    expect(requested.reduce((sum, count) => sum + count, 0)).toBe(39);
+    const asked = (await requestsOf(sample)).map(({ message }) => message);
+    expect([asked.length, new Set(asked)]).toEqual([40, new Set(dead.map(({ id }) => id))]);
+  });
+
+  test('and then it is asked for again, each time that it has failed', async () => {
+    const { sample, dead } = await deadLetters(2);
+    const [one, two] = dead as [Due, Due];
+    for (const round of [0, 1, 2]) {
+      const now = NOW + round * MINUTE;
+      world.passTo(now);
+      const path = `/deliveries/${one.id}/redeliver`;
+      const first = round === 1 ? await sample.post('/redeliveries', PERIOD) : await sample.post(path);
+      expect(first.statusCode).toBe(202);
+      await sample.post(path);
+      await fails(one, now);
+      await settled();
+    }
+    expect(await requestsOf(sample)).toEqual([
+      { message: one.id, at: timeOf(NOW) },
+      { message: one.id, at: timeOf(NOW + MINUTE) },
+      { message: two.id, at: timeOf(NOW + MINUTE) },
+      { message: one.id, at: timeOf(NOW + 2 * MINUTE) },
+    ]);
+  });
+});
