@@ -24,6 +24,7 @@ import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
 import { type Receiver, Scheduler, type Started, type Surface } from './scheduler';
 import { type Recipients } from './recipients';
+import { LIMITS } from './slots';
 import { untilDone } from './until-done';
 
 /** Makes one attempt; never rejects. */
@@ -103,7 +104,8 @@ export class Dispatcher {
     if (this.partitions.get(partition.number) !== partition) return;
     const known = this.scheduler.served(id);
     const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
-    if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data);
+    const isNext = receiver.state.queue.size <= LIMITS.receiver;
+    if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data, isNext);
     if (event?.type === 'RedeliveryDue') known?.lane.redeliver(event.revision);
     this.scheduler.wake(receiver);
   }

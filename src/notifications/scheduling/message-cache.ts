@@ -24,6 +24,7 @@ export class MessageCache {
   private readonly spare = new Map<number, Cached>();
   private readonly needed = new Map<number, Cached>();
   private bytes = 0;
+  private neededBytes = 0;
   private readonly loading = new Map<number, Promise<boolean>>();
 
   /** `isWanted`: whether a message is still to be sent by this process. */
@@ -33,9 +34,15 @@ export class MessageCache {
     private readonly maxBytes = 64 * 1024 * 1024,
   ) {}
 
-  /** Adds a new message as it is in the log, if there is room: those before it are needed first. */
-  add(revision: number, data: string): void {
-    if (!this.has(revision) && this.bytes < SHARES.new * this.maxBytes) this.put(this.spare, revision, data);
+  /**
+   * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of the next to its
+   * receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
+   */
+  add(revision: number, data: string, isNext: boolean): void {
+    if (this.has(revision)) return;
+    const share = SHARES.new * this.maxBytes;
+    if (isNext && this.neededBytes < share) this.put(this.needed, revision, data);
+    else if (this.bytes < share) this.put(this.spare, revision, data);
   }
 
   get(revision: number): Message | undefined {
@@ -48,7 +55,9 @@ export class MessageCache {
 
   delete(revision: number): void {
     for (const cached of [this.spare, this.needed]) {
-      this.bytes -= cached.get(revision)?.bytes ?? 0;
+      const bytes = cached.get(revision)?.bytes ?? 0;
+      this.bytes -= bytes;
+      if (cached === this.needed) this.neededBytes -= bytes;
       cached.delete(revision);
     }
   }
@@ -108,6 +117,7 @@ export class MessageCache {
     }
     into.set(revision, { bytes, data, message: undefined });
     this.bytes += bytes;
+    if (into === this.needed) this.neededBytes += bytes;
   }
 }
 

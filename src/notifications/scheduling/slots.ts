@@ -22,7 +22,7 @@ export const LIMITS = {
 } as const;
 
 /** What is expected of the next request to a receiver. */
-export type Pace = 'normal' | 'slow' | 'hung';
+type Pace = 'normal' | 'slow' | 'hung';
 
 /** What a request in flight counts towards: the pace that its receiver had when it started. Later it may become late. */
 export type Pool = Pace | 'late';

@@ -77,4 +77,27 @@ describe('The cache of messages', () => {
     );
     expect(found).toEqual([true, true, true, false, false]);
   });
+
+  it('has a new message that is next to be sent, however many wait that are not', () => {
+    const cache = cacheWanting(() => true, 10_000);
+    const message = JSON.stringify({ id: 'm' });
+    for (let revision = 0; revision < 100; revision += 1) cache.add(revision, message, false);
+    expect(cache.get(99)).toBeUndefined();
+    for (let revision = 100; revision < 200; revision += 1) {
+      cache.add(revision, message, true);
+      expect(cache.get(revision)).toEqual({ id: 'm' });
+      cache.delete(revision);
+    }
+  });
+
+  it('keeps the oldest of those that are next to be sent', () => {
+    const cache = cacheWanting(() => true, 10_000);
+    for (let revision = 0; revision < 100; revision += 1) cache.add(revision, '{}', true);
+    expect([0, 1, 2, 99].map((revision) => cache.get(revision) !== undefined)).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
 });
