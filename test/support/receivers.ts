@@ -16,10 +16,11 @@ export interface Received {
 /** Receivers on many loopback addresses: each is a host of its own. */
 export class Receivers {
   readonly received: Received[] = [];
+  private readonly hanging: ServerResponse[] = [];
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer((request, response) => void this.receive(request, response));
 
-  /** `answer` returns the status; undefined: none, the request hangs. */
+  /** `answer` returns the status; undefined: none, the request hangs until `answerHanging`. */
   constructor(private readonly answer: (received: Received) => number | undefined = () => 200) {}
 
   async listen(): Promise<void> {
@@ -39,6 +40,12 @@ export class Receivers {
   /** The URL of a receiver by its number. */
   url(number: number): string {
     return `http://127.0.${1 + Math.floor(number / 200)}.${1 + (number % 200)}:${this.port}/r${number}`;
+  }
+
+  /** Answers all requests that hang; resolves when the answers have been sent. */
+  async answerHanging(status: number): Promise<void> {
+    const ended = this.hanging.splice(0).map((response) => once(response.writeHead(status).end(), 'finish'));
+    await Promise.all(ended);
   }
 
   /** Resolves when the only sender has left, and all that it had sent has been received. */
@@ -69,6 +76,7 @@ export class Receivers {
     };
     this.received.push(received);
     const status = this.answer(received);
-    if (status !== undefined) response.writeHead(status).end();
+    if (status === undefined) this.hanging.push(response);
+    else response.writeHead(status).end();
   }
 }

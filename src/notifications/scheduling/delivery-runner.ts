@@ -144,7 +144,10 @@ export class DeliveryRunner {
     const { partitions } = this.dispatcher;
     const share = await this.membership.shareOf(PARTITIONS);
     await inParallel([...partitions.values()], AT_ONCE, async (partition) => {
-      if (!(await partition.lease.acquire())) this.dispatcher.remove(partition);
+      // After the end of the lease another process may have had the partition, even if the lease is free again.
+      const hasEnded = partition.lease.expires <= Date.now();
+      const isTaken = hasEnded && (await partition.writer.isTaken());
+      if (isTaken || !(await partition.lease.acquire())) this.dispatcher.remove(partition);
     });
     const open = [...partitions.values()].filter(({ isClosing }) => !isClosing);
     for (const partition of open.slice(share)) this.track(this.giveUp(partition, HAND_OVER_MS));

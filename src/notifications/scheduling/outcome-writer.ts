@@ -61,6 +61,14 @@ export class OutcomeWriter {
     this.waiting.push({ outcome, event: toNewEvent(event) });
   }
 
+  /** Whether another process has taken the partition over. Raises `EngineUnavailable`. */
+  async isTaken(): Promise<boolean> {
+    const stream = partitionStream(this.partition);
+    for await (const events of this.log.readStream(stream, { from: this.revision + 1 }))
+      if (events.some(({ type }) => type === 'PartitionTaken')) return true;
+    return false;
+  }
+
   /** Saves a snapshot if anything has changed since the last one; resolves when it and all outcomes before it are durable. */
   async save(): Promise<void> {
     this.isSaveDue = this.outcomes > 0 || this.state.matchedUpTo > this.savedUpTo || this.waiting.length > 0;

@@ -1,7 +1,8 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
-import { type NewEvent } from '../../../src/kernel/event';
+import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { MATCHED, type Message } from '../../../src/notifications/delivery-events';
+import { PARTITIONS } from '../../../src/notifications/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { type Attempt } from '../../../src/notifications/sending/attempt';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
@@ -11,6 +12,15 @@ import { runnerWorld } from './runner-world';
 describe('The runner of deliveries', () => {
   const world = runnerWorld();
   const { reports, start, targetsOf, due, outcomes, until, ending } = world;
+
+  /** How many partitions a process was the last one to take. */
+  async function takenBy(owner: string): Promise<number> {
+    const owners = new Map<string, string>();
+    for await (const { events } of world.deliveries.readAll({ after: START, prefixes: ['partition-'] }))
+      for (const { type, data, stream } of events)
+        if (type === 'PartitionTaken') owners.set(stream, (JSON.parse(data) as { owner: string }).owner);
+    return [...owners.values()].filter((one) => one === owner).length;
+  }
 
   it('never counts that the delivery log is unavailable, and sends nothing twice because of it', async () => {
     let isDown = false;
@@ -84,6 +94,37 @@ describe('The runner of deliveries', () => {
     const last = new Set((await due(targets, 1)).map(({ id }) => id));
     await until(() => one.attempts.filter(({ id }) => last.has(id)).length === 60);
   }, 30_000);
+
+  it('continues with what others have done after its leases have ended, though they are free again (decisions N3)', async () => {
+    const { store } = world.engines;
+    let isStuck = false;
+    const stuck = new Proxy(store, {
+      get(target, name) {
+        if (name === 'lease' && isStuck)
+          return () => Promise.reject(new EngineUnavailable('it does not answer'));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    const [one, two] = [ending({}), ending({})];
+    const targets = await targetsOf(40);
+    const first = start('one', one.attempt, { store: stuck });
+    await due(targets, 1);
+    await until(() => one.attempts.length === 40);
+    await until(async () => (await outcomes()).length === 40);
+    isStuck = true;
+    await until(() => first.trouble() !== undefined);
+    const second = start('two', two.attempt);
+    await until(async () => (await takenBy('two')) === PARTITIONS);
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === 80);
+    await second.stop();
+    isStuck = false;
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === 120);
+    const sent = [...one.attempts, ...two.attempts].map(({ id }) => id);
+    expect([sent.length, new Set(sent).size]).toEqual([120, 120]);
+  }, 60_000);
 
   it('disables a receiver that answers 410, holds its messages, and sends them once it is enabled (decisions N8)', async () => {
     const [target] = await targetsOf(1);

@@ -4,7 +4,7 @@ import { type Engines } from '../../../src/engines/open';
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type DeadLetterEvent, type Message, type Outcome } from '../../../src/notifications/delivery-events';
-import { DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
+import { type DeliveryParts, DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { FollowedSubscriptions } from '../../../src/notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
@@ -46,7 +46,7 @@ export function runnerWorld() {
   function start(
     owner: string,
     attempt: MakeAttempt,
-    logs: Partial<Record<'log' | 'deliveries', EventLog>> = {},
+    engine: Partial<Pick<DeliveryParts, 'log' | 'deliveries' | 'store'>> = {},
   ) {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
@@ -57,7 +57,7 @@ export function runnerWorld() {
       recipients,
       attempt,
       report,
-      ...logs,
+      ...engine,
     };
     const runner = new DeliveryRunner(parts, { owner, ...TIMES });
     runners.push(runner);

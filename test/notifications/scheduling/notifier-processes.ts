@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Engines } from '../../../src/engines/open';
+import { toDomainEvent } from '../../../src/kernel/decider';
+import { START } from '../../../src/kernel/event';
+import { type Outcome, type PartitionEvent } from '../../../src/notifications/delivery-events';
+import { DIST } from '../../support/built';
+import { openTestedEngines, type TestedFolder } from '../../support/engines';
+import { type Received, Receivers } from '../../support/receivers';
+
+/** Short, so that a process that was killed is soon replaced. */
+export const SHORT = { leaseMs: 600, longestMs: 200, lookMs: 50 };
+
+/** Notifiers as processes of their own, and their receivers, for the tests of a file. `answer` is that of `Receivers`. */
+export function notifierProcesses(answer: (received: Received) => number | undefined) {
+  let folder: TestedFolder;
+  let engines: Engines;
+  let receivers: Receivers;
+  const children: ChildProcess[] = [];
+
+  beforeEach(async () => {
+    ({ folder, engines } = await openTestedEngines());
+    receivers = new Receivers(answer);
+    await receivers.listen();
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) await kill(child);
+    await receivers.close();
+    await engines.close();
+    await folder.remove();
+  });
+
+  /** `options`: of the `DeliveryRunner`. */
+  async function startNotifier(options: object = SHORT): Promise<ChildProcess> {
+    const script = join(__dirname, '../../support/notify.cjs');
+    const allowed = `127.0.0.0/8:${receivers.port}`;
+    const args = [script, DIST, JSON.stringify(folder.settings), allowed, JSON.stringify(options)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    children.push(child);
+    for await (const line of createInterface({ input: child.stdout })) if (line === 'started') break;
+    return child;
+  }
+
+  async function kill(child: ChildProcess): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  /** What is in the streams of all partitions. */
+  async function partitionEvents(): Promise<readonly (PartitionEvent & { readonly stream: string })[]> {
+    const all: (PartitionEvent & { readonly stream: string })[] = [];
+    const deliveries = await engines.deliveries();
+    for await (const { events } of deliveries.readAll({ after: START, prefixes: ['partition-'] }))
+      for (const event of events)
+        all.push({ ...(toDomainEvent(event) as PartitionEvent), stream: event.stream });
+    return all;
+  }
+
+  async function outcomes(): Promise<readonly Outcome[]> {
+    const events = await partitionEvents();
+    return events.flatMap((event) => (event.type === 'MessageAttempted' ? [event.data] : []));
+  }
+
+  async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await pause(10);
+  }
+
+  return {
+    get engines() {
+      return engines;
+    },
+    get receivers() {
+      return receivers;
+    },
+    ...{ startNotifier, kill, partitionEvents, outcomes, until },
+  };
+}
