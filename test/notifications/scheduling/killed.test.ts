@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type Message } from '../../../src/notifications/delivery-events';
 import { START } from '../../../src/kernel/event';
+import { LIMITS } from '../../../src/notifications/scheduling/slots';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { OVER_SERVERS } from '../../support/engines';
 import { type Received } from '../../support/receivers';
@@ -135,7 +136,7 @@ function expectRepeats(lives: readonly Life[]): number {
       sent.add(key(one));
     }
     expect(unowed).toEqual([]);
-    expect(inFlight.length).toBeLessThanOrEqual(512);
+    expect(inFlight.length).toBeLessThanOrEqual(LIMITS.most);
     const receivers = new Set(inFlight.map(({ path }) => path));
     for (const receiver of receivers)
       expect(inFlight.filter(({ path }) => path === receiver).length).toBeLessThanOrEqual(4);
