@@ -5,7 +5,9 @@ const { join } = require('node:path');
 
 const [dist, settings, allowed, times] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
-const { FollowedSubscriptions } = require(join(dist, 'src/notifications/matching/subscription-book.js'));
+const { FollowedSubscriptions } = require(
+  join(dist, 'src/notifications/scheduling/followed-subscriptions.js'),
+);
 const { DeliveryRunner } = require(join(dist, 'src/notifications/scheduling/delivery-runner.js'));
 const { Recipients } = require(join(dist, 'src/notifications/scheduling/recipients.js'));
 const { Secrets } = require(join(dist, 'src/notifications/secrets.js'));
