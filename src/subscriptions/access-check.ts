@@ -15,7 +15,7 @@ type Filter = Readonly<Record<string, readonly number[] | undefined>>;
 /** Sites that a message lists; a network of sites has thousands. */
 const MOST_LISTED = 20;
 
-/** Whether the caller may be told of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault. */
+/** Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault. */
 export function checkAccess(
   filter: Filter,
   kind: SubscriptionKind,
@@ -32,7 +32,7 @@ export function checkAccess(
     if (notForAdvertisers.includes(id))
       refusals.add(
         fault.paidForAdvertiser,
-        `filter.${field} has ${id}: expected states that advertisers may be told of`,
+        `filter.${field} has ${id}: expected states that advertisers may subscribe to`,
       );
 }
 

@@ -147,7 +147,7 @@ export class Subscriptions {
 /** Most bytes of a subscription's content as JSON in UTF-8 (`docs/decisions.md#n15`). */
 const MOST_BYTES = 128 * 1024;
 
-/** Raises CON_350 if a content is too large, unless it replaces one that is as large: logs from before the limit have such. */
+/** Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the limit may contain some. */
 function checkSize(content: SubscriptionContent, before: SubscriptionContent | undefined): void {
   const size = bytesOf(content);
   if (size <= MOST_BYTES || (before !== undefined && size <= bytesOf(before))) return;

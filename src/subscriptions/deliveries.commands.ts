@@ -38,9 +38,7 @@ export interface UncheckedPeriod {
 }
 
 /** Has the dead letters of a period sent again. Raises everything that is wrong with it. */
-export class RedeliverDeadLetters extends Command<
-  OutputRedeliveries & { readonly position: Position | undefined }
-> {
+export class RedeliverDeadLetters extends Command<OutputRedeliveries & { readonly position: Position }> {
   constructor(
     readonly which: Which,
     readonly posted: UncheckedPeriod,
@@ -118,7 +116,7 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
       ({ asked, position = position } = done);
       requested += done.count;
     }
-    return { requested, remaining, position };
+    return { requested, remaining, position: position ?? (await this.log.head()) };
   }
 
   /** Those to receivers that the subscription still has, and that were attempted, without those that are asked for already. */

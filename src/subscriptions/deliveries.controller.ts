@@ -105,7 +105,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
       const { position, ...answer } = await this.commands.execute(command);
       return Answer.of(answer, redeliveriesToXml, {
         status: 202,
-        ...(position === undefined ? {} : { position }),
+        position,
       });
     }
   }

@@ -60,7 +60,7 @@ export type OutputDelivery = AnswerOf<ReturnType<typeof listedDelivery>>;
 /** A delivery of any organisation. */
 export const operatorsDelivery = record(
   {
-    organisationId: { kind: integer(), description: 'Organisation that is told' },
+    organisationId: { kind: integer(), description: 'Organisation that is notified' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     ...DELIVERY,
     transactionId: { ...DELIVERY.transactionId, ...optional, description: 'Transaction that it is about' },
@@ -173,9 +173,10 @@ export type OutputReceiver = AnswerOf<typeof listedReceiver>;
 /** A receiver of any organisation. */
 export const operatorsReceiver = record(
   {
-    organisationId: { kind: integer(), description: 'Organisation that is told' },
+    organisationId: { kind: integer(), description: 'Organisation that is notified' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     receiverId: RECEIVER.receiverId,
+    disabled: { kind: boolean(), description: 'Its messages are held, or not made' },
     ...RESTING,
     ...TOTALS,
   },

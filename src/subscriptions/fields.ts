@@ -12,6 +12,7 @@ import {
   type Scalar,
 } from '../wire/record';
 import { boolean, date, idOf, integer, text, wordOf } from '../wire/record-kinds';
+import { atMost } from '../wire/record-lengths';
 import { currency } from '../wire/record-money';
 import { type FoundIn } from '../wire/record-read';
 import { type ReceiverFormat } from '../notifications/subscription';
@@ -174,7 +175,7 @@ function filterOf({ states, eventTypes, subject, example }: SubscriptionKind) {
       }),
       required: true,
       missing: fault.noMessageType,
-      description: `States of a ${subject} to be told of`,
+      description: `States of a ${subject} to be notified of`,
       example: example.states,
     },
   };
@@ -200,16 +201,12 @@ function contentOf(kind: SubscriptionKind) {
   };
   return {
     subscriptionName: {
-      kind: only(
-        text(),
-        ({ length }) => length <= MOST.nameCharacters,
-        `at most ${MOST.nameCharacters} characters`,
-      ),
+      kind: atMost(MOST.nameCharacters, text()),
       ...optional,
       description: 'Name',
       example: `My ${kind.subject}s`,
     },
-    filter: { kind: filterOf(kind), required: true, description: 'What to be told of' },
+    filter: { kind: filterOf(kind), required: true, description: 'What to be notified of' },
     receivers: {
       kind: listOf(record(fields), {
         each: 'receiver',

@@ -16,7 +16,7 @@ export interface SubscriptionKind {
   readonly subject: string;
   /** The field with its id: `transactionId`. */
   readonly subjectField: string;
-  /** The states to be told of, and the field of the filter that selects them. */
+  /** The states to be notified of, and the field of the filter that selects them. */
   readonly states: {
     readonly field: string;
     readonly ids: Named;

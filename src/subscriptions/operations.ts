@@ -62,7 +62,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'Replace a subscription',
       description:
         'Replaces all settings: send every field, not only those that change. Receivers that the system has disabled are ' +
-        'enabled.',
+        'enabled. All settings together have at most 128 KiB as JSON, or as much as those that they replace.',
       example: {},
       path: SUBSCRIPTION_ID,
       body,

@@ -31,7 +31,7 @@ export function postedState(
   if (caller.kind === 'advertiser' && stateId !== undefined && notForAdvertisers.includes(stateId))
     refusals.add(
       fault.paidForAdvertiser,
-      `${field} is ${stateId}: expected a state that advertisers may be told of`,
+      `${field} is ${stateId}: expected a state that advertisers may subscribe to`,
     );
   refusals.raise();
   return stateId;

@@ -81,13 +81,13 @@ test('operators list all receivers with the sums of their days, the last used fi
   expect(await list('receivers')).toEqual([
     {
       ...{ organisationId: 12, subscriptionId: deals.id, receiverId: deals.receivers[0] },
-      ...{ attempts: 2, failed: 1, delivered: 1, dead: 1 },
+      ...{ disabled: false, attempts: 2, failed: 1, delivered: 1, dead: 1 },
       lastSuccess: { time: at(1), status: 200 },
       lastFailure: { time: at(-30), status: 500, error: 'timeout' },
     },
     {
       ...{ organisationId: 1, subscriptionId: nord.id, receiverId: nord.receivers[0] },
-      ...{ attempts: 1, failed: 1, delivered: 0, dead: 0, failingSince: at(-24) },
+      ...{ disabled: false, attempts: 1, failed: 1, delivered: 0, dead: 0, failingSince: at(-24) },
       lastFailure: { time: at(-24), status: 500 },
     },
   ]);
@@ -128,6 +128,7 @@ test('operators see until when a receiver rests, and when its messages are attem
   await execute(world.app.engines.log, subscriptionDecider, resting.id, disabling);
   const [receiver] = await list(`receivers;${keys}`);
   const [held] = await list(`deliveries;${keys}`);
+  expect(receiver).toHaveProperty('disabled', true);
   expect(receiver).not.toHaveProperty('restingUntil');
   expect(held).toMatchObject({ state: 'retrying', held: true });
   expect(held).not.toHaveProperty('nextAttempt');

@@ -74,6 +74,7 @@ describe('a redelivery that is asked for is not asked for again until it is atte
       [202, { requested: 4, remaining: 0 }],
       [202, { requested: 0, remaining: 0 }],
     ]);
+    for (const { headers } of answers) expect(headers['x-log-position']).toMatch(/^\d+$/);
     const asked = (await requestsOf(sample)).map(({ message }) => message);
     expect(asked).toEqual([2, 0, 1, 3, 4].map((n) => dead[n]!.id));
   });

@@ -26,10 +26,12 @@ let folder: string;
 let receivers: Receivers;
 let server: Server;
 let isHanging = false;
+let ending: AbortController;
 /** Ids of messages that were answered. */
 let delivered: Set<string>;
 
 beforeEach(async () => {
+  ending = new AbortController();
   folder = await folderWithNetwork({}, WITH_SALES);
   delivered = new Set();
   receivers = new Receivers(({ id }) => {
@@ -41,6 +43,7 @@ beforeEach(async () => {
   await start();
 });
 afterEach(async () => {
+  ending.abort();
   await server.end('SIGKILL');
   await receivers.close();
   await removeFolder(folder);
@@ -109,8 +112,10 @@ async function messagesAbout(ids: readonly string[], to: readonly string[]): Pro
   }
 }
 
+/** Waits; not beyond the end of its test, since the next one has other receivers and another server. */
 async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await pause(10);
+  const { signal } = ending;
+  while (!isSo()) await pause(10, undefined, { signal });
 }
 
 const counts = (): ReadonlyMap<string, number> => {

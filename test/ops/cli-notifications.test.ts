@@ -62,7 +62,7 @@ test('what is not found is said on standard error, so that lists stay empty', as
     ...{ code: 0, out: '', err: 'affilog: no messages found\n' },
   });
   expect(await notifications('receivers', '--subscription', '7')).toEqual({
-    ...{ code: 0, out: '', err: 'affilog: no receivers found that anything was sent to\n' },
+    ...{ code: 0, out: '', err: 'affilog: nothing has been sent to any such receiver\n' },
   });
 });
 

@@ -1,7 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../../projections/delivery-list';
 import { STATES } from '../../notifications/stored-delivery';
 import { confirm } from './confirm';
+import { integerFrom } from './integers';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
 /** `affilog notifications receivers|deliveries|redeliver|explain|own`. */
@@ -39,7 +40,7 @@ function addReceivers(notifications: Command, context: CliContext): Command {
       await withEngines(command, context, async (engines) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
         const printed = await print(context, receiverLines(engines, criteria, new Date()));
-        if (printed === 0) note(context, 'no receivers found that anything was sent to');
+        if (printed === 0) note(context, 'nothing has been sent to any such receiver');
       });
     });
 }
@@ -51,7 +52,7 @@ function addDeliveries(notifications: Command, context: CliContext): Command {
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
-    .addOption(new Option('--most <number>', 'how many').argParser(countIn).default(100))
+    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
     .action(async (options: Options, command: Command) => {
       const { deliveryLines, subjectsOf } = await import('../notifications.js');
       const { organisation, subscription, receiver, transaction, claim, state, most } = options;
@@ -134,7 +135,7 @@ function whose(command: Command): Command {
   return command
     .addOption(
       new Option('--organisation <id...>', 'only of these organisations').argParser(
-        (text: string, before: readonly number[] | undefined) => [...(before ?? []), integerIn(text)],
+        (text: string, before: readonly number[] | undefined) => [...(before ?? []), anyId(text)],
       ),
     )
     .option('--subscription <id...>', 'only of these subscriptions');
@@ -155,12 +156,4 @@ function note({ stderr }: CliContext, text: string): void {
   stderr.write(`affilog: ${text}\n`);
 }
 
-function countIn(text: string): number {
-  if (/^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text);
-  throw new InvalidArgumentError('Expected an integer of at least 1.');
-}
-
-function integerIn(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected an integer.');
-}
+const anyId = integerFrom(0);

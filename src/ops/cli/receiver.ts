@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { integerFrom } from './integers';
 import { type CliContext } from './settings';
 
 interface ReceiverFlags {
@@ -27,9 +28,5 @@ export function addReceiver(affilog: Command, context: CliContext): void {
 }
 
 function integer(flags: string, description: string, least: number, most: number): Option {
-  return new Option(flags, description).argParser((value) => {
-    const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
-    if (number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`Expected an integer from ${least} to ${most}.`);
-  });
+  return new Option(flags, description).argParser(integerFrom(least, most));
 }

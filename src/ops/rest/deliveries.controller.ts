@@ -88,6 +88,7 @@ export class DeliveriesController {
         organisationId: totals.organisationId,
         subscriptionId: totals.subscriptionId,
         receiverId: receiver,
+        disabled: waiting.isHeld(receiver),
         ...toRest(waiting.restingUntil.get(receiver)),
         ...toTotals(totals),
       }));
