@@ -90,6 +90,7 @@ export class DeliveryRunner {
     this.running ??= Promise.all([
       this.repeat('leases', () => this.balance()),
       this.repeat('queues', () => this.maintain()),
+      this.repeat('expiry', () => this.expire()),
     ]);
   }
 
@@ -104,9 +105,16 @@ export class DeliveryRunner {
     await this.membership.release().catch(this.parts.report);
   }
 
-  /** Makes dead letters of messages that are held, and were due before a time (epoch ms), of long queues too. */
-  async expireHeld(before: number): Promise<void> {
-    while ((await this.dispatcher.expireHeld(before)) > 0) await this.reader.refill();
+  /**
+   * Makes dead letters of messages that are held, and were due before a time (epoch ms), of long queues too. False: some are left, since
+   * those before them are not recorded yet.
+   */
+  async expireHeld(before: number): Promise<boolean> {
+    for (;;) {
+      const { count, isLast } = await this.dispatcher.expireHeld(before);
+      if (count === 0 || this.stopping.signal.aborted) return isLast;
+      await this.reader.refill();
+    }
   }
 
   /** Why there is no progress; undefined while there is. */
@@ -213,7 +221,8 @@ export class DeliveryRunner {
     const { keepMs } = this.options;
     if (keepMs === undefined || Date.now() < this.expiresAt) return;
     this.expiresAt = Date.now() + EXPIRE.everyMs;
-    await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+    const isDone = await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+    if (!isDone) this.expiresAt = Date.now();
   }
 
   private track(work: Promise<void>): void {
@@ -224,7 +233,6 @@ export class DeliveryRunner {
   private async maintain(): Promise<void> {
     this.dispatcher.reconsider();
     await this.reader.refill();
-    await this.expire();
     if (Date.now() - this.savedAt < SAVE_MS) return;
     this.savedAt = Date.now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())

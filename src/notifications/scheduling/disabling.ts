@@ -16,6 +16,11 @@ export class Disabling {
     private readonly report: (failure: unknown) => void,
   ) {}
 
+  /** An outcome is recorded as another one. */
+  becomes(before: Outcome, after: Outcome): void {
+    if (this.done.has(before)) this.done.add(after);
+  }
+
   /** `health`: of the receiver before the failed attempt. */
   async check(partition: OwnedPartition, health: Health, outcome: Outcome): Promise<void> {
     const reason = this.done.has(outcome) ? undefined : disables(health, endedOf(outcome));

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
+import { type Message, type Outcome } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { now } from './clock';
 import { DeadLetters } from './dead-letters';
@@ -156,14 +156,16 @@ export class Dispatcher {
     ended: Outcome,
     { message, started }: { readonly message: Message; readonly started?: Started },
   ): Promise<void> {
-    const decided = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
-    const state = partition.state.receiver(decided.receiver);
-    const outcome = decided.outcome === 'dead' ? withDeadLetter(decided, message, state) : decided;
-    if (isFailedAttempt(outcome)) await this.disabling.check(partition, state.health, outcome);
+    const state = partition.state.receiver(ended.receiver);
+    if (isFailedAttempt(ended)) await this.disabling.check(partition, state.health, ended);
     if (partition.isLost) {
       if (started !== undefined) this.end(partition, started, undefined);
       return;
     }
+    // Meanwhile a redelivery may have delivered the message.
+    const decided = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
+    const outcome = decided.outcome === 'dead' ? withDeadLetter(decided, message, state) : decided;
+    this.disabling.becomes(ended, outcome);
     if (started !== undefined) partition.ended.set(outcome, started);
     partition.writer.add(outcome);
     this.flushing ??= setTimeout(() => {
@@ -172,17 +174,18 @@ export class Dispatcher {
     }, FLUSH_MS);
   }
 
-  /** Makes dead letters of held messages that were due before a time (epoch ms); returns how many. */
-  async expireHeld(before: number): Promise<number> {
+  /** Makes dead letters of some held messages that were due before a time (epoch ms); returns how many, and whether none is left. */
+  async expireHeld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
     const { recipients } = this.parts;
     // Those of the last time are recorded first: they are in memory until then.
-    const isNext = ({ isOpen, state }: OwnedPartition): boolean => isOpen && state.deadLetters.size === 0;
-    const partitions = [...this.partitions.values()].filter(isNext);
+    const isNext = ({ state }: OwnedPartition): boolean => state.deadLetters.size === 0;
+    const owned = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
+    const partitions = owned.filter(isNext);
     const record = this.record.bind(this);
     const count = await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
     const recorded = partitions.map((partition) => this.deadLetters.record(partition));
     await Promise.race([Promise.all(recorded), pause(RECORD_MS, undefined, { ref: false })]);
-    return count;
+    return { count, isLast: count === 0 && partitions.length === owned.length };
   }
 
   /** No further timers. */
@@ -213,7 +216,8 @@ export class Dispatcher {
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
     const { message, receiver, isCancelled, redelivery } = started;
     const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
-    if (isCancelled) return outcomeWithout(started, 'cancelled', now());
+    // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
+    if (isCancelled) return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', now());
     if (request === undefined) return outcomeWithout(started, 'dead', now(), unsendable);
     const attempt: Attempt = {
       id,
@@ -243,11 +247,11 @@ export class Dispatcher {
     const started = partition.ended.get(outcome);
     partition.ended.delete(outcome);
     this.cache.delete(outcome.revision);
-    if (started !== undefined) this.end(partition, started, outcome.outcome);
+    if (started !== undefined) this.end(partition, started, outcome);
     else this.scheduler.served(outcome.receiver)?.lane.settled(outcome.revision);
   }
 
-  private end(partition: OwnedPartition, started: Started, outcome: OutcomeKind | undefined): void {
+  private end(partition: OwnedPartition, started: Started, outcome: Outcome | undefined): void {
     partition.done(started);
     this.scheduler.ended(started, outcome, now(), outcome === undefined ? OWN_FAULT_MS : 0);
     if (outcome === undefined) this.pump();

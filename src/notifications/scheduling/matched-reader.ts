@@ -30,6 +30,7 @@ export class MatchedReader {
   private revision = -1;
   private position: Position = START;
   private isFollowing = false;
+  private refilling: Promise<void> | undefined;
   private catchingUp: Promise<unknown> = Promise.resolve();
   private failure: unknown;
 
@@ -78,6 +79,11 @@ export class MatchedReader {
 
   /** Reads messages that long queues have left for later, if the queues have become short. Raises `EngineUnavailable`. */
   async refill(): Promise<void> {
+    this.refilling ??= this.refillAll().finally(() => (this.refilling = undefined));
+    await this.refilling;
+  }
+
+  private async refillAll(): Promise<void> {
     const open = new Map<string, Refill>();
     for (const partition of this.partitions.values())
       for (const { receiver, rest } of partition.state.short())

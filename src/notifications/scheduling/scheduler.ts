@@ -1,5 +1,5 @@
 import { type Position } from '../../kernel/event';
-import { type Message, type OutcomeKind } from '../delivery-events';
+import { type Message, type Outcome } from '../delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
 import { LIMITS, type Occupant, type Request, Slots } from './slots';
@@ -154,9 +154,16 @@ export class Scheduler {
    * Frees the slot of a message. The outcome must have been applied to the receiver's state; without one the message is due again, after
    * `pauseMs`.
    */
-  ended(started: Started, outcome: OutcomeKind | undefined, now: number, pauseMs = 0): void {
+  ended(
+    started: Started,
+    ended: Pick<Outcome, 'outcome' | 'ms'> | undefined,
+    now: number,
+    pauseMs = 0,
+  ): void {
     const { receiver, revision } = started;
-    this.slots.leave(started, now);
+    const outcome = ended?.outcome;
+    // Of the receiver alone: how long we took until its outcome was durable says nothing about it.
+    this.slots.leave(started, now, ended?.ms);
     receiver.lane.end(started, outcome);
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
@@ -210,6 +217,7 @@ export class Scheduler {
       message,
       redelivery,
       receiver,
+      host: receiver.host,
       at: now,
       isCancelled,
       size: request?.body?.length ?? 0,

@@ -14,7 +14,7 @@ export const LIMITS = {
   /** A receiver whose last request took so long is slow, or hung (ms). */
   slowMs: 2_000,
   hungMs: 5_000,
-  /** In a crowd a request is late after this time, and earlier if so many receivers wait that not all would have had a turn in time (ms). */
+  /** In a crowd a request is late after `crowdMs`, or earlier, if too many receivers wait for all to get a turn in `turnsMs`. */
   crowdMs: 200,
   turnsMs: 500,
   perSecond: 50,
@@ -42,6 +42,8 @@ export interface Occupant {
 /** A request in flight. */
 export interface Request<R> {
   readonly receiver: R;
+  /** That of the receiver, as far as it was known. */
+  readonly host: string;
   /** When it was started. */
   readonly at: number;
   /** The characters of its body. */
@@ -97,8 +99,8 @@ export class Slots<R extends Occupant> {
   }
 
   enter(request: Request<R>): void {
-    const { receiver, at, size } = request;
-    const { pace, host } = receiver;
+    const { receiver, host, at, size } = request;
+    const { pace } = receiver;
     const wasCrowded = this.isCrowded;
     receiver.inFlight += 1;
     request.pool = pace;
@@ -112,20 +114,20 @@ export class Slots<R extends Occupant> {
     this.hosts.set(host, shared);
   }
 
-  /** A request has ended. */
-  leave(request: Request<R>, now: number): void {
-    const { receiver, pool, size, at } = request;
+  /** A request has ended. `ms`: how long the receiver took; absent if there was no attempt. */
+  leave(request: Request<R>, now: number, ms: number | undefined): void {
+    const { receiver, host, pool, size } = request;
     request.hasEnded = true;
     receiver.inFlight -= 1;
     if (pool === 'late') receiver.late -= 1;
     this.inPool[pool] -= 1;
     this.size -= size;
-    if (now - at < LIMITS.slowMs) receiver.answered = now;
-    if (receiver.inFlight === 0) receiver.pace = paceOf(now - at);
-    const shared = this.hosts.get(receiver.host);
+    if (ms !== undefined && ms < LIMITS.slowMs) receiver.answered = now;
+    if (ms !== undefined && receiver.inFlight === 0) receiver.pace = paceOf(ms);
+    const shared = this.hosts.get(host);
     if (shared !== undefined) shared.inFlight -= 1;
     this.passOn(receiver);
-    if (shared?.inFlight === 0 && shared.waiting.size === 0) this.hosts.delete(receiver.host);
+    if (shared?.inFlight === 0 && shared.waiting.size === 0) this.hosts.delete(host);
   }
 
   /** The receiver has left a slot, or does not use the one for which it was woken: others may. */
@@ -142,7 +144,7 @@ export class Slots<R extends Occupant> {
     this.hosts.get(receiver.host)?.waiting.delete(receiver);
   }
 
-  /** Requests become late, and receivers slow. `waiting`: so many receivers wait for their turns. */
+  /** Requests become late, and receivers slow. `waiting`: the number of receivers that wait for their turns. */
   elapse(now: number, waiting: number): void {
     while (isBefore(this.started, now - this.patience(waiting))) this.giveUp();
     while (isBefore(this.late, now - LIMITS.slowMs)) {

@@ -2,7 +2,12 @@ import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, NO_STREAM } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { type Message, type Outcome, partitionStream } from '../../../src/notifications/delivery-events';
+import {
+  MATCHED,
+  type Message,
+  type Outcome,
+  partitionStream,
+} from '../../../src/notifications/delivery-events';
 import { partitionOf } from '../../../src/notifications/receiver-id';
 import { takePartition } from '../../../src/notifications/scheduling/partition-log';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
@@ -122,11 +127,62 @@ describe('A dead letter', () => {
     const expired = expire();
     await until(async () => (await outcomes()).length === 20);
     expect(await deadLetters()).toEqual([]);
+    // So it is called again soon: what is left would be deleted with the log.
+    expect(await runner.expireHeld(Date.now())).toBe(false);
     isDown = false;
     await until(async () => (await deadLetters()).length === 20);
     expect(new Set((await deadLetters()).map(({ id }) => id))).toEqual(new Set(held.map(({ id }) => id)));
     await expired;
+    await until(() => runner.expireHeld(Date.now()));
     expect([attempts, (await outcomes()).length]).toEqual([[], 20]);
+  });
+
+  it('is none when a redelivery succeeds while the failure waits for the domain log (decisions N3, N14)', async () => {
+    const [target] = await targetsOf(1);
+    const [message] = await due([target!], 1);
+    await wasAttempted(message!, { attempt: 9, next: AT });
+    let [isDisabling, isDown] = [false, true];
+    const log = overrideLog(world.engines.log, {
+      append: async (...args: Parameters<EventLog['append']>) => {
+        const isDisabled = args[2].some(({ type }) => type === 'ReceiverDisabled');
+        isDisabling ||= isDisabled;
+        if (isDisabled && isDown) throw new EngineUnavailable('no disk');
+        return await world.engines.log.append(...args);
+      },
+    });
+    let redeliver = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (redeliver = resolve));
+    const sent: number[] = [];
+    start(
+      'one',
+      async ({ isManual, number }) => {
+        sent.push(number);
+        if (isManual !== true) await until(() => sent.length === 2);
+        else await asked;
+        return {
+          end: isManual === true ? 'success' : 'failure',
+          at: Date.now(),
+          ms: 1,
+          status: isManual === true ? 200 : 410,
+        };
+      },
+      { log },
+    );
+    await until(() => sent.length === 1);
+    const { id, subscriptionId, organisationId, receiver } = message!;
+    const redelivery = { id, subscriptionId, organisationId, receiver, revision: 0, at: AT };
+    await world.deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data: redelivery })]);
+    await until(() => isDisabling);
+    redeliver();
+    await until(async () => (await outcomes()).some(({ outcome }) => outcome === 'delivered'));
+    isDown = false;
+    await until(async () => (await outcomes()).length === 3);
+    expect(await outcomes()).toMatchObject([
+      { outcome: 'failed', attempt: 9 },
+      { outcome: 'delivered', isManual: true },
+      { outcome: 'failed', attempt: 10, status: 410 },
+    ]);
+    expect(await deadLetters()).toEqual([]);
   });
 
   it('is recorded by the next owner of the partition if a process is killed between outcome and record (decisions N3)', async () => {

@@ -60,6 +60,27 @@ describe('What is not attempted in the ordinary way', () => {
     expect([attempts.length, await deadLetters()]).toEqual([1, []]);
   });
 
+  it('is a redelivery to a receiver that is removed: the message is cancelled by its own schedule (decisions N8, N14)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempts, attempt } = ending({ end: 'failure', status: 500 });
+    start('one', attempt);
+    const [message] = await due([target!], 1, { at: AT });
+    await until(async () => (await outcomes()).length === 1);
+    await disable(target!);
+    await askAgain({ ...target!, ...message! }, 0, 1);
+    const { log } = world.engines;
+    await execute(log, subscriptionDecider, target!.subscriptionId, { do: 'delete', at: AT });
+    await world.subscriptions.reached(await log.head());
+    await until(async () => (await outcomes()).length === 3);
+    expect(await outcomes()).toMatchObject([
+      { outcome: 'failed', attempt: 1 },
+      { outcome: 'failed', isManual: true, redelivery: 2 },
+      { outcome: 'cancelled', revision: 0 },
+    ]);
+    expect((await outcomes())[2]).not.toHaveProperty('redelivery');
+    expect(attempts).toHaveLength(1);
+  });
+
   it('stays delivered when a redelivery succeeds before the attempt in flight fails (decisions N14)', async () => {
     const [target] = await targetsOf(1);
     let fail = (): void => undefined;

@@ -99,6 +99,13 @@ describe('A receiver that hangs or answers slowly', () => {
     expect(Math.max(...waits(world, isHealthy))).toBeLessThan(SECOND);
   });
 
+  it('is as fast as it answers, however long we take to store that (decisions N7)', () => {
+    const world = new World({ answer: () => after(4), latencyMs: 6_000 });
+    world.due('r1', 't');
+    world.run();
+    expect(world.served('r1').pace).toBe('normal');
+  });
+
   it.each([64, 256, 1_000])(
     'delays no other by a second when %i answer just before they would be slow (decisions N7)',
     (count) => {

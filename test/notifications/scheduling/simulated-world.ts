@@ -147,6 +147,6 @@ export class World {
   private end(started: Started, outcome: Outcome | undefined): void {
     this.inFlight.delete(started);
     if (outcome !== undefined) this.state.settle(outcome);
-    this.scheduler.ended(started, outcome?.outcome, this.now, outcome === undefined ? 1000 : 0);
+    this.scheduler.ended(started, outcome, this.now, outcome === undefined ? 1000 : 0);
   }
 }
