@@ -177,12 +177,11 @@ export class Dispatcher {
   /** Makes dead letters of some held messages that were due before a time (epoch ms); returns how many, and whether none is left. */
   async expireHeld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
     const { recipients } = this.parts;
-    // Those of the last time are recorded first: they are in memory until then.
-    const isNext = ({ state }: OwnedPartition): boolean => state.deadLetters.size === 0;
     const owned = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
-    const partitions = owned.filter(isNext);
-    const record = this.record.bind(this);
-    const count = await expireHeld({ partitions, cache: this.cache, recipients, record }, before);
+    // Those of the last time are recorded first: they are in memory until then.
+    const partitions = owned.filter(({ state }) => state.deadLetters.size === 0);
+    const parts = { partitions, recipients, cache: this.cache, record: this.record.bind(this) };
+    const count = await expireHeld(parts, before);
     const recorded = partitions.map((partition) => this.deadLetters.record(partition));
     await Promise.race([Promise.all(recorded), pause(RECORD_MS, undefined, { ref: false })]);
     return { count, isLast: count === 0 && partitions.length === owned.length };
