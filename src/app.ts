@@ -52,6 +52,8 @@ export interface AppParts {
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly now?: Clock['now'];
+  /** How long small writes wait until queries see them (ms); tests wait longer. */
+  readonly visibleWithin?: number;
 }
 
 /** The conversion service: transactions, and subscriptions to messages about them. */
@@ -85,7 +87,8 @@ class AppModule {
     const { config, eventLog, store, follower, loader, feeds, readiness } = parts;
     const clock: Clock = parts.now === undefined ? new Clock() : { now: parts.now };
     const wait = new PositionWait(store, PROJECTIONS);
-    const readModels = new WaitForReadModels((position, milliseconds) => wait.until(position, milliseconds));
+    const reach: PositionWait['until'] = (position, milliseconds) => wait.until(position, milliseconds);
+    const readModels = new WaitForReadModels(reach, parts.visibleWithin);
     const states = new FeedStates(store, follower);
     return {
       module: AppModule,

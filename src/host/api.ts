@@ -19,7 +19,7 @@ import { openAll } from './opened';
 import { readinessOf, type Troubles } from './readiness';
 import { stopServing } from './stop-serving';
 
-interface ApiOptions extends Pick<Base, 'engines' | 'follower'> {
+interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
   readonly config: Config;
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
@@ -44,7 +44,7 @@ export interface Api {
 
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { config, engines, follower, threads, report, log, now, troubles = {} } = options;
+  const { config, engines, follower, threads, report, log, now, visibleWithin, troubles = {} } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
@@ -89,6 +89,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),
+      ...(visibleWithin === undefined ? {} : { visibleWithin }),
     };
     const app = await createApp(parts);
     const close = async (): Promise<void> => {

@@ -9,8 +9,14 @@ const GRACE_MS = 500;
 
 /** Waits until queries see a write. */
 export class WaitForReadModels {
-  /** `reach` resolves with true once the read models have reached a position, with false when that takes too long. */
-  constructor(private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>) {}
+  /**
+   * `reach` resolves with true once the read models have reached a position, with false when that takes too long.
+   * Small writes wait for at most `longest` (ms).
+   */
+  constructor(
+    private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>,
+    private readonly longest: number = SMALL.milliseconds,
+  ) {}
 
   /** False when the read models have not reached the position in time. Raises `EngineUnavailable`. */
   async until(position: Position, milliseconds: number): Promise<boolean> {
@@ -20,7 +26,7 @@ export class WaitForReadModels {
   /** After a small write (`docs/decisions.md#a7`, `#x8`). The write is durable, so a slow or unavailable read store is no failure. */
   async afterWrite({ position, changes }: { position: Position; changes: number }): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;
-    await this.reachIn(position, SMALL.milliseconds, 0).catch((error: unknown) => {
+    await this.reachIn(position, this.longest, 0).catch((error: unknown) => {
       if (!(error instanceof EngineUnavailable)) throw error;
     });
   }

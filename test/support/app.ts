@@ -44,6 +44,9 @@ export interface TestRequest {
   readonly body?: string | Buffer;
 }
 
+/** On a busy machine a projector that has to open a new generation may need more than the two seconds of a server. */
+const VISIBLE_MS = 20_000;
+
 /** The whole application in one thread, with a temporary data folder. */
 export class TestApp {
   private constructor(
@@ -87,6 +90,7 @@ export class TestApp {
         throw failure;
       },
       now,
+      ...(paused ? {} : { visibleWithin: VISIBLE_MS }),
       troubles: { projector: async () => runner.trouble() },
     });
     const { app: http, parts, exporter } = api;
