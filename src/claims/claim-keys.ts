@@ -31,6 +31,9 @@ export interface SeenKey {
   readonly revision: number;
 }
 
+/** What most keys of new claims turn out to be: reserving one finds out. */
+export const UNSEEN: SeenKey = { reservation: undefined, revision: NO_STREAM };
+
 const keyDecider: Pick<
   Decider<never, Reservation | undefined, ClaimKeyEvent>,
   'category' | 'initial' | 'evolve' | 'readsEndsOnly'

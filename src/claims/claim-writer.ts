@@ -21,9 +21,9 @@ import {
 } from './claim';
 import { claimBatchDecider, type ClaimBatchState, type Filing } from './claim-batch';
 import { ClaimKeys, keyOf, type SeenKey } from './claim-keys';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault, placed } from './faults';
 
-/** A claim to be created, and its key as `withKeys` has found it. */
+/** A claim to be created, and its key as `withKeys` has found it, or `UNSEEN`. */
 export type NewClaim = Omit<Filing, 'id'> & { readonly seen?: SeenKey };
 
 /** The ids of created claims, and the positions of their last events. */
@@ -98,7 +98,8 @@ export class ClaimWriter {
 
   private async createOne({ seen, ...filing }: NewClaim & Filing, at: string): Promise<Written> {
     const { id, claim } = filing;
-    if (!(await this.keys.reserve(keyOf(claim), { owner: id, at }, seen))) throw notUnique(claim);
+    if (!(await this.keys.reserve(keyOf(claim), { owner: id, at }, seen)))
+      throw placed(notUnique(claim), 'claims[0]');
     const executed = await this.file(filing, at);
     if (executed.state.is !== 'filed') throw tookTooLong();
     return executed;
@@ -130,7 +131,7 @@ export class ClaimWriter {
       await this.keys.reserve(keyOf(claim), { owner: id, at, batch }, seen);
     // Of posts that race with the same claims, the one that reserves the first key gets all.
     const [first, ...others] = claims.toSorted((a, b) => (keyOf(a.claim) < keyOf(b.claim) ? -1 : 1));
-    if (first !== undefined && !(await reserved(first))) throw notUnique(first.claim);
+    if (first !== undefined && !(await reserved(first))) throw lostBy(first, claims);
     const lost: NewClaim[] = [];
     await inParallel(others, AT_ONCE, async (claim) => {
       if (lost.length === 0 && !(await reserved(claim))) lost.push(claim);
@@ -139,7 +140,7 @@ export class ClaimWriter {
     if (one === undefined) return;
     await execute(this.log, claimBatchDecider, batch, { do: 'abandon', at }, NEW_BATCH);
     await inParallel(claims, AT_ONCE, ({ id, claim }) => this.releaseLater(keyOf(claim), id, at));
-    throw notUnique(one.claim);
+    throw lostBy(one, claims);
   }
 
   /** Files the claims of a batch that is accepted; those that are filed stay as they are. */
@@ -230,6 +231,10 @@ export function notUnique({ transactionDate, programId, eventId, orderNumber }: 
   return fault.notUnique(
     `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,
   );
+}
+
+function lostBy(one: NewClaim, claims: readonly NewClaim[]): Fault {
+  return placed(notUnique(one.claim), `claims[${claims.indexOf(one)}]`);
 }
 
 function tookTooLong(): Fault {

@@ -11,8 +11,9 @@ import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
 import { type ClaimContent, programFacts, type Screening } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
+import { UNSEEN } from './claim-keys';
 import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
-import { claimFaults as fault, raiseFaults } from './faults';
+import { claimFaults as fault, placed, raiseFaults } from './faults';
 import { OrderSearch } from './order-search.queries';
 import { type CheckedRevision } from './posted-claims';
 import { type CheckedRuling } from './posted-rulings';
@@ -122,12 +123,19 @@ class Claims {
     caller: ClaimsCaller,
     now: Date,
   ): Promise<readonly NewClaim[]> {
-    requirePublisher(caller);
-    const { organisationId: publisherId } = caller;
-    const posted = claims.map((claim) => ({ publisherId, claim }));
-    const found = await this.writer.withKeys(posted, now.toISOString());
+    const found = await this.writer.withKeys(postedBy(caller, claims), now.toISOString());
     raiseAll('claims', found, ({ claim, isTaken }) => (isTaken ? [notUnique(claim)] : []));
     return await this.screened(found, now);
+  }
+
+  /** New claims as they would be filed, if their keys are free; raises all other faults. */
+  async unseen(
+    claims: readonly ClaimContent[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    const posted = postedBy(caller, claims).map((claim) => ({ ...claim, seen: UNSEEN }));
+    return await this.screened(posted, now);
   }
 
   /** Each with its screening, and with its origin by the same directory. */
@@ -172,6 +180,12 @@ class Claims {
   }
 }
 
+/** Raises UTS_395 unless the caller is a publisher. */
+function postedBy(caller: ClaimsCaller, claims: readonly ClaimContent[]): readonly Claimed[] {
+  requirePublisher(caller);
+  return claims.map((claim) => ({ publisherId: caller.organisationId, claim }));
+}
+
 /** Raises the faults of all items; their messages say of which one. */
 function raiseAll<Item>(
   name: string,
@@ -184,17 +198,17 @@ function raiseAll<Item>(
   raiseFaults(faults);
 }
 
-function placed({ code, status, message, details }: Fault, place: string): Fault {
-  return new Fault(code, status, `${place}: ${message}`, details);
-}
-
 @CommandHandler(CreateClaims)
 class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ claims, caller }: CreateClaims): Promise<FiledClaims> {
     const now = this.claims.now();
-    const checked = await this.claims.checked(claims, caller, now);
+    // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
+    const checked =
+      claims.length === 1
+        ? await this.claims.unseen(claims, caller, now)
+        : await this.claims.checked(claims, caller, now);
     const { ids, written } = await this.claims.writer.create(checked, now.toISOString());
     return { ids, position: await this.claims.visible.after(written) };
   }

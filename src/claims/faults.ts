@@ -1,4 +1,4 @@
-import { type Fault, Faults, faultsOf } from '../kernel/fault';
+import { Fault, Faults, faultsOf } from '../kernel/fault';
 
 /** Document 3, Errors; the status of each is ours (`docs/decisions.md#c7`). */
 export const claimFaultTable = {
@@ -42,6 +42,11 @@ export const claimFaults = faultsOf(claimFaultTable);
 
 /** Faults that an answer lists (`docs/decisions.md#c7`). */
 export const MOST_FAULTS = 1000;
+
+/** A fault whose message says of which item it is. */
+export function placed({ code, status, message, details }: Fault, place: string): Fault {
+  return new Fault(code, status, `${place}: ${message}`, details);
+}
 
 /** Raises these faults, if there are any, with the status of the first; `more`: how many there are besides. */
 export function raiseFaults(faults: readonly Fault[], more = 0): void {

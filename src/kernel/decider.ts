@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, streamOf } from './event';
-import { type Appended, EngineUnavailable, type EventLog, RevisionConflict } from './event-log';
+import {
+  type Appended,
+  EngineUnavailable,
+  type EventLog,
+  type ReadStreamOptions,
+  RevisionConflict,
+} from './event-log';
 
 /** An event of a union, discriminated by `type`. `data` is plain JSON. */
 export interface DomainEvent {
@@ -95,20 +101,31 @@ export async function load<State, Event extends DomainEvent>(
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'readsEndsOnly'>,
   id: string | number,
 ): Promise<StateAt<State>> {
+  const stream = streamOf(decider.category, id);
+  const events = decider.readsEndsOnly === true ? endsOf(log, stream) : eventsOf(log, stream);
   let state = decider.initial;
   let revision = NO_STREAM;
-  const reads = decider.readsEndsOnly === true ? [{ limit: 1 }, { backwards: true, limit: 1 }] : [{}];
-  for (const options of reads) {
-    for await (const batch of log.readStream(streamOf(decider.category, id), options)) {
-      for (const recorded of batch) {
-        // With `readsEndsOnly`, a stream of one event returns it twice.
-        if (recorded.revision <= revision) continue;
-        state = decider.evolve(state, toDomainEvent(recorded) as Event);
-        revision = recorded.revision;
-      }
-    }
+  for await (const recorded of events) {
+    state = decider.evolve(state, toDomainEvent(recorded) as Event);
+    revision = recorded.revision;
   }
   return { state, revision };
+}
+
+async function* eventsOf(
+  log: EventLog,
+  stream: string,
+  options: ReadStreamOptions = {},
+): AsyncGenerator<RecordedEvent, undefined> {
+  for await (const batch of log.readStream(stream, options)) yield* batch;
+}
+
+/** The first and the last event; one read is enough for a stream of at most one. */
+async function* endsOf(log: EventLog, stream: string): AsyncGenerator<RecordedEvent, undefined> {
+  for await (const last of eventsOf(log, stream, { backwards: true, limit: 1 })) {
+    if (last.revision > 0) yield* eventsOf(log, stream, { limit: 1 });
+    yield last;
+  }
 }
 
 /** Appends, and if the answer is lost retries once with the same ids and revision. */

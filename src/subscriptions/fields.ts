@@ -42,7 +42,10 @@ const FORMAT: Scalar<ReceiverFormat, ReceiverFormat> = {
     xsd: 'xs:string',
     note: `: ${FORMATS.join(', ')}`,
     read: reading(
-      (value) => FORMATS.find((format) => format.toLowerCase() === String(value).toLowerCase()),
+      (value) =>
+        typeof value === 'string'
+          ? FORMATS.find((format) => format.toLowerCase() === value.toLowerCase())
+          : undefined,
       `one of ${FORMATS.join(', ')}`,
     ),
   },

@@ -3,7 +3,7 @@
 const MOST = Number.MAX_SAFE_INTEGER;
 
 export function expectedInteger(value: unknown): string {
-  const isInteger = typeof value === 'string' ? /^-?\d+$/.test(value) : Number(value) % 1 === 0;
+  const isInteger = typeof value === 'string' ? /^-?\d+$/.test(value) : Number.isInteger(value);
   return isInteger || value === Infinity || value === -Infinity
     ? `an integer from -${MOST} to ${MOST}`
     : 'an integer';
@@ -21,7 +21,8 @@ export function expectedAmount(value: unknown): string {
 export const EARLIEST_TIME = Date.UTC(2001, 0);
 
 export function expectedTime(value: unknown): string {
-  const time = Number(value);
+  // An object may have a `toString` of its own, which is no function.
+  const time = typeof value === 'object' ? NaN : Number(value);
   return time > 0 && time < EARLIEST_TIME
     ? 'milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000)'
     : 'milliseconds since 1970';

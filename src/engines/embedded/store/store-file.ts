@@ -112,10 +112,10 @@ export class StoreFile {
   }
 
   private transaction<Result>(begin: string, work: () => Result): Result {
-    this.execute(begin);
+    this.run(begin);
     try {
       const result = work();
-      this.execute('COMMIT');
+      this.run('COMMIT');
       return result;
     } catch (error) {
       this.rollBack();

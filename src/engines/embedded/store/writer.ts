@@ -25,12 +25,16 @@ export function prepareWrites(layout: Layout, writes: readonly Write[]): readonl
   });
 }
 
-/** Writes a batch with its checkpoint in one transaction. */
+/** Writes a batch with its checkpoint in one transaction. A checkpoint by itself is one statement: most batches concern few collections. */
 export function writeBatch(
   generation: GenerationFile,
   writes: readonly PreparedWrite[],
   checkpoint: Position | undefined,
 ): void {
+  if (writes.length === 0) {
+    if (checkpoint !== undefined) generation.recordFact('checkpoint', checkpoint);
+    return;
+  }
   generation.file.writing(() => {
     new Batch(generation).write(writes);
     if (checkpoint !== undefined) generation.recordFact('checkpoint', checkpoint);
