@@ -203,6 +203,9 @@ describe('checking claims (decisions C13)', () => {
     await world.create('checked');
     const answer = await world.json('/claims/check', { claims: [claimOf('checked')] }, 'preisblick');
     expect([answer.statusCode, errorsIn(answer)]).toEqual([409, [expect.stringMatching(/^UTS_397 /)]]);
+    // Filing a single claim finds out by its reservation, and says the same.
+    const filed = await world.json('/claims', { claims: [claimOf('checked')] }, 'preisblick');
+    expect([filed.statusCode, errorsIn(filed)]).toEqual([409, errorsIn(answer)]);
   });
 });
 
