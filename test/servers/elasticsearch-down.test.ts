@@ -19,7 +19,7 @@ beforeAll(async () => {
   const own = ownStore();
   remove = own.remove;
   const READ_STORE = new URL(new URL(own.url).pathname, proxy.url).href;
-  app = await TestApp.start({ network: NETWORK, settings: { READ_STORE } });
+  app = await TestApp.start({ network: NETWORK, settings: { READ_STORE }, visibleWithin: 2_000 });
   expect(outcome(await post(FEEDS.german, [product('a')]))).toBe('200');
 });
 afterAll(async () => {

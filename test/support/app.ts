@@ -32,6 +32,8 @@ export interface TestAppOptions {
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
   /** Do not project until `project` is called. */
   readonly paused?: boolean;
+  /** How long small posts wait for the read models (ms); default: `VISIBLE_MS`, or as a server when paused. */
+  readonly visibleWithin?: number;
   /** Default: the engines that the suite runs with. */
   readonly engines?: TestedEngines;
   /** A log whose events the application starts with. */
@@ -67,6 +69,7 @@ export class TestApp {
 
   static async start(options: TestAppOptions): Promise<TestApp> {
     const { network, now = () => new Date(), settings = {}, paused = false, copyOf } = options;
+    const visibleWithin = options.visibleWithin ?? (paused ? undefined : VISIBLE_MS);
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
     const own = await isolatedEngines(dataDir, options.engines);
     const config = readConfig({
@@ -90,7 +93,7 @@ export class TestApp {
         throw failure;
       },
       now,
-      ...(paused ? {} : { visibleWithin: VISIBLE_MS }),
+      ...(visibleWithin === undefined ? {} : { visibleWithin }),
       troubles: { projector: async () => runner.trouble() },
     });
     const { app: http, parts, exporter } = api;
