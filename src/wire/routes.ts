@@ -55,6 +55,9 @@ function problemOf(method: string, path: string, routes: Routes, faults: RouteFa
   if (first !== API_VERSION) {
     return openApiFaults.invalidApiVersion(`version ${first}: expected ${API_VERSION}`);
   }
+  if (module === '') {
+    return openApiFaults.missingModule(`${path}: expected the name of a module after it`);
+  }
   if (!routes.modules.has(module)) {
     return openApiFaults.missingModule(`no module is called "${module}" under /${API_VERSION}/`);
   }

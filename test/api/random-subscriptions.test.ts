@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { subscriptions } from '../../projections/subscriptions';
 import { rebuild } from '../../src/projector/rebuild';
 import { type Response, TestApp } from '../support/app';
-import { OVER_SERVERS } from '../support/engines';
-import { cases, FULL_SIZE } from '../support/size';
+import { cases } from '../support/size';
 import { type ModelAnswer, SubscriptionModel } from '../support/subscription-model';
 import {
   copyOf,
@@ -17,7 +16,7 @@ import { NOW } from './voucher-network';
 
 /** Another one each time; one that has failed is given again by this variable. */
 const SEED = Number(process.env.SUBSCRIPTION_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const HISTORIES = FULL_SIZE || !OVER_SERVERS ? cases(300, 20) : 12;
+const HISTORIES = cases(300, 20);
 /** Histories between rebuilds. */
 const REBUILD_EVERY = Math.ceil(HISTORIES / 4);
 

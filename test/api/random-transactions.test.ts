@@ -3,8 +3,7 @@ import { AutomationRunner } from '../../src/automation/runner';
 import { rebuild } from '../../src/projector/rebuild';
 import { transactionAutomations } from '../../src/transactions/automations';
 import { type Response, TestApp } from '../support/app';
-import { OVER_SERVERS } from '../support/engines';
-import { cases, FULL_SIZE } from '../support/size';
+import { cases } from '../support/size';
 import {
   type Expected,
   type ModelCaller,
@@ -27,8 +26,7 @@ import { NOW } from './voucher-network';
 
 /** Another one each time; one that has failed is given again by this variable. */
 const SEED = Number(process.env.TRANSACTION_SEED ?? Math.floor(Math.random() * 2 ** 31));
-/** Over servers few too, unless `TEST_SIZE=full npm run test:engines` asks for a third of them. */
-const HISTORIES = FULL_SIZE || !OVER_SERVERS ? cases(500, 12) : 24;
+const HISTORIES = cases(500, 12);
 /** Histories between rebuilds. */
 const REBUILD_EVERY = Math.ceil(HISTORIES / 4);
 

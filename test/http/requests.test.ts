@@ -76,6 +76,8 @@ describe('a legacy prefix of a service (Document 3, Legacy advertiser paths)', (
     ['GET', '/old/notes', 404, '6: the version is missing: /1.0/old/notes'],
     ['GET', '/1.0/old/notes/9.9', 404, '4: notes has no version 9.9'],
     ['GET', '/1.0/old/none', 404, '7: no module is called "none" under /1.0/'],
+    ['GET', '/1.0/old', 404, '7: /1.0/old: expected the name of a module after it'],
+    ['GET', '/1.0/', 404, '7: /1.0: expected the name of a module after it'],
     ['PUT', '/1.0/old/notes', 405, '405: PUT /1.0/old/notes: expected GET, HEAD, POST'],
   ] as const)('is checked like any path: %s %s', async (method, url, status, failure) => {
     const answer = await asked.app.inject({ method, url });

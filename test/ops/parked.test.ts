@@ -64,8 +64,9 @@ async function untilNothingParked(): Promise<void> {
   while ((await listParked(world.store)).length > 0) await turn();
 }
 
-test('nothing is parked before anything is projected', async () => {
-  expect(await parked('list')).toEqual({ code: 0, out: 'nothing is parked\n', err: '' });
+test('nothing is parked before anything is projected; an empty log is named, since DATA_DIR may be mistyped', async () => {
+  const err = `affilog: the event log is empty: DATA_DIR is ${world.dataDir}\n`;
+  expect(await parked('list')).toEqual({ code: 0, out: 'nothing is parked\n', err });
   expect(await parkedCount(world.store)).toBe(0);
 });
 

@@ -1,8 +1,10 @@
+import { resolve } from 'node:path';
 import { type Command } from 'commander';
 import { type Config } from '../../config';
 import { type Directory } from '../../directory/directory';
 import { type Engines, type OnRetry } from '../../engines/open';
 import { retryNotices } from '../../host/retry-notices';
+import { START } from '../../kernel/event';
 import {
   flagOf,
   type Setting,
@@ -90,7 +92,7 @@ function flagsOf(command: Command): Flags {
   return flags;
 }
 
-/** Opens the configured engines for `work` and closes them. `threads` speeds up many writes. */
+/** Opens the configured engines for `work` and closes them; says so if the log is empty. `threads` speeds up many writes. */
 export async function withEngines(
   command: Command,
   context: CliContext,
@@ -100,7 +102,14 @@ export async function withEngines(
   const config = await configOf(command, context);
   const { openEngines } = await import('../../engines/open.js');
   const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(context));
-  await work(engines).finally(() => engines.close());
+  try {
+    await work(engines);
+    // A mistyped folder is created like a new one.
+    if (config.eventLog === 'sqlite:' && (await engines.log.head()) === START)
+      context.stderr.write(`affilog: the event log is empty: DATA_DIR is ${resolve(config.dataDir)}\n`);
+  } finally {
+    await engines.close();
+  }
 }
 
 /** As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried. */
