@@ -23,6 +23,8 @@ interface ApprovedOrder {
   readonly programId: number;
   readonly siteId: number;
   readonly publisherId: number;
+  readonly advertiserId: number;
+  readonly currencyId: string;
   readonly eventId: number;
   readonly orderNumber: string;
   readonly orderValue: number;
@@ -104,12 +106,10 @@ export async function track(
 ): Promise<{ readonly position?: Position }> {
   const { state } = await load(log, claimDecider, id);
   if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined) return {};
-  const orders = await parts.ordersNow(advertiserOf(state), state.claim.orderNumber);
-  const { publisherId, claim } = state;
+  const order = orderOf(Number(id), state);
+  const orders = await parts.ordersNow(order.advertiserId, order.orderNumber);
   // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
-  const { transactionId } =
-    trackedOrder({ publisherId, siteId: claim.siteId }, orders) ??
-    (await parts.track(log, directory, orderOf(Number(id), state), at));
+  const { transactionId } = trackedOrder(order, orders) ?? (await parts.track(log, directory, order, at));
   return await execute(log, claimDecider, id, { do: 'track', at, transactionId });
 }
 
@@ -118,13 +118,13 @@ async function finished(log: EventLog, batch: number): Promise<{ readonly positi
   return state.is === 'accepted' ? await new ClaimWriter(log).finish(batch, state) : {};
 }
 
-function advertiserOf({ advertiserId }: FiledClaim): number {
-  if (advertiserId === undefined) throw new Error('an approved claim has a program');
-  return advertiserId;
-}
-
 /** The claim as it was approved (`docs/decisions.md#c6`, `#c10`). */
-function orderOf(claimId: number, { publisherId, claim, ruling }: FiledClaim): ApprovedOrder {
+function orderOf(
+  claimId: number,
+  { publisherId, advertiserId, currencyId, claim, ruling }: FiledClaim,
+): ApprovedOrder {
+  if (advertiserId === undefined || currencyId === undefined)
+    throw new Error('an approved claim has a program');
   const { programId, siteId, eventId, orderNumber, epi, epi2, transactionDate } = claim;
   const publisherCommission = ruling?.expectedCommission ?? claim.expectedCommission;
   return {
@@ -132,6 +132,8 @@ function orderOf(claimId: number, { publisherId, claim, ruling }: FiledClaim): A
     programId,
     siteId,
     publisherId,
+    advertiserId,
+    currencyId,
     eventId,
     orderNumber,
     orderValue: ruling?.orderValue ?? claim.orderValue,

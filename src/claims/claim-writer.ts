@@ -23,6 +23,13 @@ import { claimBatchDecider, type ClaimBatchState, type Filing } from './claim-ba
 import { ClaimKeys, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
+/** The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it too. */
+export interface FoundKey {
+  readonly seen: SeenKey;
+  readonly isTaken: boolean;
+  readonly repeats: number | undefined;
+}
+
 /** A claim to be created, and its key as `withKeys` has found it, or `UNSEEN`. */
 export type NewClaim = Omit<Filing, 'id'> & { readonly seen?: SeenKey };
 
@@ -61,26 +68,23 @@ export class ClaimWriter {
     return await load(this.log, claimDecider, id);
   }
 
-  /**
-   * Each claim with its key, and whether another claim has it, or an earlier one of these. `owner`: the claim's own id, if it
-   * exists.
-   */
+  /** Each claim with what its key is found to be. `owner`: the claim's own id, if it exists. */
   async withKeys<Claim extends { readonly claim: ClaimContent; readonly owner?: number }>(
     claims: readonly Claim[],
     at: string,
-  ): Promise<readonly (Claim & { readonly seen: SeenKey; readonly isTaken: boolean })[]> {
-    const found: (Claim & { readonly seen: SeenKey; readonly isTaken: boolean })[] = [];
-    const earlier = new Set<string>();
-    const wanted = claims.map((claim) => {
+  ): Promise<readonly (Claim & FoundKey)[]> {
+    const found: (Claim & FoundKey)[] = [];
+    const firstOf = new Map<string, number>();
+    const wanted = claims.map((claim, index) => {
       const key = keyOf(claim.claim);
-      const isRepeated = earlier.has(key);
-      earlier.add(key);
-      return { claim, key, isRepeated };
+      const earlier = firstOf.get(key);
+      if (earlier === undefined) firstOf.set(key, index);
+      return { claim, key, repeats: earlier };
     });
-    await inParallel(wanted.entries(), AT_ONCE, async ([index, { claim, key, isRepeated }]) => {
+    await inParallel(wanted.entries(), AT_ONCE, async ([index, { claim, key, repeats }]) => {
       const seen = await this.keys.load(key);
-      const isTaken = isRepeated || (await this.keys.isTaken(key, seen, at, claim.owner));
-      found[index] = { ...claim, seen, isTaken };
+      const isTaken = await this.keys.isTaken(key, seen, at, claim.owner);
+      found[index] = { ...claim, seen, isTaken, repeats };
     });
     return found;
   }
@@ -111,7 +115,6 @@ export class ClaimWriter {
     at: string,
   ): Promise<readonly Written[]> {
     const filings = claims.map(({ id, origin, claim, screening }) => ({ id, origin, claim, screening }));
-    requireSize(filings);
     await this.reserveAll(claims, batch, at);
     const accept = { do: 'accept', at, claims: filings } as const;
     const { state } = await execute(this.log, claimBatchDecider, batch, accept, NEW_BATCH);
@@ -216,8 +219,14 @@ export class ClaimWriter {
 const NEW_CLAIM: StateAt<ClaimState> = { state: claimDecider.initial, revision: NO_STREAM };
 const NEW_BATCH: StateAt<ClaimBatchState> = { state: claimBatchDecider.initial, revision: NO_STREAM };
 
-/** A batch is accepted by one append. */
-function requireSize(filings: readonly Filing[]): void {
+/** Claims that are created together are stored by one append (`docs/decisions.md#c3`). */
+export function requireSize(claims: readonly Omit<Filing, 'id'>[]): void {
+  const filings = claims.map(({ origin, claim, screening }) => ({
+    id: LONGEST_ID,
+    origin,
+    claim,
+    screening,
+  }));
   const bytes = Buffer.byteLength(JSON.stringify(filings));
   const most = APPEND_LIMITS.bytes - 1024;
   if (bytes > most)
@@ -225,6 +234,8 @@ function requireSize(filings: readonly Filing[]): void {
       `the claims have ${bytes} bytes when stored: expected at most ${most}; post fewer at a time`,
     );
 }
+
+const LONGEST_ID = Number.MAX_SAFE_INTEGER;
 
 /** `docs/decisions.md#c4`. */
 export function notUnique({ transactionDate, programId, eventId, orderNumber }: ClaimContent): Fault {

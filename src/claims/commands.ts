@@ -12,7 +12,14 @@ import { ReadStore } from '../kernel/read-store';
 import { type ClaimContent, programFacts, type Screening } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
 import { UNSEEN } from './claim-keys';
-import { ClaimWriter, type NewClaim, notUnique, type Written } from './claim-writer';
+import {
+  ClaimWriter,
+  type FoundKey,
+  type NewClaim,
+  notUnique,
+  requireSize,
+  type Written,
+} from './claim-writer';
 import { claimFaults as fault, placed, raiseFaults } from './faults';
 import { OrderSearch } from './order-search.queries';
 import { type CheckedRevision } from './posted-claims';
@@ -124,8 +131,10 @@ class Claims {
     now: Date,
   ): Promise<readonly NewClaim[]> {
     const found = await this.writer.withKeys(postedBy(caller, claims), now.toISOString());
-    raiseAll('claims', found, ({ claim, isTaken }) => (isTaken ? [notUnique(claim)] : []));
-    return await this.screened(found, now);
+    raiseAll('claims', found, (claim) => keyFaults('claims', claim));
+    const checked = await this.screened(found, now);
+    requireSize(checked);
+    return checked;
   }
 
   /** New claims as they would be filed, if their keys are free; raises all other faults. */
@@ -186,6 +195,20 @@ function postedBy(caller: ClaimsCaller, claims: readonly ClaimContent[]): readon
   return claims.map((claim) => ({ publisherId: caller.organisationId, claim }));
 }
 
+/** What is wrong with the key of an item of a list (`docs/decisions.md#c4`). */
+function keyFaults(
+  list: string,
+  { claim, isTaken, repeats }: FoundKey & { readonly claim: ClaimContent },
+): readonly Fault[] {
+  if (isTaken) return [notUnique(claim)];
+  if (repeats === undefined) return [];
+  return [
+    fault.notUnique(
+      `timeStampEvent, programId, eventId and orderNumber are those of ${list}[${repeats}]: expected each combination once`,
+    ),
+  ];
+}
+
 /** Raises the faults of all items; their messages say of which one. */
 function raiseAll<Item>(
   name: string,
@@ -239,9 +262,9 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
     const { organisationId: publisherId } = caller;
     const revisions = updates.map((update) => ({ ...update, owner: update.claimId, publisherId }));
     const checked = await writer.withKeys(await this.claims.loaded(revisions), at);
-    raiseAll('claimUpdates', checked, ({ isTaken, version, claim, ...loaded }) => [
-      ...updateFaults(loaded, { do: 'revise', at, version, claim, screening: UNSCREENED }, caller),
-      ...(isTaken ? [notUnique(claim)] : []),
+    raiseAll('claimUpdates', checked, (update) => [
+      ...updateFaults(update, { ...update, do: 'revise', at, screening: UNSCREENED }, caller),
+      ...keyFaults('claimUpdates', update),
     ]);
     const screened = await this.claims.screened(checked, now);
     return await this.claims.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {

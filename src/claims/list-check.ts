@@ -1,17 +1,17 @@
 import { spellingsIn } from '../wire/json-scan';
 import { ignoredFields, unknownFields } from '../wire/name-list';
-import { isPosted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
+import { isPosted, type Posted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
 import { type PostedOf, type RecordKind } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { type PostedFormat, type PostedList } from './claim-body';
 import { claimFaults as fault, MOST_FAULTS, raiseFaults } from './faults';
 
-/** A rule between the fields of an item; `place`: `claims[2]`. */
+/** A rule between the fields of an item, as they are found and as they were posted; `place`: `claims[2]`. */
 export type CheckItem<K extends RecordKind> = (
   found: FoundIn<K>,
   place: string,
   refusals: Refusals,
-  at: number,
+  posted: Posted,
 ) => void;
 
 /** Reads each item of a list by a table and checks it. Raises all faults; their status is that of the first. */
@@ -28,7 +28,7 @@ export function checkEach<K extends RecordKind>(
     const place = `${name}[${at}]`;
     if (isPosted(item)) {
       const fields = read(item, refusals, undefined, place);
-      check(fields, place, refusals, at);
+      check(fields, place, refusals, item);
       found.push(fields);
     } else refusals.add(fault.notReadable, wrong(place, item, 'an object'));
   }

@@ -125,7 +125,7 @@ export const claimOperations = {
   deleteClaim: {
     id: 'deleteClaim',
     summary: 'Delete a claim',
-    description: 'As long as its advertiser has not updated it.',
+    description: 'As long as its advertiser has not ruled on it, and the system has not approved it.',
     example: { versionNo: 0 },
     path: CLAIM_ID(60),
     status: 200,
@@ -144,7 +144,8 @@ export const claimOperations = {
     summary: 'Update claims',
     description:
       'Advertisers approve or reject claims that await approval, publishers correct claims that are not approved or ' +
-      'rejected by the advertiser. If one of the updates is refused, nothing is changed.',
+      'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another ' +
+      'request was faster: then the error names the update, and the others are executed.',
     example: {},
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
       json: { claimUpdates: [{ claimId: '56', versionNo: '0', statusIdClaim: '3' }] },

@@ -14,26 +14,11 @@ export interface ClaimContext {
 }
 
 /**
- * Checks posted claims: fields, access to sites and programs, equal keys within the list. Raises everything that is wrong as
- * `Faults`; their status is that of the first.
+ * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status is that
+ * of the first.
  */
 export function checkClaims(posted: PostedList, context: ClaimContext): readonly ClaimContent[] {
-  const firstOf = new Map<string, number>();
-  const check = claimChecker(context);
-  return checkEach(posted, postedClaim, (found, place, refusals, at) => {
-    check(found, place, refusals);
-    const { timeStampEvent, programId, eventId, orderNumber } = found;
-    const parts = [timeStampEvent, programId, eventId, orderNumber];
-    if (parts.includes(undefined)) return;
-    const key = JSON.stringify(parts);
-    const first = firstOf.get(key);
-    if (first === undefined) firstOf.set(key, at);
-    else
-      refusals.add(
-        fault.notUnique,
-        `${nameOf(place)} has the timeStampEvent, programId, eventId and orderNumber of claims[${first}]: expected each combination once`,
-      );
-  }).map(contentOf);
+  return checkEach(posted, postedClaim, claimChecker(context)).map(contentOf);
 }
 
 /** The claim that a checked post stands for. */

@@ -1,4 +1,4 @@
-import { isUnset, type Refusals, wrong } from '../wire/posted';
+import { isUnset, type Posted, type Refusals, wrong } from '../wire/posted';
 import { type FoundIn } from '../wire/record-read';
 import { type Ruling } from './claim';
 import { type PostedList } from './claim-body';
@@ -33,7 +33,7 @@ type Found = FoundIn<typeof postedLegacyRuling>;
 
 /** Rules between the fields (`docs/decisions.md#c9`), with statuses up to the last one. */
 function rulesFor(last: number): CheckItem<typeof postedLegacyRuling> {
-  return (found, place, refusals) => {
+  return (found, place, refusals, posted) => {
     const { statusIdClaim: id } = found;
     if (id === undefined) return;
     if (!isRuling(id) || id > last) {
@@ -41,7 +41,7 @@ function rulesFor(last: number): CheckItem<typeof postedLegacyRuling> {
       refusals.add(make, wrong(`${place}.statusIdClaim`, id, `3 or one of 201 to ${Math.min(last, 213)}`));
       return;
     }
-    checkMessage(found, id, place, refusals);
+    checkMessage(found, posted, id, place, refusals);
     if (id !== APPROVED) checkNoCorrections(found, place, refusals);
   };
 }
@@ -52,6 +52,7 @@ function isRuling(id: number): id is RulingStatusId {
 
 function checkMessage(
   { statusMessageClaim: message }: Found,
+  posted: Posted,
   id: RulingStatusId,
   place: string,
   refusals: Refusals,
@@ -60,13 +61,14 @@ function checkMessage(
   if (!('needsMessage' in status)) return;
   const expected = `one of ${CHANNELS.join(', ')}`;
   const field = `${place}.statusMessageClaim`;
-  if (isUnset(message))
+  if (isUnset(posted['statusMessageClaim']))
     refusals.missing(
       field,
       ` where statusIdClaim is ${id} (${status.name}): ${expected}`,
       fault.missingParameter,
     );
-  else if (!CHANNELS.some((channel) => channel === message)) refusals.wrong(field, message, expected);
+  else if (message !== undefined && !CHANNELS.some((channel) => channel === message))
+    refusals.wrong(field, message, expected);
 }
 
 function checkNoCorrections(found: Found, place: string, refusals: Refusals): void {

@@ -1,5 +1,6 @@
 import { type FastifyRequest } from 'fastify';
 import { chooseFormat, type Format } from '../wire/format';
+import { httpFaults } from '../wire/http-faults';
 import { isJsonpName } from '../wire/jsonp';
 import { BOOLEAN, TEXT } from '../wire/key-types';
 import { readKeys } from '../wire/keys';
@@ -20,7 +21,7 @@ export function representationOf(
   offered: readonly Format[],
 ): Representation {
   const { target } = request;
-  const format = formatOf(request, service.byAccept, offered);
+  const format = formatOf(request, service, offered);
   const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
   const { jsonp } = readKeys({ jsonp: { type: TEXT } }, { ...target, matrix: [] }, service.keyFaults);
   const view = { format, pretty, jsonp };
@@ -64,15 +65,19 @@ function failureFormat(request: FastifyRequest): Format {
   const format = NAMED_FORMATS.get(named);
   if (format !== undefined) return format;
   try {
-    return formatOf(request, request.service?.byAccept ?? [], ['json', 'xml']);
+    return formatOf(request, request.service, ['json', 'xml']);
   } catch {
     return 'json';
   }
 }
 
-function formatOf(request: FastifyRequest, byAccept: readonly Format[], offered: readonly Format[]): Format {
+function formatOf(request: FastifyRequest, service: Service | undefined, offered: readonly Format[]): Format {
   const { method, contentType } = request;
   const posted = method === 'POST' || method === 'PUT' ? contentType : undefined;
   const { extension } = request.target;
-  return chooseFormat({ extension, accept: request.headers.accept, contentType: posted, offered, byAccept });
+  return chooseFormat({
+    ...{ extension, accept: request.headers.accept, contentType: posted, offered },
+    byAccept: service?.byAccept ?? [],
+    notFound: service?.faults.notFound ?? httpFaults.notFound,
+  });
 }

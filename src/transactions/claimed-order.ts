@@ -15,6 +15,8 @@ export interface ClaimedOrder {
   readonly programId: number;
   readonly siteId: number;
   readonly publisherId: number;
+  readonly advertiserId: number;
+  readonly currencyId: string;
   readonly eventId: number;
   readonly orderNumber: string;
   readonly orderValue: number;
@@ -81,11 +83,9 @@ function factsOf(
   const event = program.events.find(({ id }) => id === eventId);
   return {
     ...order,
-    advertiserId: program.organisationId,
     programCountry: program.country,
     siteName: directory.programs.site(siteId)?.name ?? '',
     eventTypeId: event?.kind === 'lead' ? 4 : 5,
-    currencyId: program.currency,
     publisherCommission: publisherCommission ?? (event === undefined ? 0 : commissionOf(event, orderValue)),
     tdCommission: 0,
   };

@@ -42,7 +42,11 @@ function dayOf(date: string): number | undefined {
   const [, year, month, day] = (DATE.exec(date) ?? []).map(Number);
   const instant = Date.parse(`${date}T00:00:00Z`);
   const same = new Date(instant);
+  // XML Schema 1.0 has no year 0.
   const exists =
-    same.getUTCFullYear() === year && same.getUTCMonth() + 1 === month && same.getUTCDate() === day;
+    year !== 0 &&
+    same.getUTCFullYear() === year &&
+    same.getUTCMonth() + 1 === month &&
+    same.getUTCDate() === day;
   return exists ? instant : undefined;
 }

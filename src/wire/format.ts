@@ -33,31 +33,30 @@ export interface FormatRequest {
   readonly offered: readonly Format[];
   /** Those that `Accept` may choose for this service. */
   readonly byAccept: readonly Format[];
+  /** The fault of an extension that is not offered. */
+  readonly notFound: (message: string) => Fault;
 }
 
 /**
  * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that
- * of the posted body, else JSON. Raises 404 for an extension that the operation does not offer, 406 if
+ * of the posted body, else JSON. Raises `notFound` for an extension that the operation does not offer, 406 if
  * `Accept` admits none of its formats.
  */
-export function chooseFormat({ extension, accept, contentType, offered, byAccept }: FormatRequest): Format {
+export function chooseFormat(request: FormatRequest): Format {
+  const { extension, accept, contentType, offered, byAccept, notFound } = request;
   if (extension !== undefined) {
     if (offered.includes(extension)) return extension;
-    throw httpFaults.notFound(`.${extension}: expected .${offered.join(', .')}`);
+    throw notFound(`.${extension}: expected .${offered.join(', .')}`);
   }
-  if (accept !== undefined && accept.trim() !== '') {
-    const ranges = mediaRanges(accept);
-    const chosen = bestOf(
-      ranges,
-      byAccept.filter((format) => offered.includes(format)),
-    );
-    if (chosen !== undefined) return chosen;
-    if (!offered.some((format) => ranges.some((range) => range.quality > 0 && admits(range.type, format)))) {
-      const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
-      throw httpFaults.notAcceptable(`Accept: ${accept}: expected ${types}`);
-    }
+  const otherwise = formatOfType(mediaTypeOf(contentType)) ?? 'json';
+  if (accept === undefined || accept.trim() === '') return otherwise;
+  const ranges = mediaRanges(accept);
+  if (!offered.some((format) => weightOf(format, ranges) > 0)) {
+    const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
+    throw httpFaults.notAcceptable(`Accept: ${accept}: expected ${types}`);
   }
-  return formatOfType(mediaTypeOf(contentType)) ?? 'json';
+  const choosable = byAccept.filter((format) => offered.includes(format));
+  return bestOf(choosable, otherwise, ranges);
 }
 
 interface MediaRange {
@@ -84,21 +83,28 @@ export function prefersHtml(accept = ''): boolean {
   return json === undefined ? html > 0 && html >= (qualityOf(['application/*', '*/*']) ?? 0) : html > json;
 }
 
-/** Of the formats that are named, the one with the highest weight; the first of equals. */
-function bestOf(ranges: readonly MediaRange[], formats: readonly Format[]): Format | undefined {
-  const named = ranges
-    .map(({ type, quality }) => ({
-      format: formats.find((format) => MEDIA_TYPES[format].includes(type)),
-      quality,
-    }))
-    .filter(({ format, quality }) => format !== undefined && quality > 0)
-    .sort((a, b) => b.quality - a.quality);
-  return named[0]?.format;
+/** The format of the highest weight: of equals one that is named, the first of these, else `otherwise`. */
+function bestOf(choosable: readonly Format[], otherwise: Format, ranges: readonly MediaRange[]): Format {
+  const weights = new Map([otherwise, ...choosable].map((format) => [format, weightOf(format, ranges)]));
+  const most = Math.max(...weights.values());
+  if (most === 0) return otherwise;
+  const isBest = (format: Format): boolean => weights.get(format) === most;
+  for (const { type } of ranges) {
+    const named = choosable.find((format) => MEDIA_TYPES[format].includes(type));
+    if (named !== undefined && isBest(named)) return named;
+  }
+  return [otherwise, ...choosable].find(isBest) ?? otherwise;
 }
 
-function admits(range: string, format: Format): boolean {
-  if (range === '*/*') return true;
-  return MEDIA_TYPES[format].some((type) => type === range || range === `${type.split('/')[0] ?? ''}/*`);
+/** The weight of a format, by the most specific ranges that it is in (RFC 9110, 12.5.1); 0 if it is in none. */
+function weightOf(format: Format, ranges: readonly MediaRange[]): number {
+  const types = MEDIA_TYPES[format];
+  const groups = types.map((type) => `${type.split('/')[0] ?? ''}/*`);
+  for (const names of [types, groups, ['*/*']]) {
+    const weights = ranges.filter(({ type }) => names.includes(type)).map(({ quality }) => quality);
+    if (weights.length > 0) return Math.max(...weights);
+  }
+  return 0;
 }
 
 /** The faults of a service for unusable Content-Types. */

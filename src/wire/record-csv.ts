@@ -43,7 +43,7 @@ function columnsOf(fields: RecordKind['fields'], cells: readonly string[]): read
       throw new NotParsable(`the first line has the column ${name.slice(0, 100)} more than once`);
     seen.add(name);
   }
-  return names.map((name) => ({ name, isText: isText(fields[name]) }));
+  return names.map((name) => ({ name, isText: Object.hasOwn(fields, name) && isText(fields[name]) }));
 }
 
 function isText(field: Field | undefined): boolean {

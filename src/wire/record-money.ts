@@ -14,7 +14,7 @@ export function money(): Scalar<number, number> {
           { type: 'string', pattern: MONEY.source },
         ],
       },
-      xsd: orEmpty('money', '\\d{1,11}(\\.\\d{1,2})?'),
+      xsd: orEmpty('money', '\\d{1,12}(\\.\\d{1,2})?'),
       read: reading(
         hundredthsIn,
         `an amount from 0 with at most two decimals and a dot as decimal mark, such as 12.50${limit}`,
@@ -25,7 +25,7 @@ export function money(): Scalar<number, number> {
   };
 }
 
-const MONEY = /^\d{1,11}(\.\d{1,2})?$/;
+const MONEY = /^\d{1,12}(\.\d{1,2})?$/;
 const MAX_HUNDREDTHS = 10_000_000_000_000;
 
 function hundredthsIn(value: unknown): number | undefined {

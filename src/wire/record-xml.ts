@@ -17,7 +17,9 @@ export function postedFromXml({ fields }: RecordKind, node: XmlNode): Posted {
     const value = valueIn(node, name, field);
     if (value !== undefined) found[name] = value;
   }
-  for (const name of unknownIn(node, fields)) found[name] = '';
+  // An element may be called `__proto__`.
+  for (const name of unknownIn(node, fields))
+    Object.defineProperty(found, name, { value: '', enumerable: true, configurable: true });
   return found;
 }
 

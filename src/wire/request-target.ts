@@ -23,6 +23,8 @@ export interface RequestTarget {
   readonly matrix: readonly SentKey[];
   /** Keys after `?`, likewise. */
   readonly query: readonly SentKey[];
+  /** What stands in the place of a key of path or query without a `=`, such as the `3` of `;statusId=2;3`; in lower case. */
+  readonly bare: readonly string[];
 }
 
 const ORIGIN = /^https?:\/\/[^/?]*/i;
@@ -31,8 +33,10 @@ const EXTENSION = new RegExp(`\\.(${EXTENSIONS.join('|')})$`);
 /** Parses a raw request target; any text has a result. */
 export function parseRequestTarget(target: string): RequestTarget {
   const [beforeQuery = '', ...rest] = target.replace(ORIGIN, '').split('?');
-  const matrix = beforeQuery.split('/').flatMap((segment) => sentKeys(partsOf(segment).slice(1)));
-  return { ...parsePath(target), matrix, query: sentKeys(rest.join('?').split('&')) };
+  const pairs = beforeQuery.split('/').flatMap((segment) => partsOf(segment).slice(1));
+  const queried = rest.join('?').split('&');
+  const matrix = sentKeys(pairs);
+  return { ...parsePath(target), matrix, query: sentKeys(queried), bare: bareNames([...pairs, ...queried]) };
 }
 
 /** The part of a request target that is needed first. */
@@ -77,6 +81,10 @@ function sentKeys(pairs: readonly string[]): SentKey[] {
     const sent = pair.slice(equals + 1);
     return name === undefined ? [] : [{ name: name.toLowerCase(), value: decoded(sent), sent }];
   });
+}
+
+function bareNames(pairs: readonly string[]): string[] {
+  return pairs.filter((pair) => !/=|^$/.test(pair)).map((pair) => (decoded(pair) ?? pair).toLowerCase());
 }
 
 function decoded(text: string): string | undefined {

@@ -13,12 +13,12 @@ const MEANINGLESS = /^(_|utm_\w+|gclid|fbclid|msclkid)$/;
 /** Read by the shared HTTP code, beside the keys of an operation. */
 const OF_ALL = ['pretty', 'token', 'jsonp'];
 
-/** The keys of path and query that are not in a table, in the order they were sent. */
-export function unknownKeys(table: KeyTable, { matrix, query }: RequestTarget): readonly UnknownKey[] {
+/** The keys of path and query that are not in a table, in the order they were sent; those without a value last. */
+export function unknownKeys(table: KeyTable, { matrix, query, bare }: RequestTarget): readonly UnknownKey[] {
   const spellings = spellingsOf(table);
   // jQuery sends `callback` where it was not told that the name is `jsonp`.
   const isCalled = query.some(({ name }) => name === 'jsonp');
-  return [...matrix, ...query]
+  return [...matrix, ...query, ...bare.map((name) => ({ name, value: '', sent: '' }))]
     .filter(({ name }) => !spellings.has(name) && !OF_ALL.includes(name) && !MEANINGLESS.test(name))
     .filter(({ name }) => !(isCalled && name === 'callback'))
     .map((key) => ({ ...key, meant: meantBy(key.name, spellings) }));

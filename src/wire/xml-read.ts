@@ -80,7 +80,8 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     }
     if (prefix !== '') prefixes.use(prefix);
     if (attributes === NO_ATTRIBUTES) attributes = Object.create(null) as Record<string, string>;
-    attributes[local] = value;
+    // An attribute without a prefix is the element's own one; one with a prefix only stands in for it.
+    if (prefix === '' || !(local in attributes)) attributes[local] = value;
   });
   parser.on('opentag', (tag) => {
     if (path.length === MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);

@@ -169,6 +169,18 @@ describe('subscribers to conversions receive what follows from a claim (decision
     expect(messagesAbout(order)).toEqual(toParties(both));
   });
 
+  it('in the currency that was claimed, though the program is paused and has another one by now', async () => {
+    const order = 'in euros';
+    const [program] = CLAIM_NETWORK.programs;
+    await approve(await claims.create(order));
+    await app.import({ programs: [{ ...program, currency: 'GBP', status: 'paused' }] });
+    await automate();
+    await delivered();
+    await app.import({ programs: [{ ...program, status: 'active' }] });
+    const both = bothMessages(order, { orderValue: 100, publisherCommission: 7.5 });
+    expect(messagesAbout(order)).toEqual(toParties(both));
+  });
+
   it('but nothing if the order was tracked meanwhile: only the messages about its report', async () => {
     const order = 'tracked meanwhile';
     await approve(await claims.create(order));

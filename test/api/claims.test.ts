@@ -98,6 +98,37 @@ describe('filing claims (Document 3, Claim posted by a publisher)', () => {
     expect([answer.statusCode, await byOrder('good')]).toEqual([400, undefined]);
   });
 
+  it('names all claims whose keys are taken, by others or within the post (Document 3, Errors: UTS_397; decisions C3, C4)', async () => {
+    expect((await world.file([claimOf('taken')])).statusCode).toBe(200);
+    const again = claimOf('twice', { epi: 'other', orderValue: 5, expectedCommission: 1 });
+    const others = [claimOf('twice', { timeStampEvent: '2026-02-19' }), claimOf('twice', { eventId: 999 })];
+    const posted = [
+      claimOf('twice'),
+      claimOf('free'),
+      again,
+      ...others,
+      claimOf('taken'),
+      again,
+      claimOf('taken'),
+    ];
+    const repeated =
+      'timeStampEvent, programId, eventId and orderNumber are those of claims[0]: expected each combination once';
+    const taken = `there is a claim with timeStampEvent 2026-02-20, programId 101, eventId ${INQUIRY} and orderNumber "taken": expected another combination`;
+    for (const path of ['/claims', '/claims/check']) {
+      const answer = await world.json(path, { claims: posted }, 'preisblick');
+      expect([answer.statusCode, errorsIn(answer)]).toEqual([
+        409,
+        [
+          `UTS_397 claims[2]: ${repeated}`,
+          `UTS_397 claims[5]: ${taken}`,
+          `UTS_397 claims[6]: ${repeated}`,
+          `UTS_397 claims[7]: ${taken}`,
+        ],
+      ]);
+    }
+    expect([await byOrder('free'), await byOrder('twice')]).toEqual([undefined, undefined]);
+  });
+
   it('names unknown fields, which it ignores (decisions A15)', async () => {
     const json = await world.file([claimOf('ignoring', { colour: 1, statusId: 3 })]);
     expect([json.statusCode, json.headers['x-ignored-fields']]).toEqual([200, 'colour, statusId']);
@@ -116,6 +147,11 @@ describe('the list (Document 3, Claim as listed)', () => {
     const later = ['statusMessage', 'adjustedOrderValue', 'adjustedExpectedCommission'];
     expect(LISTED_CLAIM.filter((name) => !names.has(name))).toEqual(later);
     expect([...names].filter((name) => !LISTED_CLAIM.includes(name))).toEqual([]);
+  });
+
+  it('names what stands in the place of a key, such as the second status of `;statusId=2;3` (decisions A14)', async () => {
+    const answer = await world.send('GET', '/claims;statusId=2;3', 'nord');
+    expect([answer.statusCode, answer.headers['x-ignored-keys']]).toEqual([200, '3']);
   });
 
   it('is by claim id, descending (Document 3, Limits: Default sort)', async () => {

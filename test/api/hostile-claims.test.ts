@@ -8,6 +8,7 @@ import { XML_UTF8 } from './posted';
 
 const world = claimWorld();
 const SEED = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const JSON_UTF8 = { 'content-type': 'application/json; charset=utf-8' } as const;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 /** Each operation with a body: its path, who sends it, and what the list is called. */
@@ -23,6 +24,15 @@ type Target = (typeof TARGETS)[number];
 
 const send = ([path, as]: Target, body: string | Buffer, headers: object = {}): Promise<Response> =>
   world.app.post(`/1.0${path}`, { token: CLAIM_TOKENS[as], headers: { ...headers }, body });
+
+/** The rows of claims with the same fields, none of which needs quotes. */
+const csvOf = (items: readonly object[]): string =>
+  [Object.keys(items[0] ?? {}), ...items.map((item) => Object.values(item) as unknown[])]
+    .map((cells) => cells.join(','))
+    .join('\n');
+
+const TOO_LARGE =
+  /^UTS_430 the claims have 1\d{6} bytes when stored: expected at most 1031168; post fewer at a time$/;
 
 /** The end of the log: nothing was stored if it stays. */
 const head = (): Promise<string> => world.app.engines.log.head();
@@ -108,6 +118,21 @@ describe('bodies that are odd, and accepted', () => {
     const [newest] = await world.list(';limit=1', 'nord');
     expect(newest?.orderNumber).toBe('C&D');
   });
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'CSV and XML may have an unknown field %s (decisions A15)',
+    async (name) => {
+      const rows = csvOf([claimOf(`CSV-${name}`, Object.fromEntries([[name, 'x']]))]);
+      const xml = xmlOf('claims', [claimOf(`XML-${name}`)]).replace('<claim>', `<claim><${name}/>`);
+      for (const [body, type] of [
+        [rows, CSV_UTF8],
+        [xml, XML_UTF8],
+      ] as const) {
+        const answer = await send(TARGETS[0], body, type);
+        expect([answer.statusCode, answer.headers['x-ignored-fields']]).toEqual([200, name]);
+      }
+    },
+  );
 
   it('members of objects that JavaScript knows are fields like others', async () => {
     const body = JSON.stringify({ claims: [claimOf('PROTO')] }).replace(
@@ -215,6 +240,38 @@ describe('large bodies', () => {
     expect(errors[1999 > errors.length ? 0 : 1]).toContain("got '1e400'");
     expect(errors).toHaveLength(1001);
   });
+
+  it.each([
+    [
+      '1,000 claims in JSON',
+      JSON.stringify({
+        claims: Array.from({ length: 1000 }, (_, at) =>
+          claimOf(`S-${1000 + at}`, { advertiserInformation: 'x'.repeat(725) }),
+        ),
+      }),
+      JSON_UTF8,
+    ],
+    [
+      'many backslashes in CSV',
+      csvOf(
+        Array.from({ length: 200 }, (_, at) =>
+          claimOf(`B-${at}`, { advertiserInformation: '\\'.repeat(4000) }),
+        ),
+      ),
+      CSV_UTF8,
+    ],
+  ])(
+    'that are larger than an append when stored are refused by a check too: %s (decisions C3)',
+    async (_, body, type) => {
+      expect(Buffer.byteLength(body)).toBeLessThan(900 * 1024);
+      const before = await head();
+      for (const target of TARGETS.slice(0, 2)) {
+        const errors = errorsIn(await send(target, body, type));
+        expect(errors).toEqual([expect.stringMatching(TOO_LARGE)]);
+      }
+      expect(await head()).toBe(before);
+    },
+  );
 
   it('of 900 KB are accepted (decisions C3)', async () => {
     const note = 'x'.repeat(4000);

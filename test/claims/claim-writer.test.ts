@@ -1,7 +1,7 @@
 import { claimDecider, type ClaimEvent, type ClaimState } from '../../src/claims/claim';
 import { claimBatchDecider, type ClaimBatchEvent } from '../../src/claims/claim-batch';
 import { ClaimKeys } from '../../src/claims/claim-keys';
-import { ClaimWriter } from '../../src/claims/claim-writer';
+import { ClaimWriter, requireSize } from '../../src/claims/claim-writer';
 import { load, type StateAt, toNewEvent } from '../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { golden } from '../support/golden';
@@ -240,9 +240,10 @@ it('a post that would not fit into one append is refused (decisions C3)', () =>
       const made = newClaim(`${at}`);
       return { ...made, claim: { ...made.claim, advertiserInformation: 'x'.repeat(4000) } };
     });
-    expect(await outcomes([new ClaimWriter(log).create(claims, AT)])).toEqual(['UTS_430']);
-    expect(await ordersIn(log)).toEqual([]);
-    await new ClaimWriter(log).create(claims.slice(0, 200), AT);
+    expect(() => requireSize(claims)).toThrow(expect.objectContaining({ code: 'UTS_430' }) as Error);
+    const fewer = claims.slice(0, 200);
+    requireSize(fewer);
+    await new ClaimWriter(log).create(fewer, AT);
     expect(await ordersIn(log)).toHaveLength(200);
   }));
 

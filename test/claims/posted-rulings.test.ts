@@ -101,6 +101,14 @@ describe('the message of status 201 (Document 3, Claim update posted by an adver
       ]);
   });
 
+  it.each(['x'.repeat(256), 5, true, {}])(
+    'is one fault, UTS_430, where it is no message at all: %p',
+    (message) => {
+      const { faults } = refused(ruling({ statusIdClaim: 201, statusMessageClaim: message }));
+      expect(faults).toEqual([expect.stringMatching(/^UTS_430 claimUpdates\[0\]\.statusMessageClaim: /)]);
+    },
+  );
+
   it('is optional for other statuses, with at most 255 characters (decisions C9)', () => {
     const message = 'x'.repeat(255);
     expect(check(ruling({ statusIdClaim: 202, statusMessageClaim: message }))).toMatchObject([

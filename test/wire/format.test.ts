@@ -1,8 +1,13 @@
 import { chooseFormat, type Format } from '../../src/wire/format';
+import { httpFaults } from '../../src/wire/http-faults';
 
 /** The rules of a service in which `Accept` chooses between JSON and XML, such as claims. */
 const chosen = (accept: string | undefined, extension?: Format, contentType?: string) =>
-  chooseFormat({ accept, extension, contentType, offered: ['json', 'xml'], byAccept: ['json', 'xml'] });
+  chooseFormat({
+    ...{ accept, extension, contentType, notFound: httpFaults.notFound },
+    offered: ['json', 'xml'],
+    byAccept: ['json', 'xml'],
+  });
 
 describe('format by Accept (decisions A1)', () => {
   it.each([
@@ -12,6 +17,12 @@ describe('format by Accept (decisions A1)', () => {
     ['application/xml, application/json', 'xml'],
     ['text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8', 'xml'],
     ['application/xml;q=0, */*', 'json'],
+    ['application/json;q=0, */*', 'xml'],
+    ['application/json;q=0, application/*', 'xml'],
+    ['*/*, application/xml;q=0.1', 'json'],
+    ['*/*, application/xml', 'xml'],
+    ['*/*;q=0.1, application/json;q=0', 'xml'],
+    ['application/*;q=0.2, application/json;q=0.1', 'xml'],
     ['APPLICATION/XML', 'xml'],
     ['*/*', 'json'],
     ['application/*', 'json'],

@@ -48,6 +48,13 @@ describe('a request target (Document 1, Conventions 2 to 4; decisions A2, A3)', 
     expect(taken(target)).toEqual(expected);
   });
 
+  it('keeps apart what stands in the place of a key without a value (decisions A2, A14)', () => {
+    expect(parseRequestTarget('/1.0;X/claims.json;statusId=2;3;a=;=b;;%zz/?q=1&%C3%A4&').bare).toEqual([
+      ...['x', '3', '%zz'],
+      'ä',
+    ]);
+  });
+
   it('gives back the values of any keys, wherever they stand', () => {
     const value = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => text.isWellFormed());
     const keys = fc.array(fc.tuple(fc.stringMatching(/^[a-z]+$/), value));

@@ -47,7 +47,8 @@ describe('unknown keys (decisions A14)', () => {
     ['?_=1700000000000&utm_source=mail&gclid=x', []],
     ['?jsonp=f&callback=g', []],
     ['?callback=g', ['callback']],
-    [';colour=;;shape', []],
+    [';colour=;;fid;BRANDS?mode&token', []],
+    [';fid=1;2;%C3%A4?shape', ['2', 'ä', 'shape']],
   ])('do not include what every request may have: %s', (target, names) => {
     expect(unknown(target).map(({ name }) => name)).toEqual(names);
   });

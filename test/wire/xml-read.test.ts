@@ -54,6 +54,13 @@ describe('posted XML (Document 1, XML body shape)', () => {
     }
   });
 
+  it('has an attribute without a prefix as its own, whatever stands before or after it', () => {
+    const expected = ['<a {"version":"1.0"}', '/a'];
+    for (const pair of ['x:version="2.0" version="1.0"', 'version="1.0" x:version="2.0"'])
+      expect(read([Buffer.from(`<a xmlns:x="u" ${pair}/>`)])).toEqual(expected);
+    expect(read([Buffer.from('<a xmlns:x="u" x:version="1.0"/>')])).toEqual(expected);
+  });
+
   it('is read after a byte order mark', () => {
     expect(read(bytewise('\ufeff<a>b</a>'))).toEqual(['<a {}', '=b', '/a']);
   });
