@@ -5,7 +5,10 @@ import { STATUSES } from './statuses';
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** A claim as it is listed (Document 3, Claim as listed). `now`: for the days until it is approved. */
+/**
+ * A claim as it is listed (Document 3, Claim as listed); fields without a value are undefined. `now`: for the days until it is
+ * approved.
+ */
 export function toOutput(listed: ListedClaim, directory: Directory, now: Date): OutputClaim {
   const { claimId, origin, version, claim, status, created, adjusted = {} } = listed;
   const { siteId, programId, eventId, transactionDate, orderNumber } = claim;
@@ -13,7 +16,7 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
     claim;
   const { name: statusName, state: statusState } = STATUSES[status.id];
   const eventName = directory.program(programId)?.events.find(({ id }) => id === eventId)?.name;
-  return withValues({
+  const output: Optional<Required<OutputClaim>> = {
     claimId,
     timeStamp: day(created),
     statusId: status.id,
@@ -42,7 +45,8 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
     daysToAutoApprove: daysUntil(status.autoApproveAt, now),
     versionNo: version,
     eventName,
-  });
+  };
+  return output as OutputClaim;
 }
 
 /** As legacy lists have it (`docs/decisions.md#c8`). */
@@ -79,9 +83,3 @@ function daysUntil(time: number | undefined, now: Date): number | undefined {
 }
 
 type Optional<Output> = { readonly [Name in keyof Output]: Output[Name] | undefined };
-
-/** Without the fields that have no value. */
-function withValues(output: Optional<Required<OutputClaim>>): OutputClaim {
-  const present = Object.entries(output).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present) as unknown as OutputClaim;
-}

@@ -1,4 +1,4 @@
-import { csvLines } from './csv-write';
+import { type CsvCell, csvLines } from './csv-write';
 import { type Shape } from './description';
 import { type Format } from './format';
 import { jsonList, type ListText, xmlList } from './list-text';
@@ -30,14 +30,19 @@ function csvText<K extends RecordKind>({ fields }: K, hasAll: boolean): ListText
   const columns = Object.entries(fields).flatMap(([name, field]) => {
     const { kind } = field;
     return kind.is === 'scalar' && (hasAll || isAlways(field, 'answered'))
-      ? [{ name, write: kind.answered.write }]
+      ? [{ name, write: kind.answered.write as (value: unknown) => CsvCell }]
       : [];
   });
   const lineOf = csvLines([','], '"');
   const head = lineOf(columns.map(({ name }) => name));
   const item = (one: AnswerOf<K>): string => {
-    const values = one as Readonly<Record<string, never>>;
-    return lineOf(columns.map(({ name, write }) => (name in values ? write(values[name] as never) : '')));
+    const values = one as Readonly<Record<string, unknown>>;
+    return lineOf(
+      columns.map(({ name, write }) => {
+        const value = values[name];
+        return value === undefined ? undefined : write(value);
+      }),
+    );
   };
   return { empty: head, head, item, foot: '' };
 }
