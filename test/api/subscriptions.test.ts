@@ -113,6 +113,25 @@ describe('creating a subscription (Document 2, Endpoints, Subscriptions)', () =>
     await remove(answer.json<Copy>().subscriptionId);
   });
 
+  it.each([
+    ['XML', '<a>${epi}</a>'],
+    ['XML', '<?xml version="1.0"?><a>${epi}</a>'],
+    ['XML', "<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n<a encoding='ISO-8859-1'/>"],
+    ['XML', '\ufeff<?xml version="1.0"\n encoding = "UTF-8" ?><a>${epi}</a>'],
+    ['XML', '<a>&lt;?xml version="1.1" encoding="UTF-16"?></a>'],
+    ['XML', '<?xml-stylesheet version="1.1" encoding="UTF-16"?><a/>'],
+    ['JSON', '{"a": "\ufeff"}'],
+    ['custom', '\ufeff<?xml version="1.1" encoding="UTF-16"?>'],
+  ])(
+    'takes a body as %s that is in it in UTF-8: %j (decisions N10)',
+    async (receiverFormat, receiverBody) => {
+      const { subscriptionId } = await create({
+        receivers: [{ ...POST_RECEIVER, receiverFormat, receiverBody }],
+      });
+      await remove(subscriptionId);
+    },
+  );
+
   it('takes empty lists of a filter as absent, and numbers as text (decisions A11, N16)', async () => {
     const filter = { programIds: [], siteIds: null, eventIds: ['301'], messageTypeIds: ['4'] };
     const { filter: copy, subscriptionId } = await create({ filter });

@@ -188,6 +188,18 @@ describe('a body in XML (decisions N10)', () => {
   });
 });
 
+it.each([
+  ['XML', '<?xml version="1.1" encoding="ISO-8859-1"?><a>${epi}</a>'],
+  ['JSON', '\ufeff{"a":${epi}}'],
+] as const)(
+  'a body in %s that says that it is not in UTF-8 is sent as it is: it was accepted before the check of that (decisions N10)',
+  (format, template) => {
+    expect(bodyOf(post(format, template, { epi: 'é' }))).toBe(
+      template.replace('${epi}', format === 'JSON' ? '"é"' : 'é'),
+    );
+  },
+);
+
 describe('a body in another format (decisions N10)', () => {
   it('has values as they are', () => {
     expect(post('custom', 'a=${epi};${orderValue}${epi2}', { epi: '<"\n', orderValue: 1299 })).toEqual({
