@@ -1,0 +1,12 @@
+/**
+ * The URL of a message as it is sent and signed: normalised, without a fragment (`docs/decisions.md#n10`). Its `href` is its origin,
+ * path and query. Undefined: the text is no URL.
+ */
+export function sentUrl(text: string): URL | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  url.hash = '';
+  // Removes the `?` of an empty query too.
+  if (url.search === '') url.search = '';
+  return url;
+}
