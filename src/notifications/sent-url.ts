@@ -1,3 +1,6 @@
+/** Most bytes of a URL as it is sent (`docs/decisions.md#n10`). */
+export const MAX_URL = 8 * 1024;
+
 /**
  * The URL of a message as it is sent and signed: normalised, without a fragment (`docs/decisions.md#n10`). Its `href` is its origin,
  * path and query. Undefined: the text is no URL.

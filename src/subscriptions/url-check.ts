@@ -1,3 +1,4 @@
+import { MAX_URL, sentUrl } from '../notifications/sent-url';
 import { type Template } from '../notifications/template';
 
 /** What is wrong with the URL of a receiver: its protocol, or anything else about it. */
@@ -46,6 +47,9 @@ function syntaxProblem(
     return 'a placeholder is before its path; expected placeholders in path, query and fragment only';
   if (authority.includes('@')) return 'it has a user name or password; expected none';
   if (!URL.canParse(whole)) return 'its host or port is malformed; expected https://host/path';
+  const shortest = sentUrl(filled(template, ''))?.href.length ?? 0;
+  if (shortest > MAX_URL)
+    return `it has ${shortest} bytes as it is sent, without values; expected at most ${MAX_URL}`;
   return addressProblem(new URL(whole));
 }
 

@@ -43,6 +43,12 @@ export const REFUSED_URLS: readonly Case[] = [
     /^receivers\[0\]\.receiverUrl: .*; expected /s,
   ]),
   [
+    'a URL that is longer than 8 KiB as it is sent, whatever the values are (Document 2, Subscription errors: CON_270; decisions N10)',
+    url(`https://shop.example/?a=${'一'.repeat(1500)}${'${epi}'.repeat(80)}`),
+    '400 CON_270',
+    /^receivers\[0\]\.receiverUrl: it has 13524 bytes as it is sent, without values; expected at most 8192, got '/,
+  ],
+  [
     'placeholders in the URL of a POST (Document 2, Subscription errors: CON_270)',
     withReceiver({ receiverUrl: 'https://shop.example/${orderNumber}' }),
     '400 CON_270',

@@ -132,6 +132,15 @@ describe('creating a subscription (Document 2, Endpoints, Subscriptions)', () =>
     },
   );
 
+  it.each([
+    `https://shop.example/?a=${'一'.repeat(907)}`,
+    `https://shop.example/?a=${'${epi}'.repeat(337)}`,
+    `https://shop.example/#${'一'.repeat(2000)}`,
+  ])('takes a URL that has at most 8 KiB as it is sent (decisions N10) %#', async (receiverUrl) => {
+    const { subscriptionId } = await create({ receivers: [{ ...GET_RECEIVER, receiverUrl }] });
+    await remove(subscriptionId);
+  });
+
   it('takes empty lists of a filter as absent, and numbers as text (decisions A11, N16)', async () => {
     const filter = { programIds: [], siteIds: null, eventIds: ['301'], messageTypeIds: ['4'] };
     const { filter: copy, subscriptionId } = await create({ filter });

@@ -1,6 +1,6 @@
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type MessageRequest } from '../delivery-events';
-import { sentUrl } from '../sent-url';
+import { MAX_URL, sentUrl } from '../sent-url';
 import { type Receiver, type ReceiverFormat } from '../subscription';
 import { isTemplate, parseTemplate, type Template } from '../template';
 import { type Attributes } from '../topic';
@@ -19,8 +19,7 @@ type Rendered = { readonly request: MessageRequest } | { readonly unsendable: st
 /** Renders the messages to a receiver. */
 export type Renderer = (attributes: Attributes) => Rendered;
 
-/** Limits of a message in bytes (`docs/decisions.md#n10`). */
-const MAX_URL = 8 * 1024;
+/** Most bytes of a body (`docs/decisions.md#n10`). */
 const MAX_BODY = 256 * 1024;
 /** UTF-16 units of a URL before it is normalised, which makes it shorter by less than the template's 2,048 characters. */
 const MAX_URL_TEXT = 2 * MAX_URL;
