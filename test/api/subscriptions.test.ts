@@ -162,6 +162,17 @@ describe('changing subscriptions (Document 2, Endpoints, Subscriptions)', () => 
     await remove(subscriptionId);
   });
 
+  it.each([[], [subscription()], 'x', null])('a body that is no object is CON_310: %j', async (body) => {
+    const { subscriptionId } = await create();
+    const refusal = {
+      codes: '400 CON_310',
+      message: 'the body is not an object: expected one subscription',
+    };
+    for (const answer of [await post(body), await put(subscriptionId, body)])
+      expect(refusalOf(answer)).toEqual(refusal);
+    await remove(subscriptionId);
+  });
+
   it('a PUT that is refused changes nothing', async () => {
     const { subscriptionId, ...copy } = await create(FULL);
     const { codes } = refusalOf(await put(subscriptionId, { ...FULL, receivers: [] }));
@@ -293,9 +304,13 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     for (const [body, codes] of [
       [{ messageTypeId: 10 }, '400 CON_350'],
       [{ messageTypeId: 9 }, '400 CON_420'],
-      [[], '400 CON_310'],
     ] as const)
       expect(refusalOf(await send('POST', path, 'nord', body)).codes).toBe(codes);
+    for (const body of [[], 6, null])
+      expect(refusalOf(await send('POST', path, 'nord', body))).toEqual({
+        codes: '400 CON_310',
+        message: 'the body is not an object: expected an object such as {"messageTypeId":4}, or no body',
+      });
     await remove(id);
   });
 
