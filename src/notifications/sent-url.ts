@@ -1,3 +1,5 @@
+import { parsedUrl } from '../wire/parsed-url';
+
 /** Most bytes of a URL as it is sent (`docs/decisions.md#n10`). */
 export const MAX_URL = 8 * 1024;
 
@@ -6,8 +8,8 @@ export const MAX_URL = 8 * 1024;
  * path and query. Undefined: the text is no URL.
  */
 export function sentUrl(text: string): URL | undefined {
-  if (!URL.canParse(text)) return undefined;
-  const url = new URL(text);
+  const url = parsedUrl(text);
+  if (url === undefined) return undefined;
   url.hash = '';
   // Removes the `?` of an empty query too.
   if (url.search === '') url.search = '';

@@ -1,5 +1,6 @@
 import { NotParsable } from '../../wire/not-parsable';
 import { parseJson } from '../../wire/json-read';
+import { parsedUrl } from '../../wire/parsed-url';
 import { parseXml } from '../../wire/xml-read';
 import { type ReceiverFormat } from '../subscription';
 import { type Template } from '../template';
@@ -41,7 +42,7 @@ export function compiledUrl(template: Template): CompiledTemplate {
   if (origin === begin && template.length > 1)
     throw new UnusableTemplate('expected placeholders in path, query and fragment only');
   const compiled = withPlaces(withoutFragment(template), () => 'url');
-  if (!URL.canParse(sample(compiled, 'x'))) throw new UnusableTemplate('expected a valid URL');
+  if (parsedUrl(sample(compiled, 'x')) === undefined) throw new UnusableTemplate('expected a valid URL');
   return compiled;
 }
 
