@@ -26,6 +26,7 @@ export const DELIVERY_STREAMS: readonly string[] = [
 /** The exact bytes that are sent, except for what changes with each attempt: time, signature and number. */
 export interface MessageRequest {
   readonly method: 'GET' | 'POST';
+  /** `sentUrl`; in older events the text before it is normalised, maybe with a fragment. */
   readonly url: string;
   readonly contentType?: string;
   readonly body?: string;

@@ -1,8 +1,7 @@
 import { restingUntil } from '../../projections/receiver-list';
-import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
-import { subscriptionDecider } from '../notifications/subscription';
+import { loadSubscription } from '../notifications/loaded-subscription';
 import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
 
 interface OfReceiver {
@@ -36,7 +35,7 @@ export class AnyWaiting {
   private async heldOf(subscriptionId: string): Promise<ReadonlySet<string>> {
     const known = this.held.get(subscriptionId);
     if (known !== undefined) return known;
-    const { state } = await load(this.log, subscriptionDecider, subscriptionId);
+    const { state } = await loadSubscription(this.log, subscriptionId);
     const held = state.is === 'active' ? heldReceivers(subscriptionId, state) : new Set<string>();
     this.held.set(subscriptionId, held);
     return held;

@@ -116,5 +116,6 @@ const readPeriod = recordReader(postedRedeliveries);
 
 async function periodIn(body: PostedBody): Promise<UncheckedPeriod> {
   const refusals = new Refusals({ unusable: fault.content });
-  return { period: readPeriod(postedObject(await jsonIn(body)), refusals), refusals };
+  const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
+  return { period: readPeriod(posted, refusals), refusals };
 }

@@ -90,7 +90,7 @@ const header = record({
 const request = record(
   {
     method: { kind: wordOf('GET', 'POST'), description: 'HTTP method' },
-    url: { kind: text(), description: 'URL' },
+    url: { kind: text(), description: 'URL as it is sent: percent-encoded, without a fragment' },
     headers: {
       kind: listOf(header, { each: 'header' }),
       description: 'Those that are the same at each attempt',

@@ -5,6 +5,7 @@ import {
   type ReceiverTotals,
 } from '../notifications/stored-delivery';
 import { receiversOf } from '../notifications/receiver-id';
+import { sentUrl } from '../notifications/sent-url';
 import { type ActiveSubscription, type Receiver } from '../notifications/subscription';
 import {
   type OutputDelivery,
@@ -101,7 +102,8 @@ function requestOf({ id, sequence, request, isTest }: Message): OutputDeliveryDe
   };
   return {
     method,
-    url,
+    // Messages that were made earlier have the text that was normalised when it was sent.
+    url: sentUrl(url)?.href ?? url,
     headers: Object.entries(headers).map(([name, value]) => ({ name, value })),
     ...(body === undefined ? {} : { body }),
   };

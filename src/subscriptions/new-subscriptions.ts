@@ -1,7 +1,8 @@
 import { createHash, randomInt } from 'node:crypto';
-import { execute, type Executed, load } from '../kernel/decider';
+import { execute, type Executed } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { loadSubscription } from '../notifications/loaded-subscription';
 import {
   SUBSCRIPTION,
   type SubscriptionCommand,
@@ -44,7 +45,7 @@ export class NewSubscriptions {
     const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
     const last = await this.lastUsed(idOf);
     if (last === 0) return idOf(1);
-    const { state } = await load(this.log, subscriptionDecider, idOf(last));
+    const { state } = await loadSubscription(this.log, idOf(last));
     return state.is === 'deleted' ? idOf(last + 1) : undefined;
   }
 

@@ -71,7 +71,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     delete: {
       id: `delete${name}`,
       summary: 'Delete a subscription',
-      description: 'Messages that are not delivered yet are cancelled.',
+      description: 'Messages that are not delivered yet are cancelled, each when it would be sent next.',
       example: {},
       path: SUBSCRIPTION_ID,
       status: 200,

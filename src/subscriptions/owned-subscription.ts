@@ -1,9 +1,10 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
-import { load, type StateAt } from '../kernel/decider';
+import { type StateAt } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
+import { loadSubscription } from '../notifications/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../notifications/receiver-id';
-import { type ActiveSubscription, subscriptionDecider } from '../notifications/subscription';
+import { type ActiveSubscription } from '../notifications/subscription';
 import { type SubscriptionKind } from './kind';
 
 const ID = /^[0-9a-f]{32}$/;
@@ -19,7 +20,7 @@ export async function ownedSubscription(
   { organisationId, siteId }: Owner,
 ): Promise<StateAt<ActiveSubscription>> {
   if (!ID.test(id)) throw missingSubscription(id);
-  const { state, revision } = await load(log, subscriptionDecider, id);
+  const { state, revision } = await loadSubscription(log, id);
   if (state.is !== 'active' || state.topic !== topic) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);

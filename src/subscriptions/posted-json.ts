@@ -7,15 +7,15 @@ import { recordReader } from '../wire/record-read';
 import { postedTest, stateField } from './fields';
 import { type SubscriptionKind } from './kind';
 
-/** A posted object, unchecked. Raises CON_310 for what cannot be read. */
-export function postedObject(bytes: Buffer): Posted {
+/** A posted object, unchecked. Raises CON_310 for what cannot be read; `expected` describes the object. */
+export function postedObject(bytes: Buffer, expected: string): Posted {
   try {
     const found = parseJson(bytes);
     if (isPosted(found)) return found;
   } catch (error) {
     throw error instanceof NotParsable ? fault.syntax(error.message) : error;
   }
-  throw fault.syntax('the body is not an object: expected one subscription');
+  throw fault.syntax(`the body is not an object: expected ${expected}`);
 }
 
 /** The state that a test is to be about, if the body names one. Raises `Faults`. */
@@ -26,7 +26,9 @@ export function postedState(
 ): number | undefined {
   const refusals = new Refusals({ unusable: fault.content });
   const field = stateField(kind.states.field);
-  const { [field]: stateId } = recordReader(postedTest(kind))(postedObject(bytes), refusals);
+  const example = JSON.stringify({ [field]: kind.example.states[0] });
+  const posted = postedObject(bytes, `an object such as ${example}, or no body`);
+  const { [field]: stateId } = recordReader(postedTest(kind))(posted, refusals);
   const { notForAdvertisers } = kind.states;
   if (caller.kind === 'advertiser' && stateId !== undefined && notForAdvertisers.includes(stateId))
     refusals.add(

@@ -29,6 +29,9 @@ export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 /** A secret is in no cache. */
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
+/** What a body is to be. */
+const EXPECTED = 'one subscription';
+
 const secretToXml = documentWriter(SECRET);
 
 /** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
@@ -70,7 +73,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body));
+      const posted = postedObject(await jsonIn(body), EXPECTED);
       reply.headers(ignoredFields(check.unknownFields(posted)));
       const { subscriptionId, subscription, position } = await this.commands.execute(
         new CreateSubscription(kind, posted, caller),
@@ -88,7 +91,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body));
+      const posted = postedObject(await jsonIn(body), EXPECTED);
       reply.headers(ignoredFields(check.unknownFields(posted)));
       const { subscription, position } = await this.commands.execute(
         new ReplaceSubscription({ kind, id, caller }, posted),

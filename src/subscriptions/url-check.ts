@@ -1,4 +1,6 @@
+import { MAX_URL, sentUrl } from '../notifications/sent-url';
 import { type Template } from '../notifications/template';
+import { parsedUrl } from '../wire/parsed-url';
 
 /** What is wrong with the URL of a receiver: its protocol, or anything else about it. */
 export interface UrlFault {
@@ -45,8 +47,12 @@ function syntaxProblem(
   if (PARTS.exec(filled(template, 'y'))?.[2] !== authority || !startsWithScheme(template))
     return 'a placeholder is before its path; expected placeholders in path, query and fragment only';
   if (authority.includes('@')) return 'it has a user name or password; expected none';
-  if (!URL.canParse(whole)) return 'its host or port is malformed; expected https://host/path';
-  return addressProblem(new URL(whole));
+  const url = parsedUrl(whole);
+  if (url === undefined) return 'its host or port is malformed; expected https://host/path';
+  const shortest = sentUrl(filled(template, ''))?.href.length ?? 0;
+  if (shortest > MAX_URL)
+    return `it has ${shortest} bytes as it is sent, without values; expected at most ${MAX_URL}`;
+  return addressProblem(url);
 }
 
 function startsWithScheme([first]: Template): boolean {

@@ -10,9 +10,12 @@ export function nameList(names: Iterable<string>): string {
   return [...distinct].sort().slice(0, MOST.names).map(encodeURIComponent).join(', ');
 }
 
-/** Cut between characters: half of a surrogate pair cannot be encoded. */
+/** Half of a surrogate pair cannot be encoded: U+FFFD replaces one that was sent, and none is left by the cut. */
 function beginningOf(name: string): string {
-  return name.slice(0, MOST.characters).replace(/[\ud800-\udbff]$/, '');
+  return name
+    .toWellFormed()
+    .slice(0, MOST.characters)
+    .replace(/[\ud800-\udbff]$/, '');
 }
 
 /** The header of `ignoredFields`, as it is described. */

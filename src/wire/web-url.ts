@@ -1,3 +1,5 @@
+import { parsedUrl } from './parsed-url';
+
 const SHAPE = /^https?:\/\/([^\s/?#\\]+)(?:[/?#]\S*)?$/i;
 
 /** Hosts seen to be well-formed: feeds name few of them, a million times. */
@@ -10,7 +12,7 @@ export function isWebUrl(value: string): boolean {
   if (authority === undefined) return false;
   if (sound.has(authority)) return true;
   // After a well-formed authority, URL parsers take any path, query and fragment.
-  if (!URL.canParse(`http://${authority}/`)) return false;
+  if (parsedUrl(`http://${authority}/`) === undefined) return false;
   if (sound.size === MOST) sound.clear();
   sound.add(authority);
   return true;

@@ -126,6 +126,10 @@ describe('subscriptions to claims (decisions C13)', () => {
     expect((await messages()).get(id)).toEqual([
       expect.objectContaining({ claimId: 1, statusId: 3, statusName: 'Approved', adjustedOrderValue: 99.9 }),
     ]);
+    const refused = await send('POST', `/${id}/receivers/${receiver}/test`, 'nord', []);
+    expect(errorsIn(refused)).toEqual([
+      'CON_310 the body is not an object: expected an object such as {"statusId":2}, or no body',
+    ]);
     await send('DELETE', `/${id}`, 'nord');
   });
 });

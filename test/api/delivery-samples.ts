@@ -76,7 +76,7 @@ export class Sample {
     return (await this.get(path)).json<T>();
   }
 
-  post(path: string, body?: object): Promise<Response> {
+  post(path: string, body?: unknown): Promise<Response> {
     return this.written.world.send('POST', `/${this.id}${path}`, this.by, body);
   }
 

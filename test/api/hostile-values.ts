@@ -39,3 +39,16 @@ export function hostileValues({ longest }: { readonly longest: number }): readon
     ...[1.7e12, 8.64e15, -8.64e15],
   ];
 }
+
+/** Names of fields that there are not, and what `X-Ignored-Fields` has of each: 40 characters, percent-encoded. */
+export const HOSTILE_NAMES = [
+  ['\ud800x', '%EF%BF%BDx'],
+  ['x\udc00y', 'x%EF%BF%BDy'],
+  ['x\ud800', 'x%EF%BF%BD'],
+  ['😀', '%F0%9F%98%80'],
+  [`${'x'.repeat(39)}😀`, 'x'.repeat(39)],
+  ['x\r\nSet-Cookie: a=b', 'x%0D%0ASet-Cookie%3A%20a%3Db'],
+  ['\u0000', '%00'],
+  ['a, b', 'a%2C%20b'],
+  ['__proto__', '__proto__'],
+] as const;

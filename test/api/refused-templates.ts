@@ -43,6 +43,12 @@ export const REFUSED_URLS: readonly Case[] = [
     /^receivers\[0\]\.receiverUrl: .*; expected /s,
   ]),
   [
+    'a URL that is longer than 8 KiB as it is sent, whatever the values are (Document 2, Subscription errors: CON_270; decisions N10)',
+    url(`https://shop.example/?a=${'一'.repeat(1500)}${'${epi}'.repeat(80)}`),
+    '400 CON_270',
+    /^receivers\[0\]\.receiverUrl: it has 13524 bytes as it is sent, without values; expected at most 8192, got '/,
+  ],
+  [
     'placeholders in the URL of a POST (Document 2, Subscription errors: CON_270)',
     withReceiver({ receiverUrl: 'https://shop.example/${orderNumber}' }),
     '400 CON_270',
@@ -86,4 +92,29 @@ export const REFUSED_BODIES: readonly Case[] = [
     '400 CON_290',
     /^receivers\[0\]\.receiverBody: /,
   ]),
+  ...[
+    [
+      '<?xml version="1.0" encoding="ISO-8859-1"?><a>${epi}</a>',
+      'encoding ISO-8859-1; expected UTF-8, or none',
+    ],
+    ["<?xml version='1.0' encoding = 'UTF-16'?><a/>", 'encoding UTF-16; expected UTF-8, or none'],
+    [
+      '<?xml version="1.0"\n encoding="nonsense" standalone="yes"?><a/>',
+      'encoding nonsense; expected UTF-8, or none',
+    ],
+    ['\ufeff<?xml version="1.0" encoding="utf8"?><a/>', 'encoding utf8; expected UTF-8, or none'],
+    ['<?xml version="1.1"?><a>${epi}</a>', 'version 1.1; expected 1.0'],
+    ['<?xml version="1.1" encoding="UTF-8"?><a/>', 'version 1.1; expected 1.0'],
+  ].map(([text = '', reason = '']): Case => [
+    `the body ${text} as XML, which is sent in UTF-8 (Document 2, Subscription errors: CON_290; decisions N10)`,
+    withReceiver({ receiverBody: text, receiverFormat: 'XML' }),
+    '400 CON_290',
+    new RegExp(`^receivers\\[0\\]\\.receiverBody: .*its XML declaration has ${reason}`),
+  ]),
+  [
+    'a body in JSON with a byte order mark (Document 2, Subscription errors: CON_290; decisions N10)',
+    withReceiver({ receiverBody: '\ufeff{"a": ${orderValue}}', receiverFormat: 'JSON' }),
+    '400 CON_290',
+    /^receivers\[0\]\.receiverBody: .*it begins with a byte order mark, U\+FEFF; expected none/,
+  ],
 ];

@@ -103,6 +103,20 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
     expect((await sample.subjects('state=held')).length).toBe(3);
   });
 
+  test.each([
+    ["https://shop.example/ä?a='b'#c", 'https://shop.example/%C3%A4?a=%27b%27'],
+    ['HTTPS://Shop.example:443?#', 'https://shop.example/'],
+    ['no URL', 'no URL'],
+  ])(
+    'stored before URLs were stored as they are sent have the URL that is sent: %s (decisions N14)',
+    async (url, sent) => {
+      const sample = await sampleOf();
+      const { id } = await sample.due('one', { request: { method: 'GET', url } });
+      await settled();
+      expect(await sample.json<Json>(`/deliveries/${id}`)).toMatchObject({ request: { url: sent } });
+    },
+  );
+
   test('have the exact request and all attempts, but no signature and no secret (decisions N5)', async () => {
     const sample = await sampleOf();
     const body = '{"order": "ä <&>",\n "value": 1.50}';

@@ -2,7 +2,7 @@ import { DELIVERY_STREAMS } from '../../src/notifications/delivery-events';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { POST_RECEIVER, subscription } from './subscription-network';
-import { NOW } from './voucher-network';
+import { NOW, refusalOf } from './voucher-network';
 
 const { world, history, settled, sample: sampleOf } = deliveryWorld();
 const { put } = world;
@@ -89,6 +89,17 @@ describe('a message is sent again (decisions N14, N17)', () => {
     expect([answer.statusCode, answer.body]).toEqual([400, expect.stringContaining('CON_350')]);
     expect(answer.body).toContain(named);
   });
+
+  test.each([[], [{ minTime: at(1), maxTime: at(2) }], 'x', null])(
+    'not for a body that is no object: CON_310: %j',
+    async (body) => {
+      const sample = await sampleOf();
+      expect(refusalOf(await sample.post('/redeliveries', body))).toEqual({
+        codes: '400 CON_310',
+        message: 'the body is not an object: expected an object with minTime and maxTime',
+      });
+    },
+  );
 
   test('with all that is wrong with the period and the receiver at once (decisions A4)', async () => {
     const sample = await sampleOf();

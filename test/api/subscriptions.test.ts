@@ -113,6 +113,34 @@ describe('creating a subscription (Document 2, Endpoints, Subscriptions)', () =>
     await remove(answer.json<Copy>().subscriptionId);
   });
 
+  it.each([
+    ['XML', '<a>${epi}</a>'],
+    ['XML', '<?xml version="1.0"?><a>${epi}</a>'],
+    ['XML', "<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n<a encoding='ISO-8859-1'/>"],
+    ['XML', '\ufeff<?xml version="1.0"\n encoding = "UTF-8" ?><a>${epi}</a>'],
+    ['XML', '<a>&lt;?xml version="1.1" encoding="UTF-16"?></a>'],
+    ['XML', '<?xml-stylesheet version="1.1" encoding="UTF-16"?><a/>'],
+    ['JSON', '{"a": "\ufeff"}'],
+    ['custom', '\ufeff<?xml version="1.1" encoding="UTF-16"?>'],
+  ])(
+    'takes a body as %s that is in it in UTF-8: %j (decisions N10)',
+    async (receiverFormat, receiverBody) => {
+      const { subscriptionId } = await create({
+        receivers: [{ ...POST_RECEIVER, receiverFormat, receiverBody }],
+      });
+      await remove(subscriptionId);
+    },
+  );
+
+  it.each([
+    `https://shop.example/?a=${'一'.repeat(907)}`,
+    `https://shop.example/?a=${'${epi}'.repeat(337)}`,
+    `https://shop.example/#${'一'.repeat(2000)}`,
+  ])('takes a URL that has at most 8 KiB as it is sent (decisions N10) %#', async (receiverUrl) => {
+    const { subscriptionId } = await create({ receivers: [{ ...GET_RECEIVER, receiverUrl }] });
+    await remove(subscriptionId);
+  });
+
   it('takes empty lists of a filter as absent, and numbers as text (decisions A11, N16)', async () => {
     const filter = { programIds: [], siteIds: null, eventIds: ['301'], messageTypeIds: ['4'] };
     const { filter: copy, subscriptionId } = await create({ filter });
@@ -131,6 +159,17 @@ describe('changing subscriptions (Document 2, Endpoints, Subscriptions)', () => 
     expect((await get('')).json<Copy[]>()).toContainEqual(copy);
     const xml = await send('PUT', `/${subscriptionId}.xml`, 'nord', FULL);
     expect([xml.statusCode, xml.body]).toEqual([200, expect.stringContaining('<userAttribute>mySite<')]);
+    await remove(subscriptionId);
+  });
+
+  it.each([[], [subscription()], 'x', null])('a body that is no object is CON_310: %j', async (body) => {
+    const { subscriptionId } = await create();
+    const refusal = {
+      codes: '400 CON_310',
+      message: 'the body is not an object: expected one subscription',
+    };
+    for (const answer of [await post(body), await put(subscriptionId, body)])
+      expect(refusalOf(answer)).toEqual(refusal);
     await remove(subscriptionId);
   });
 
@@ -265,9 +304,13 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     for (const [body, codes] of [
       [{ messageTypeId: 10 }, '400 CON_350'],
       [{ messageTypeId: 9 }, '400 CON_420'],
-      [[], '400 CON_310'],
     ] as const)
       expect(refusalOf(await send('POST', path, 'nord', body)).codes).toBe(codes);
+    for (const body of [[], 6, null])
+      expect(refusalOf(await send('POST', path, 'nord', body))).toEqual({
+        codes: '400 CON_310',
+        message: 'the body is not an object: expected an object such as {"messageTypeId":4}, or no body',
+      });
     await remove(id);
   });
 

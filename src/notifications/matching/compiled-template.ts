@@ -1,5 +1,6 @@
 import { NotParsable } from '../../wire/not-parsable';
 import { parseJson } from '../../wire/json-read';
+import { parsedUrl } from '../../wire/parsed-url';
 import { parseXml } from '../../wire/xml-read';
 import { type ReceiverFormat } from '../subscription';
 import { type Template } from '../template';
@@ -32,7 +33,7 @@ export function filled(
 /** Scheme, user, host and port. */
 const ORIGIN = /^https?:\/\/[^\s/?#\\]+/i;
 
-/** Placeholders stand behind the port. Raises `UnusableTemplate`. */
+/** Placeholders stand behind the port. Without the fragment, which is not sent. Raises `UnusableTemplate`. */
 export function compiledUrl(template: Template): CompiledTemplate {
   const [first] = template;
   const begin = first?.is === 'text' ? first.text : '';
@@ -40,9 +41,16 @@ export function compiledUrl(template: Template): CompiledTemplate {
   if (origin === undefined) throw new UnusableTemplate('expected a URL that begins with http:// or https://');
   if (origin === begin && template.length > 1)
     throw new UnusableTemplate('expected placeholders in path, query and fragment only');
-  const compiled = withPlaces(template, () => 'url');
-  if (!URL.canParse(sample(compiled, 'x'))) throw new UnusableTemplate('expected a valid URL');
+  const compiled = withPlaces(withoutFragment(template), () => 'url');
+  if (parsedUrl(sample(compiled, 'x')) === undefined) throw new UnusableTemplate('expected a valid URL');
   return compiled;
+}
+
+function withoutFragment(template: Template): Template {
+  const end = template.findIndex((part) => part.is === 'text' && part.text.includes('#'));
+  const last = template[end];
+  if (last?.is !== 'text') return template;
+  return [...template.slice(0, end), { ...last, text: last.text.slice(0, last.text.indexOf('#')) }];
 }
 
 /**

@@ -1,5 +1,6 @@
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type MessageRequest } from '../delivery-events';
+import { MAX_URL, sentUrl } from '../sent-url';
 import { type Receiver, type ReceiverFormat } from '../subscription';
 import { isTemplate, parseTemplate, type Template } from '../template';
 import { type Attributes } from '../topic';
@@ -18,9 +19,10 @@ type Rendered = { readonly request: MessageRequest } | { readonly unsendable: st
 /** Renders the messages to a receiver. */
 export type Renderer = (attributes: Attributes) => Rendered;
 
-/** Limits of a message in bytes (`docs/decisions.md#n10`). */
-const MAX_URL = 8 * 1024;
+/** Most bytes of a body (`docs/decisions.md#n10`). */
 const MAX_BODY = 256 * 1024;
+/** UTF-16 units of a URL before it is normalised, which makes it shorter by less than the template's 2,048 characters. */
+const MAX_URL_TEXT = 2 * MAX_URL;
 /** A body in the delivery log, as JSON: an append has to hold it. */
 const MAX_STORED_BODY = APPEND_LIMITS.bytes - 64 * 1024;
 
@@ -59,15 +61,18 @@ function post(url: Part, body: Part, contentType: string): Rendered {
   return { request: { method: 'POST', url: url.text, contentType, body: body.text } };
 }
 
+const URL_TOO_LONG = { unsendable: `its URL is longer than ${MAX_URL} bytes` } as const;
+
 function urlRenderer(template: CompiledTemplate): (attributes: Attributes) => Part {
   const expected = dotSegmentsIn(sample(template, 'x'));
   return (attributes) => {
-    const text = filled(template, attributes, MAX_URL);
-    if (text === undefined || Buffer.byteLength(text) > MAX_URL)
-      return { unsendable: `its URL is longer than ${MAX_URL} bytes` };
+    const text = filled(template, attributes, MAX_URL_TEXT);
+    if (text === undefined) return URL_TOO_LONG;
+    const sent = sentUrl(text)?.href ?? text;
+    if (Buffer.byteLength(sent) > MAX_URL) return URL_TOO_LONG;
     if (dotSegmentsIn(text) !== expected)
       return { unsendable: 'a value in the path of its URL is "." or "..", which would change the path' };
-    return { text };
+    return { text: sent };
   };
 }
 

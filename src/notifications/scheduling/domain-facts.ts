@@ -2,6 +2,7 @@ import { execute, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../delivery-events';
+import { loadSubscription } from '../loaded-subscription';
 import { type DisabledReason, subscriptionDecider } from '../subscription';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
@@ -21,5 +22,6 @@ export async function disableReceiver(
   reason: DisabledReason,
 ): Promise<boolean> {
   const command = { do: 'disableReceiver', at, receiver, reason } as const;
-  return (await execute(log, subscriptionDecider, subscriptionId, command)).position !== undefined;
+  const known = await loadSubscription(log, subscriptionId);
+  return (await execute(log, subscriptionDecider, subscriptionId, command, known)).position !== undefined;
 }

@@ -1,4 +1,5 @@
 import { type Position } from '../../kernel/event';
+import { parsedUrl } from '../../wire/parsed-url';
 import { type Message, type Outcome } from '../delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
@@ -253,5 +254,5 @@ export class Scheduler {
 }
 
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : url;
+  return parsedUrl(url)?.origin ?? url;
 }

@@ -12,7 +12,10 @@ const MOST_RETRY_AFTER = 24 * 60 * 60 * 1000;
 /** Statuses whose `Retry-After` counts. */
 const RETRY_AFTER_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
-const IMF_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/;
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/;
+
+/** A time with its zone, which asctime dates do not have: they are in UTC (RFC 9110). */
+const ZONED = /:\d{2} ?(?:GMT|UTC?|Z|[ECMP][SD]T|[+-]\d{2}:?\d{2})\b/;
 
 /** Whatever could move the cursor of a terminal, end a string, or change the direction of text. */
 const CONTROLS = /[^\P{Cc}\t\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
@@ -56,8 +59,8 @@ export function retryAfterOf(status: number, headers: IncomingHttpHeaders, now: 
   if (!RETRY_AFTER_STATUSES.has(status) || typeof value !== 'string') return undefined;
   const ms = /^\d+$/.test(value)
     ? Number(value) * 1000
-    : IMF_DATE.test(value)
-      ? Date.parse(value) - now
+    : HTTP_DATE.test(value)
+      ? Date.parse(ZONED.test(value) ? value : `${value} GMT`) - now
       : NaN;
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MOST_RETRY_AFTER);
 }

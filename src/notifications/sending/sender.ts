@@ -1,3 +1,4 @@
+import { sentUrl } from '../sent-url';
 import { AllowedAddresses } from './allowed-addresses';
 import { type Attempt, type AttemptResult } from './attempt';
 import { Connections } from './connections';
@@ -39,7 +40,7 @@ export class Sender {
   attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
     const { request } = attempt;
     if (this.isClosed || signal?.aborted === true) return ended(STOPPED);
-    const url = urlOf(request.url);
+    const url = sentUrl(request.url);
     if (url === undefined) return ended({ end: 'failure', error: 'it is not a URL' });
     const host = this.connections.hostOf(url);
     if (host instanceof Refused) return ended(failureOf(host));
@@ -70,12 +71,4 @@ export class Sender {
 /** An attempt that has sent nothing. */
 function ended(failure: Failure): Promise<AttemptResult> {
   return Promise.resolve({ ...failure, at: Date.now(), ms: 0 });
-}
-
-function urlOf(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -47,7 +47,7 @@ const urls = fc
       .map((begin) => begin + rest.join('')),
   );
 
-test('a URL that is accepted goes to its host with whatever values, or is a dead letter for a path of dots (decisions N10)', () => {
+test('a URL that is accepted goes to its host with whatever values and is shown as it is sent, or is a dead letter for a path of dots (decisions N10, N14)', () => {
   let accepted = 0;
   const isDots = expect.stringContaining('would change the path') as string;
   fc.assert(
@@ -68,6 +68,7 @@ test('a URL that is accepted goes to its host with whatever values, or is a dead
           (one) => new URL(one),
         ) as [URL, URL];
         expect(sent.origin).toBe(plain.origin);
+        expect(rendered.request.url).toBe(sent.origin + sent.pathname + sent.search);
         // Node.js 20 leaves some segments of dots as they are: `/.a/..`.
         fc.pre(!/\/\.{1,2}(\/|$)/.test(plain.pathname + sent.pathname));
         const segments = (one: URL) => one.pathname.split('/').length;

@@ -31,10 +31,20 @@ const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
 const HOSTILE = `a b/../?x=1&y#z%2e+'"\\\n`;
 
 describe('a URL (decisions N10)', () => {
-  it('has values percent-encoded in path, query and fragment', () => {
-    expect(
-      urlOf(get('https://a.example/${epi}/?e=${epi}&s=${siteId}#${epi}', { epi: 'a b/é&', siteId: 51 })),
-    ).toBe('https://a.example/a%20b%2F%C3%A9%26/?e=a%20b%2F%C3%A9%26&s=51#a%20b%2F%C3%A9%26');
+  it('has values percent-encoded in path and query', () => {
+    expect(urlOf(get('https://a.example/${epi}/?e=${epi}&s=${siteId}', { epi: 'a b/é&', siteId: 51 }))).toBe(
+      'https://a.example/a%20b%2F%C3%A9%26/?e=a%20b%2F%C3%A9%26&s=51',
+    );
+  });
+
+  it.each([
+    ['https://a.example/x?e=${epi}#f=${epi}', 'https://a.example/x?e=%27'],
+    ['https://a.example/x?#${epi}', 'https://a.example/x'],
+    ['https://a.example/ä|${epi}?e=ä|"\'${epi}', "https://a.example/%C3%A4|'?e=%C3%A4|%22%27%27"],
+    ['HTTPS://Ä.Example:443', 'https://xn--4ca.example/'],
+    ['http://a.example:8080/b/../c/%2e/d;e=${epi}', "http://a.example:8080/c/d;e='"],
+  ])('is the one that is sent: %s (decisions N14)', (url, expected) => {
+    expect(urlOf(get(url, { epi: "'" }))).toBe(expected);
   });
 
   it('has nothing in place of an attribute without a value', () => {
@@ -64,6 +74,19 @@ describe('a URL (decisions N10)', () => {
     expect(get(url, { epi: 'é'.repeat(most / 2) })).toHaveProperty('unsendable');
   });
 
+  it('has at most 8 KiB as it is sent: encoded, and without a fragment', () => {
+    const tooLong = { unsendable: 'its URL is longer than 8192 bytes' };
+    expect(get(`https://a.example/?a=${'一'.repeat(2000)}`)).toEqual(tooLong);
+    const most = 8192 - 'https://a.example/'.length;
+    const umlauts = Math.floor(most / 6);
+    expect(urlOf(get(`https://a.example/${'ä'.repeat(umlauts)}?a`))).toHaveLength(8192);
+    expect(get(`https://a.example/${'ä'.repeat(umlauts)}?ab`)).toEqual(tooLong);
+    expect(urlOf(get('https://a.example/?a#${epi}', { epi: 'é'.repeat(9000) }))).toBe('https://a.example/?a');
+    const dropped = '/b/..'.repeat(300);
+    expect(urlOf(get(`https://a.example${dropped}/\${epi}`, { epi: 'e'.repeat(most) }))).toHaveLength(8192);
+    expect(get(`https://a.example${dropped}/\${epi}`, { epi: 'e'.repeat(most + 1) })).toEqual(tooLong);
+  });
+
   it.each(['.', '..'])('is not sent to another path because a value is "%s"', (epi) => {
     const unsendable = expect.stringContaining('would change the path') as string;
     expect(get('https://a.example/a/${epi}/c', { epi })).toEqual({ unsendable });
@@ -77,7 +100,9 @@ describe('a URL (decisions N10)', () => {
     const url = 'https://a.example:8443/p/x${epi}/q?e=${epi}&f=${epi2}#${epi}';
     fc.assert(
       fc.property(anyCharacters(), anyCharacters(), (epi, epi2) => {
-        const parsed = new URL(urlOf(get(url, { epi, epi2 })));
+        const text = urlOf(get(url, { epi, epi2 }));
+        const parsed = new URL(text);
+        expect(text).toBe(parsed.origin + parsed.pathname + parsed.search);
         expect([parsed.origin, parsed.username, parsed.password]).toEqual(['https://a.example:8443', '', '']);
         expect(decodeURIComponent(parsed.pathname)).toBe(`/p/x${epi}/q`);
         expect(parsed.searchParams.get('e')).toBe(epi);
@@ -187,6 +212,18 @@ describe('a body in XML (decisions N10)', () => {
     );
   });
 });
+
+it.each([
+  ['XML', '<?xml version="1.1" encoding="ISO-8859-1"?><a>${epi}</a>'],
+  ['JSON', '\ufeff{"a":${epi}}'],
+] as const)(
+  'a body in %s that says that it is not in UTF-8 is sent as it is: it was accepted before the check of that (decisions N10)',
+  (format, template) => {
+    expect(bodyOf(post(format, template, { epi: 'é' }))).toBe(
+      template.replace('${epi}', format === 'JSON' ? '"é"' : 'é'),
+    );
+  },
+);
 
 describe('a body in another format (decisions N10)', () => {
   it('has values as they are', () => {

@@ -149,6 +149,27 @@ describe('The scheduler', () => {
     expect(world.state.receiver('r1').isBlank).toBe(true);
   });
 
+  it('cancels a message to a receiver that is removed when its next attempt is due, unless it is put back before (decisions N8)', () => {
+    let permission: Permission = 'send';
+    const world = new World({ answer: () => FAILURE, permission: () => permission });
+    const retried = () => [...world.state.receiver('r1').retries.keys()];
+    world.due('r1', 't');
+    world.run(1_000);
+    expect([world.sent.length, retried()]).toEqual([1, [0]]);
+    permission = 'cancel';
+    world.scheduler.reconsider();
+    world.run(2_000);
+    expect(retried()).toEqual([0]);
+    permission = 'send';
+    world.scheduler.reconsider();
+    world.run(MINUTE);
+    expect([world.sent.length, retried()]).toEqual([2, [0]]);
+    permission = 'cancel';
+    world.scheduler.reconsider();
+    world.run(DAY);
+    expect([world.sent.length, retried()]).toEqual([2, []]);
+  });
+
   it('sends a message once more when somebody has asked for it, beside its schedule (decisions N14)', () => {
     const world = new World({ answer: ({ sequence }) => (sequence === 0 ? FAILURE : SUCCESS) });
     world.due('r1', 't');

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
+import { rendererOf } from '../../../src/notifications/matching/render';
 import { Secrets } from '../../../src/notifications/secrets';
 import { signatureOf } from '../../../src/notifications/sending/signature';
 import { accepting, answer, attemptTo, sendingTo } from './receivers';
@@ -84,6 +85,22 @@ describe('a request', () => {
     library.verify(line.split(' ')[1] ?? '', asTarget, { jsonParse: false });
     const signed = { id: headers['webhook-id'] ?? '', timestamp: Number(headers['webhook-timestamp']) };
     expect(signatureOf(bytes, signed, '/other')).not.toBe(target);
+  });
+
+  it('has the URL that was stored when it was made, so that its owner can check the signature (decisions N5, N14)', async () => {
+    const to = await receiver(accepting);
+    const secrets = new Secrets(Buffer.alloc(32, 7));
+    const receiverUrl = `http://127.0.0.1:${to.port}/ä/../b;ü|?a='ö'&b="\${epi}&?#\${epi}`;
+    const rendered = rendererOf({ httpMethod: 'GET', receiverUrl })({ epi: "it's 1 €" });
+    if (!('request' in rendered)) throw new Error(rendered.unsendable);
+    const change = { request: rendered.request, secrets: [secrets.bytes('abc', 1)] };
+    await sender().attempt(attemptTo('', change));
+    const { line, headers } = partsOf(to.requests[0]);
+    const target = rendered.request.url.slice(`http://127.0.0.1:${to.port}`.length);
+    expect(line).toBe(`GET ${target} HTTP/1.1`);
+    expect(target).toBe('/b;%C3%BC|?a=%27%C3%B6%27&b=%22it%27s%201%20%E2%82%AC&?');
+    const asTarget = { ...headers, 'webhook-signature': headers['webhook-signature-target'] ?? '' };
+    new Webhook(secrets.text('abc', 1)).verify(target, asTarget, { jsonParse: false });
   });
 
   it('uses connections again (decisions N7)', async () => {
