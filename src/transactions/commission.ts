@@ -7,7 +7,12 @@ export type Terms = Pick<Program['events'][number], 'commission'>;
 /** What a publisher earns by an event's terms: hundredths, like the order value. */
 export function commissionOf({ commission }: Terms, orderValue: number): number {
   if (commission === undefined) return 0;
-  return 'fixed' in commission ? commission.fixed : Math.round((orderValue * commission.percent) / 100);
+  return 'fixed' in commission ? commission.fixed : percentOf(orderValue, commission.percent);
+}
+
+/** Rounded half up, as on paper: 4.35 % of 30.00 is 1.31, though binary fractions make it a little less than 1.305. */
+function percentOf(hundredths: number, percent: number): number {
+  return Math.round(Number(((hundredths * percent) / 100).toPrecision(15)));
 }
 
 /**

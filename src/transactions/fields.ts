@@ -52,7 +52,10 @@ export const postedTransaction = record(
     epi2: { kind: shortText, description: 'Further publisher information' },
     productId: { kind: text({ maxBytes: 255, orInteger: true }), description: 'Product feed' },
     reportInfo: REPORT_INFO,
-    visitorId: { kind: shortText, description: 'Visitor id set at impression or click' },
+    visitorId: {
+      kind: text({ maxBytes: 255, orInteger: true }),
+      description: 'Visitor id set at impression or click',
+    },
     validate: { kind: boolean(), description: 'false: stays Tracked until its validation is requested' },
   },
   { name: 'PostedTransaction' },

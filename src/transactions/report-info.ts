@@ -1,3 +1,5 @@
+import { forbiddenCharacter } from '../wire/characters';
+
 /** The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes; `docs/decisions.md#t2`). */
 const PARAMETERS = {
   productNumber: 'f1',
@@ -11,7 +13,7 @@ type ProductAttribute = keyof typeof PARAMETERS;
 const ITEM = /^f[1-4]=[^&|=]*(&f[1-4]=[^&|=]*)*$/;
 
 export function isReportInfo(text: string): boolean {
-  return text.split('|').every((item) => ITEM.test(item) && isDecodable(item));
+  return text.split('|').every((item) => ITEM.test(item) && isReadable(item));
 }
 
 /** One value for each item, separated by `|`. An attribute that no item has is absent. */
@@ -28,10 +30,10 @@ function parametersOf(item: string): ReadonlyMap<string, string> {
   return new Map(pairs);
 }
 
-function isDecodable(item: string): boolean {
+/** Decodable, without characters that XML does not allow. */
+function isReadable(item: string): boolean {
   try {
-    decodeURIComponent(item);
-    return true;
+    return forbiddenCharacter(decodeURIComponent(item)) === undefined;
   } catch {
     return false;
   }

@@ -242,7 +242,7 @@ function deleted(
 }
 
 function invalidated(state: Known, at: string, reasons: readonly string[]): TransactionEvent {
-  requireMove(state, 'fails validation');
+  if (targetOf(state.name, 'fails validation') === undefined) throw refused(state, 'invalidated');
   return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
 }
 

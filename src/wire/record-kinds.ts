@@ -224,12 +224,17 @@ export function time(): Scalar<string, WrittenDate> {
   };
 }
 
-/** The most that a date can be away from 1970 (ms). */
-const MAX_TIME = 8.64e15;
+/** The years 1 to 9999, which XML Schema can write (ms). */
+const [FIRST_TIME, LAST_TIME] = [
+  Date.parse('0001-01-01T00:00:00.000Z'),
+  Date.parse('9999-12-31T23:59:59.999Z'),
+];
 
 function instantIn(value: unknown): string | undefined {
   const time = wholeNumber(value);
-  return time !== undefined && Math.abs(time) <= MAX_TIME ? new Date(time).toISOString() : undefined;
+  return time !== undefined && time >= FIRST_TIME && time <= LAST_TIME
+    ? new Date(time).toISOString()
+    : undefined;
 }
 
 /** Seconds would be of 1970 (`docs/decisions.md#v16`); 0 and less can only be meant. */

@@ -2,6 +2,7 @@ import {
   CONVERSION_CLIENTS,
   type ConversionClient,
   PATH,
+  reportOf,
   type Result,
   transactionWorld,
   OPTIONAL,
@@ -9,7 +10,7 @@ import {
 import { NOW, refusalOf } from './voucher-network';
 
 const world = transactionWorld();
-const { create, move, get } = world;
+const { create, move, get, reportAll } = world;
 const HOUR = 3_600_000;
 
 interface Listed {
@@ -221,6 +222,22 @@ describe('totals (decisions T6)', () => {
       /<totals>\s*<total>\s*<currencyId>SEK</,
     );
     expect((await get('/totals;orderNumber=none', 'nord')).json()).toEqual([]);
+  });
+
+  it('beyond 2^53 hundredths, which are rounded to what a number can be', async () => {
+    const greatest = 99_999_999_999.99;
+    const reports = Array.from({ length: 1000 }, (_, at) =>
+      reportOf(`GREAT-${at}`, { orderValue: greatest, publisherCommission: 0, epi: 'great' }),
+    );
+    expect((await reportAll(reports)).statusCode).toBe(200);
+    await world.app.settled();
+    const answer = await get('/totals;epi=great', 'nord');
+    expect(answer.json()).toMatchObject([{ count: 1000, publisherCommission: 0 }]);
+    const [{ orderValue }] = answer.json<[{ orderValue: number }]>();
+    expect(orderValue / (1000 * greatest)).toBeCloseTo(1, 12);
+    expect((await get('/totals.xml;epi=great', 'nord')).body).toContain(
+      '<orderValue>99999999999990</orderValue>',
+    );
   });
 });
 

@@ -4,7 +4,7 @@ import { XML_UTF8 } from './posted';
 import { NOW, refusalOf } from './voucher-network';
 
 const world = transactionWorld();
-const { report, reportAll, move, moveAll, create } = world;
+const { report, reportAll, move, moveAll, create, get } = world;
 const DAY = 24 * 60 * 60 * 1000;
 
 describe('reporting a transaction', () => {
@@ -83,6 +83,9 @@ describe('reporting a transaction', () => {
     ['an unknown event type (decisions T7)', { eventTypeId: 6 }, '400 CON_350', /eventTypeId/],
     ['a long order number', { orderNumber: 'x'.repeat(241) }, '400 CON_350', /at most 240 characters/],
     ['items without their parameters', { reportInfo: 'lamp' }, '400 CON_350', /f1=number/],
+    ['a character in items that XML does not have', { reportInfo: 'f1=%00' }, '400 CON_350', /f1=number/],
+    ['a time in the year 0', { timeOfVisit: -62_167_219_200_000 }, '400 CON_350', /timeOfVisit/],
+    ['a time after the year 9999', { timeOfVisit: 8.64e15 }, '400 CON_350', /timeOfVisit/],
     ['several', { orderValue: -1, siteId: 'x', programId: 201 }, '400 CON_350 CON_350 CON_230', /siteId/],
   ])('with %s is refused (decisions T2)', async (_, changes, codes, message) => {
     const refusal = refusalOf(await report(reportOf('R-1', changes)));
@@ -103,6 +106,12 @@ describe('reporting a transaction', () => {
   it('is open to operators, for any program (decisions T2)', async () => {
     const answer = await report(reportOf('O-1', { programId: 201, eventId: 401 }), 'operator');
     expect(answer.json<Result>().legacyTransactionId).toBe('O-1_401_2');
+  });
+
+  it('takes an integer as visitor id, and the first and the last time that XML has (decisions A11, T2)', async () => {
+    const { transactionId } = await create('V-1', { visitorId: 12_345, timeOfVisit: '0001-01-01T00:00:00Z' });
+    const listed = (await get(`/${transactionId}`)).json<Readonly<Record<string, unknown>>>();
+    expect(listed).toMatchObject({ visitorId: '12345', timeOfVisit: '0001-01-01T00:00:00.000Z' });
   });
 
   it('again with another value is CON_510 (decisions T2)', async () => {

@@ -1,3 +1,4 @@
+import { commissionOf } from '../../src/transactions/commission';
 import { MOVES, STATES, type StateName, type Trigger } from '../../src/transactions/states';
 import { STATE_OF, type TransactionCommand, type TransactionEvent } from '../../src/transactions/transaction';
 import { type Amendments } from '../../src/transactions/transaction-facts';
@@ -217,6 +218,21 @@ describe('requested transitions (decisions T5)', () => {
     const [approved] = decide({ do: 'approve', at: AT, reason: 21, amendments }, pending);
     expect(approved).toMatchObject({ type: 'TransactionPendingApproved', data: { transaction: amendments } });
     expect(() => decide({ do: 'amend', at: AT, amendments }, stateAfter(WAYS.Deleted))).toThrow('Deleted');
+    expect(() => decide({ do: 'invalidate', at: AT, reason: 'x' }, stateAfter(WAYS.Deleted))).toThrow(
+      'the transaction is Deleted (8): it cannot be invalidated in this state',
+    );
+  });
+});
+
+describe('a commission in per cent (decisions T2)', () => {
+  it.each([
+    [3000, 4.35, 131],
+    [1000, 1.15, 12],
+    [100, 0.5, 1],
+    [99, 0.5, 0],
+    [10_000_000_000_000, 4.35, 435_000_000_000],
+  ])('of %d hundredths, %d, is rounded half up as on paper: %d', (orderValue, percent, commission) => {
+    expect(commissionOf({ commission: { percent } }, orderValue)).toBe(commission);
   });
 });
 

@@ -4,11 +4,11 @@ import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
 import { raw, sql } from './sql';
 
-/** Counts and sums per combination of values, in ascending order of the values. */
+/** Counts and sums per combination of values, in ascending order of the values. Beyond 2^53 sums are rounded, as those of numbers are. */
 export function totals(generation: GenerationFile, { filter, by, sums }: TotalsSearch): readonly Totals[] {
   const { file, layout } = generation;
   const columns = by.map((name) => `k.${column(layout.field(name, 'column').name)}`);
-  const summed = sums.map((name) => `, coalesce(sum(k.${column(layout.field(name, 'number').name)}), 0)`);
+  const summed = sums.map((name) => `, total(k.${column(layout.field(name, 'number').name)})`);
   return file.reading(() => {
     const hits = hitsOf(generation, filter);
     if (hits === undefined) return [];
