@@ -106,7 +106,9 @@ export class Dispatcher {
     const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
     const isNext = receiver.state.queue.size <= LIMITS.receiver;
     if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data, isNext);
-    if (event?.type === 'RedeliveryDue') known?.lane.redeliver(event.revision);
+    // After a take-over some of what is read has been attempted.
+    const isOpen = event?.type === 'RedeliveryDue' && receiver.state.redeliveries.has(event.revision);
+    if (isOpen) known?.lane.redeliver(event.revision);
     this.scheduler.wake(receiver);
   }
 

@@ -1,5 +1,7 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
-import { MATCHED } from '../../../src/notifications/delivery-events';
+import { NO_STREAM } from '../../../src/kernel/event';
+import { MATCHED, partitionStream } from '../../../src/notifications/delivery-events';
+import { partitionOf } from '../../../src/notifications/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
 import { runnerWorld } from './runner-world';
@@ -79,6 +81,23 @@ describe('What is not attempted in the ordinary way', () => {
     ]);
     expect((await outcomes())[2]).not.toHaveProperty('redelivery');
     expect(attempts).toHaveLength(1);
+  });
+
+  it('is sent after a crash if it was asked for again, though some of that has been sent (decisions N3, N14)', async () => {
+    const [target] = await targetsOf(1);
+    const [message] = await due([target!], 1);
+    for (const before of [1, 2, 3, 4]) await askAgain({ ...target!, ...message! }, 0, before);
+    const { id, receiver, subscriptionId, organisationId } = message!;
+    const outcome = { id, receiver, subscriptionId, organisationId, revision: 0, at: AT, attempt: 1, ms: 1 };
+    const events = [{}, { isManual: true, redelivery: 2 }, { isManual: true, redelivery: 3 }].map((more) =>
+      toNewEvent({ type: 'MessageAttempted', data: { ...outcome, outcome: 'delivered', ...more } }),
+    );
+    await world.deliveries.append(partitionStream(partitionOf(receiver)), NO_STREAM, events);
+    const { attempts, attempt } = ending({});
+    start('one', attempt);
+    await until(async () => (await outcomes()).length === 5);
+    expect(attempts.map(({ isManual }) => isManual)).toEqual([true, true]);
+    expect((await outcomes()).slice(3)).toMatchObject([{ redelivery: 4 }, { redelivery: 5 }]);
   });
 
   it('stays delivered when a redelivery succeeds before the attempt in flight fails (decisions N14)', async () => {
