@@ -117,6 +117,8 @@ export interface Outcome {
   readonly error?: string | undefined;
   /** The receiver has not answered in time. */
   readonly isTimeout?: true | undefined;
+  /** It was attempted at the end of the receiver's rest. Absent in older events: there the time of the attempt shows it. */
+  readonly isProbe?: true | undefined;
   /** The first KiB of the answer's body. */
   readonly answer?: string | undefined;
   readonly next?: string | undefined;

@@ -5,6 +5,7 @@ import { LeaseHolder } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 import { reasonOf } from '../../kernel/unavailable';
 import { PARTITIONS } from '../receiver-id';
+import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
 import { Membership } from './membership';
@@ -64,8 +65,8 @@ export class DeliveryRunner {
   private following: Promise<void> | undefined;
   /** Why there is no progress, by what makes none. */
   private readonly failures = new Map<string, string>();
-  private savedAt = Date.now();
-  private expiresAt = Date.now() + EXPIRE.everyMs;
+  private savedAt = now();
+  private expiresAt = now() + EXPIRE.everyMs;
 
   constructor(
     private readonly parts: DeliveryParts,
@@ -219,10 +220,10 @@ export class DeliveryRunner {
 
   private async expire(): Promise<void> {
     const { keepMs } = this.options;
-    if (keepMs === undefined || Date.now() < this.expiresAt) return;
-    this.expiresAt = Date.now() + EXPIRE.everyMs;
+    if (keepMs === undefined || now() < this.expiresAt) return;
+    this.expiresAt = now() + EXPIRE.everyMs;
     const isDone = await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
-    if (!isDone) this.expiresAt = Date.now();
+    if (!isDone) this.expiresAt = now();
   }
 
   private track(work: Promise<void>): void {
@@ -233,8 +234,8 @@ export class DeliveryRunner {
   private async maintain(): Promise<void> {
     this.dispatcher.reconsider();
     await this.reader.refill();
-    if (Date.now() - this.savedAt < SAVE_MS) return;
-    this.savedAt = Date.now();
+    if (now() - this.savedAt < SAVE_MS) return;
+    this.savedAt = now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
       if (!isInTrouble) void writer.save();
   }

@@ -3,7 +3,7 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Message, type Outcome } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
-import { now } from './clock';
+import { msUntil, now } from './clock';
 import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
 import { dropGone } from './gone-receivers';
@@ -218,14 +218,15 @@ export class Dispatcher {
     const { message, receiver, isCancelled, redelivery } = started;
     const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
-    if (isCancelled) return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', now());
-    if (request === undefined) return outcomeWithout(started, 'dead', now(), unsendable);
+    if (isCancelled)
+      return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', Date.now());
+    if (request === undefined) return outcomeWithout(started, 'dead', Date.now(), unsendable);
     const attempt: Attempt = {
       id,
       sequence,
       request,
       number: attemptNumber(started, receiver.state),
-      secrets: this.parts.recipients.secretsOf(subscriptionId, now()),
+      secrets: this.parts.recipients.secretsOf(subscriptionId, Date.now()),
       isManual: redelivery !== undefined,
       isTest,
     };
@@ -279,6 +280,7 @@ export class Dispatcher {
       peek: (revision) => this.cache.get(revision),
       load: (receiver, revision) => void this.load(receiver, revision),
       permission: (...asked) => this.parts.recipients.permission(...asked),
+      msUntil,
       isOpen: (number) => {
         const partition = this.partitions.get(number);
         return partition?.isOpen === true && partition.lease.expires - Date.now() >= this.longestMs;

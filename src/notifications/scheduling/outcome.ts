@@ -4,6 +4,7 @@ import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
 import { nextAttempt } from './schedule';
+import { type Started } from './scheduler';
 
 /** The number of the attempt that is made now. */
 export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState): number {
@@ -11,7 +12,11 @@ export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState
 }
 
 /** The outcome of an attempt that was not aborted. */
-export function outcomeOf(sendable: Sendable, state: ReceiverState, result: AttemptResult): Outcome {
+export function outcomeOf(
+  sendable: Sendable & Pick<Started, 'isProbe'>,
+  state: ReceiverState,
+  result: AttemptResult,
+): Outcome {
   const { message, redelivery, revision } = sendable;
   const { id, receiver, subscriptionId, organisationId } = message;
   const { at, ms, status, error, answer, end } = result;
@@ -39,6 +44,7 @@ export function outcomeOf(sendable: Sendable, state: ReceiverState, result: Atte
     error,
     answer,
     isTimeout: end === 'timeout' ? true : undefined,
+    isProbe: sendable.isProbe ? true : undefined,
   };
 }
 

@@ -51,7 +51,7 @@ export class Names {
   constructor(
     private readonly hasLocalNames: boolean,
     private readonly servers?: () => readonly string[],
-    private readonly now: () => number = Date.now,
+    private readonly now: () => number = () => performance.now(),
   ) {
     this.queries = this.resolver();
   }
