@@ -142,12 +142,13 @@ export type PartitionEvent =
 /** A message that is not tried again. */
 export interface DeadLetter {
   readonly at: string;
+  /** Of the message; if that was deleted already, of its receiver, and its revision. Then what is optional may be unknown. */
   readonly id: string;
-  readonly subscriptionId: string;
-  readonly organisationId: number;
+  readonly subscriptionId?: string | undefined;
+  readonly organisationId?: number;
   readonly receiver: string;
-  readonly subject: string;
-  readonly stateId: number;
+  readonly subject?: string | undefined;
+  readonly stateId?: number | undefined;
   readonly attempts: number;
   readonly reason: string;
 }

@@ -24,7 +24,7 @@ export interface DeliveryOptions {
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
   readonly longestMs?: number;
-  /** How long messages are kept in the log (ms): a little before that, what is still held becomes a dead letter. */
+  /** How long messages are kept in the log (ms): a little before that, what is not delivered becomes a dead letter. */
   readonly keepMs?: number;
   /** Between looks at the leases (ms). */
   readonly lookMs?: number;
@@ -46,7 +46,7 @@ const BACKOFF = { first: 100, longest: 5_000 } as const;
 /** Partitions taken over at once. */
 const AT_ONCE = 8;
 
-/** How often held messages that expire soon are looked for, and how long before they do (ms). */
+/** How often messages that expire soon are looked for, and how long before they do (ms). */
 const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
 
 /** How often changed partitions are saved (ms). */
@@ -107,12 +107,12 @@ export class DeliveryRunner {
   }
 
   /**
-   * Makes dead letters of messages that are held, and were due before a time (epoch ms), of long queues too. False: some are left, since
+   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too. False: some are left, since
    * those before them are not recorded yet.
    */
-  async expireHeld(before: number): Promise<boolean> {
+  async expireOld(before: number): Promise<boolean> {
     for (;;) {
-      const { count, isLast } = await this.dispatcher.expireHeld(before);
+      const { count, isLast } = await this.dispatcher.expireOld(before);
       if (count === 0 || this.stopping.signal.aborted) return isLast;
       await this.reader.refill();
     }
@@ -222,7 +222,7 @@ export class DeliveryRunner {
     const { keepMs } = this.options;
     if (keepMs === undefined || now() < this.expiresAt) return;
     this.expiresAt = now() + EXPIRE.everyMs;
-    const isDone = await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+    const isDone = await this.expireOld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
     if (!isDone) this.expiresAt = now();
   }
 

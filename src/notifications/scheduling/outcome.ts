@@ -80,6 +80,20 @@ export function deadLetterOf(outcome: Outcome): DeadLetter | undefined {
   return { at, id, subscriptionId, organisationId, receiver, subject, stateId, attempts, reason };
 }
 
+/** What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it was left. */
+export function deletedDeadLetter(
+  receiver: string,
+  revision: number,
+  { queue, retries }: ReceiverState,
+  known: Pick<DeadLetter, 'at' | 'subscriptionId'>,
+): DeadLetter | undefined {
+  const retry = retries.get(revision);
+  if (retry === undefined && !queue.has(revision)) return undefined;
+  const { attempt: attempts = 0, subject } = retry ?? {};
+  const id = `${receiver}-${revision}`;
+  return { ...known, id, receiver, subject, attempts, reason: 'it was deleted before it could be sent' };
+}
+
 export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {
   return attempt !== undefined && outcome !== 'delivered';
 }
