@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../kernel/backoff';
+import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { inParallel } from '../../kernel/in-parallel';
 import { LeaseHolder } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
@@ -66,6 +67,7 @@ export class DeliveryRunner {
   /** Why there is no progress, by what makes none. */
   private readonly failures = new Map<string, string>();
   private savedAt = now();
+  private readonly guard: ClockGuard;
   private expiresAt = now() + EXPIRE.everyMs;
 
   constructor(
@@ -75,6 +77,7 @@ export class DeliveryRunner {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS } = options;
     const { store } = parts;
     this.lookMs = lookMs;
+    this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
     this.dispatcher = new Dispatcher(parts, longestMs);
     this.reader = new MatchedReader(parts.deliveries, this.dispatcher.partitions, {
       taken: (...taken) => this.dispatcher.taken(...taken),
@@ -220,9 +223,10 @@ export class DeliveryRunner {
 
   private async expire(): Promise<void> {
     const { keepMs } = this.options;
-    if (keepMs === undefined || now() < this.expiresAt) return;
+    const today = this.guard.now();
+    if (keepMs === undefined || today === undefined || now() < this.expiresAt) return;
     this.expiresAt = now() + EXPIRE.everyMs;
-    const isDone = await this.expireOld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+    const isDone = await this.expireOld(today - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
     if (!isDone) this.expiresAt = now();
   }
 
