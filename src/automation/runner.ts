@@ -3,6 +3,7 @@ import { type FollowedDirectory } from '../directory/follower';
 import { Backoff } from '../kernel/backoff';
 import { type Position, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from '../kernel/clock-guard';
 import { inParallel } from '../kernel/in-parallel';
 import { AUTOMATION_LEASE, LeaseHolder } from '../kernel/lease-holder';
 import { type Cursor, type Filter, type Found } from '../kernel/query';
@@ -10,7 +11,6 @@ import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
 import { waitForPosition } from '../projector/wait';
 import { type Automation } from './automation';
-import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from './clock-guard';
 import { Postponed } from './postponed';
 
 export interface AutomationParts {
@@ -57,7 +57,7 @@ export class AutomationRunner {
     { owner, report = () => undefined, clocks = SYSTEM_CLOCKS }: AutomationOptions,
   ) {
     this.report = report;
-    this.guard = new ClockGuard(clocks, report);
+    this.guard = new ClockGuard(clocks, 'automatic transitions', report);
     this.postponed = new Postponed(clocks.monotonic);
     const { name, ms } = AUTOMATION_LEASE;
     this.lease = new LeaseHolder(parts.store, name, owner, ms, clocks.wall);

@@ -118,6 +118,8 @@ export interface Outcome {
   readonly error?: string | undefined;
   /** The receiver has not answered in time. */
   readonly isTimeout?: true | undefined;
+  /** It was attempted at the end of the receiver's rest. Absent in older events: there the time of the attempt shows it. */
+  readonly isProbe?: true | undefined;
   /** The first KiB of the answer's body. */
   readonly answer?: string | undefined;
   readonly next?: string | undefined;
@@ -141,12 +143,13 @@ export type PartitionEvent =
 /** A message that is not tried again. */
 export interface DeadLetter {
   readonly at: string;
+  /** Of the message; if that was deleted already, of its receiver, and its revision. Then what is optional may be unknown. */
   readonly id: string;
-  readonly subscriptionId: string;
-  readonly organisationId: number;
+  readonly subscriptionId?: string | undefined;
+  readonly organisationId?: number;
   readonly receiver: string;
-  readonly subject: string;
-  readonly stateId: number;
+  readonly subject?: string | undefined;
+  readonly stateId?: number | undefined;
   readonly attempts: number;
   readonly reason: string;
 }

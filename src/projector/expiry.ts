@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { ClockGuard, type Clocks } from '../kernel/clock-guard';
 import { type Found } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';
@@ -23,18 +24,23 @@ const PAGE = 500;
 /** Deletes hourly what is older than it is kept: in the log, and in its read models. Run by the projector. */
 export class Expiry {
   private next: number;
+  private readonly guard: ClockGuard;
 
+  /** `warn` receives a message when the clock is not trusted, and when it is trusted again. */
   constructor(
     private readonly store: ReadStore,
     private readonly options: ExpiryOptions,
-    private readonly now: () => number,
+    clocks: Clocks,
+    warn: (message: string) => void,
   ) {
-    this.next = now() + (options.delayMs ?? 0);
+    this.next = clocks.wall() + (options.delayMs ?? 0);
+    this.guard = new ClockGuard(clocks, 'deletions of old messages', warn);
   }
 
-  /** Does nothing within an hour of the last time. `signal` ends it between two pages. */
+  /** Does nothing within an hour of the last time, or while the clock is not trusted (`docs/decisions.md#n8`). `signal` ends it between two pages. */
   async expire(projectors: readonly GenerationProjector[], signal: AbortSignal): Promise<void> {
-    const now = this.now();
+    const now = this.guard.now();
+    if (now === undefined) return;
     // Further ahead than that only after the clock was set back.
     if (now < this.next && this.next <= now + INTERVAL_MS) return;
     this.next = now + RETRY_MS;

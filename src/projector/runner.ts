@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAbort } from '../kernel/abort';
 import { Backoff } from '../kernel/backoff';
+import { SYSTEM_CLOCKS } from '../kernel/clock-guard';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
@@ -30,6 +31,8 @@ export interface RunnerOptions {
   readonly report?: (error: unknown) => void;
   /** Epoch ms. */
   readonly now?: () => number;
+  /** A clock that nobody can set (ms); by default `now`, if that is passed, or that of the system. */
+  readonly monotonic?: () => number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** For a log that expires. */
@@ -85,13 +88,19 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    const { owner, source = DOMAIN_LOG, expiry } = options;
+    const {
+      owner,
+      source = DOMAIN_LOG,
+      expiry,
+      monotonic = options.now ?? SYSTEM_CLOCKS.monotonic,
+    } = options;
     const { name, ms } = source.projectorLease;
     this.lease = new LeaseHolder(store, name, owner, ms, this.now);
     this.meter = new ProgressMeter(this.now);
     this.sweeper = new Sweeper(store, projections, owner, this.now, source);
     this.origin = new OriginRecord(log, store, projections, source, this.now);
-    this.expiry = expiry && new Expiry(store, expiry, this.now);
+    const clocks = { wall: this.now, monotonic };
+    this.expiry = expiry && new Expiry(store, expiry, clocks, (message) => options.report?.(message));
   }
 
   /** Starts; resolves once every projection has a live generation, or when stopped. */

@@ -6,6 +6,7 @@ import { DELIVERY_PROJECTIONS } from '../../projections/index';
 import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';
+import { Expiry } from '../../src/projector/expiry';
 import { type Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { DeliveryHistory } from '../support/delivery-history';
@@ -44,6 +45,34 @@ test('documents that have expired leave nothing behind in the read store, nor do
   await runner.stop();
   expect(await deliveryOf(engines.store, old.id)).toBeUndefined();
   expect(await rememberedRemovals()).toEqual({ deliveries: 0, receivers: 0, 'receiver-health': 0 });
+});
+
+test('nothing is deleted by a clock that jumps ahead and is set right within ten minutes (decisions N8)', async () => {
+  let [wall, monotonic] = [Date.parse('2026-03-01T00:00:00Z'), 0];
+  const [expired, warnings]: [number[], string[]] = [[], []];
+  const expireLog = async (before: Date) => void expired.push(wall - before.getTime());
+  const keepMs = 30 * DAY_MS;
+  const clocks = { wall: () => wall, monotonic: () => monotonic };
+  const expiry = new Expiry(engines.store, { keepMs, expireLog }, clocks, (message) =>
+    warnings.push(message),
+  );
+  const pass = async (ms: number, error = 0) => {
+    wall += ms + error;
+    monotonic += ms;
+    await expiry.expire([], new AbortController().signal);
+  };
+  await pass(1_000);
+  expect(expired).toEqual([keepMs]);
+  await pass(5_000, 31 * DAY_MS);
+  await pass(5_000);
+  await pass(5_000, -31 * DAY_MS);
+  expect(expired).toEqual([keepMs]);
+  expect(warnings).toEqual([
+    expect.stringContaining('jumped ahead by 2678400 s: deletions of old messages are suspended'),
+    expect.stringContaining('set right: deletions of old messages continue'),
+  ]);
+  await pass(60 * 60 * 1_000);
+  expect(expired).toEqual([keepMs, keepMs]);
 });
 
 /** Removals that the generations of the read models remember, by read model. */

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../kernel/backoff';
+import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { inParallel } from '../../kernel/in-parallel';
 import { LeaseHolder } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 import { reasonOf } from '../../kernel/unavailable';
 import { PARTITIONS } from '../receiver-id';
+import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
 import { Membership } from './membership';
@@ -23,7 +25,7 @@ export interface DeliveryOptions {
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
   readonly longestMs?: number;
-  /** How long messages are kept in the log (ms): a little before that, what is still held becomes a dead letter. */
+  /** How long messages are kept in the log (ms): a little before that, what is not delivered becomes a dead letter. */
   readonly keepMs?: number;
   /** Between looks at the leases (ms). */
   readonly lookMs?: number;
@@ -45,7 +47,7 @@ const BACKOFF = { first: 100, longest: 5_000 } as const;
 /** Partitions taken over at once. */
 const AT_ONCE = 8;
 
-/** How often held messages that expire soon are looked for, and how long before they do (ms). */
+/** How often messages that expire soon are looked for, and how long before they do (ms). */
 const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
 
 /** How often changed partitions are saved (ms). */
@@ -64,8 +66,9 @@ export class DeliveryRunner {
   private following: Promise<void> | undefined;
   /** Why there is no progress, by what makes none. */
   private readonly failures = new Map<string, string>();
-  private savedAt = Date.now();
-  private expiresAt = Date.now() + EXPIRE.everyMs;
+  private savedAt = now();
+  private readonly guard: ClockGuard;
+  private expiresAt = now() + EXPIRE.everyMs;
 
   constructor(
     private readonly parts: DeliveryParts,
@@ -74,6 +77,7 @@ export class DeliveryRunner {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS } = options;
     const { store } = parts;
     this.lookMs = lookMs;
+    this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
     this.dispatcher = new Dispatcher(parts, longestMs);
     this.reader = new MatchedReader(parts.deliveries, this.dispatcher.partitions, {
       taken: (...taken) => this.dispatcher.taken(...taken),
@@ -106,12 +110,12 @@ export class DeliveryRunner {
   }
 
   /**
-   * Makes dead letters of messages that are held, and were due before a time (epoch ms), of long queues too. False: some are left, since
+   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too. False: some are left, since
    * those before them are not recorded yet.
    */
-  async expireHeld(before: number): Promise<boolean> {
+  async expireOld(before: number): Promise<boolean> {
     for (;;) {
-      const { count, isLast } = await this.dispatcher.expireHeld(before);
+      const { count, isLast } = await this.dispatcher.expireOld(before);
       if (count === 0 || this.stopping.signal.aborted) return isLast;
       await this.reader.refill();
     }
@@ -219,10 +223,11 @@ export class DeliveryRunner {
 
   private async expire(): Promise<void> {
     const { keepMs } = this.options;
-    if (keepMs === undefined || Date.now() < this.expiresAt) return;
-    this.expiresAt = Date.now() + EXPIRE.everyMs;
-    const isDone = await this.expireHeld(Date.now() - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
-    if (!isDone) this.expiresAt = Date.now();
+    const today = this.guard.now();
+    if (keepMs === undefined || today === undefined || now() < this.expiresAt) return;
+    this.expiresAt = now() + EXPIRE.everyMs;
+    const isDone = await this.expireOld(today - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
+    if (!isDone) this.expiresAt = now();
   }
 
   private track(work: Promise<void>): void {
@@ -233,8 +238,8 @@ export class DeliveryRunner {
   private async maintain(): Promise<void> {
     this.dispatcher.reconsider();
     await this.reader.refill();
-    if (Date.now() - this.savedAt < SAVE_MS) return;
-    this.savedAt = Date.now();
+    if (now() - this.savedAt < SAVE_MS) return;
+    this.savedAt = now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
       if (!isInTrouble) void writer.save();
   }

@@ -3,12 +3,12 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Message, type Outcome } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
-import { now } from './clock';
+import { msUntil, now } from './clock';
 import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
 import { dropGone } from './gone-receivers';
 import { reportedFailure } from './health';
-import { expireHeld } from './held-messages';
+import { expireOld } from './old-messages';
 import { MessageCache } from './message-cache';
 import {
   attemptNumber,
@@ -43,7 +43,7 @@ export interface DispatcherParts {
 /** Outcomes of so many milliseconds are appended together: each append has its costs. */
 const FLUSH_MS = 3;
 
-/** How long dead letters of held messages are waited for before more of them are made (ms). */
+/** How long dead letters of expired messages are waited for before more of them are made (ms). */
 const RECORD_MS = 5_000;
 
 /** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
@@ -106,7 +106,9 @@ export class Dispatcher {
     const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
     const isNext = receiver.state.queue.size <= LIMITS.receiver;
     if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data, isNext);
-    if (event?.type === 'RedeliveryDue') known?.lane.redeliver(event.revision);
+    // After a take-over some of what is read has been attempted.
+    const isOpen = event?.type === 'RedeliveryDue' && receiver.state.redeliveries.has(event.revision);
+    if (isOpen) known?.lane.redeliver(event.revision);
     this.scheduler.wake(receiver);
   }
 
@@ -174,14 +176,14 @@ export class Dispatcher {
     }, FLUSH_MS);
   }
 
-  /** Makes dead letters of some held messages that were due before a time (epoch ms); returns how many, and whether none is left. */
-  async expireHeld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
+  /** Makes dead letters of some messages that were due before a time (epoch ms); returns how many, and whether none is left. */
+  async expireOld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
     const { recipients } = this.parts;
     const owned = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
     // Those of the last time are recorded first: they are in memory until then.
     const partitions = owned.filter(({ state }) => state.deadLetters.size === 0);
     const parts = { partitions, recipients, cache: this.cache, record: this.record.bind(this) };
-    const count = await expireHeld(parts, before);
+    const count = await expireOld(parts, before);
     const recorded = partitions.map((partition) => this.deadLetters.record(partition));
     await Promise.race([Promise.all(recorded), pause(RECORD_MS, undefined, { ref: false })]);
     return { count, isLast: count === 0 && partitions.length === owned.length };
@@ -215,15 +217,17 @@ export class Dispatcher {
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
     const { message, receiver, isCancelled, redelivery } = started;
     const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
+    if (partition.expiring.has(started.revision)) return undefined;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
-    if (isCancelled) return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', now());
-    if (request === undefined) return outcomeWithout(started, 'dead', now(), unsendable);
+    if (isCancelled)
+      return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', Date.now());
+    if (request === undefined) return outcomeWithout(started, 'dead', Date.now(), unsendable);
     const attempt: Attempt = {
       id,
       sequence,
       request,
       number: attemptNumber(started, receiver.state),
-      secrets: this.parts.recipients.secretsOf(subscriptionId, now()),
+      secrets: this.parts.recipients.secretsOf(subscriptionId, Date.now()),
       isManual: redelivery !== undefined,
       isTest,
     };
@@ -247,7 +251,15 @@ export class Dispatcher {
     partition.ended.delete(outcome);
     this.cache.delete(outcome.revision);
     if (started !== undefined) this.end(partition, started, outcome);
-    else this.scheduler.served(outcome.receiver)?.lane.settled(outcome.revision);
+    else this.settled(outcome);
+  }
+
+  /** A message is over that was not being sent: others may have waited for it. */
+  private settled({ receiver, revision }: Outcome): void {
+    const served = this.scheduler.served(receiver);
+    if (served === undefined) return;
+    served.lane.settled(revision);
+    this.scheduler.wake(served);
   }
 
   private end(partition: OwnedPartition, started: Started, outcome: Outcome | undefined): void {
@@ -264,11 +276,14 @@ export class Dispatcher {
     this.pump();
   }
 
-  private forget({ id, partition, lane }: Receiver, revision: number): void {
+  /** A message was deleted before it could be sent: that is recorded as far as it is known. */
+  private forget({ id, partition, lane, subscriptionId }: Receiver, revision: number): void {
     this.parts.report(
       `a message to the receiver ${id} was not sent: it is older than messages are kept (revision ${revision})`,
     );
-    this.partitions.get(partition)?.state.forget(id, revision);
+    const owned = this.partitions.get(partition);
+    owned?.state.forget(id, revision, { at: new Date().toISOString(), subscriptionId });
+    if (owned !== undefined) void this.deadLetters.record(owned);
     lane.settled(revision);
   }
 
@@ -277,6 +292,7 @@ export class Dispatcher {
       peek: (revision) => this.cache.get(revision),
       load: (receiver, revision) => void this.load(receiver, revision),
       permission: (...asked) => this.parts.recipients.permission(...asked),
+      msUntil,
       isOpen: (number) => {
         const partition = this.partitions.get(number);
         return partition?.isOpen === true && partition.lease.expires - Date.now() >= this.longestMs;

@@ -30,6 +30,8 @@ export interface Ended {
   readonly ms: number;
   readonly isSuccess: boolean;
   readonly isTimeout: boolean;
+  /** It was attempted at the end of a rest, whatever the system clock shows. */
+  readonly isProbe?: boolean;
   /** The receiver has answered 410. */
   readonly isGone: boolean;
 }
@@ -54,12 +56,13 @@ export function afterOutcome(health: Health, outcome: Outcome): Health {
 }
 
 /** An outcome as the end of an attempt. */
-export function endedOf({ at, ms = 0, outcome, isTimeout, status }: Outcome): Ended {
+export function endedOf({ at, ms = 0, outcome, isTimeout, isProbe, status }: Outcome): Ended {
   return {
     at: Date.parse(at),
     ms,
     isSuccess: outcome === 'delivered',
     isTimeout: isTimeout === true,
+    isProbe: isProbe === true,
     isGone: status === GONE,
   };
 }
@@ -71,7 +74,7 @@ export function afterAttempt(health: Health, ended: Ended): Health {
   if (disables(health, ended) !== undefined) return HEALTHY;
   const end = ended.at + ended.ms;
   const { rest } = health;
-  const isProbe = rest !== undefined && ended.at >= rest.until;
+  const isProbe = rest !== undefined && (ended.isProbe === true || ended.at >= rest.until);
   if (isProbe && ended.isSuccess) return { timeouts: 0, minutes: [], succeeded: end };
   const next: Health = {
     timeouts: ended.isTimeout ? health.timeouts + 1 : 0,
@@ -118,12 +121,13 @@ function failuresAfter(health: Health, { at, ms, isSuccess }: Ended): Pick<Healt
 function counted(minutes: readonly Minute[], end: number, isSuccess: boolean): readonly Minute[] {
   const minute = Math.floor(end / MINUTE);
   const failed = isSuccess ? 0 : 1;
-  const last = minutes.at(-1);
+  // Those that are as far ahead were counted before the clock was set back.
+  const recent = minutes.filter((one) => Math.abs(one.minute - minute) < BREAKER.minutes);
+  const last = recent.at(-1);
   if (last !== undefined && last.minute >= minute) {
     const more = { minute: last.minute, attempts: last.attempts + 1, failed: last.failed + failed };
-    return minutes.with(-1, more);
+    return recent.with(-1, more);
   }
-  const recent = minutes.filter((one) => one.minute > minute - BREAKER.minutes);
   return [...recent, { minute, attempts: 1, failed }];
 }
 

@@ -124,16 +124,22 @@ export class Lane {
       }
       this.retries.take();
     }
-    const redelivery = this.redeliveries.first;
-    const revision = redelivery === undefined ? undefined : this.state.redeliveries.get(redelivery);
-    if (redelivery === undefined) return undefined;
-    if (revision === undefined) {
-      this.redeliveries.take();
-      return undefined;
+    return this.nextRedelivery();
+  }
+
+  /** Those that have ended otherwise are skipped: nothing would wake the receiver for the ones behind them. */
+  private nextRedelivery(): Choice {
+    const { redeliveries } = this;
+    for (let redelivery = redeliveries.first; redelivery !== undefined; redelivery = redeliveries.first) {
+      const revision = this.state.redeliveries.get(redelivery);
+      if (revision !== undefined) {
+        const message = this.peek(revision);
+        if (message === undefined) return { toLoad: revision };
+        return { kind: 'redelivery', revision, message, redelivery };
+      }
+      redeliveries.take();
     }
-    const message = this.peek(revision);
-    if (message === undefined) return { toLoad: revision };
-    return { kind: 'redelivery', revision, message, redelivery };
+    return undefined;
   }
 
   private waitFor(subject: string, revision: number): void {

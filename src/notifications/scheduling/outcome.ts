@@ -4,6 +4,7 @@ import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
 import { nextAttempt } from './schedule';
+import { type Started } from './scheduler';
 
 /** The number of the attempt that is made now. */
 export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState): number {
@@ -11,7 +12,11 @@ export function attemptNumber({ revision }: Sendable, { retries }: ReceiverState
 }
 
 /** The outcome of an attempt that was not aborted. */
-export function outcomeOf(sendable: Sendable, state: ReceiverState, result: AttemptResult): Outcome {
+export function outcomeOf(
+  sendable: Sendable & Pick<Started, 'isProbe'>,
+  state: ReceiverState,
+  result: AttemptResult,
+): Outcome {
   const { message, redelivery, revision } = sendable;
   const { id, receiver, subscriptionId, organisationId } = message;
   const { at, ms, status, error, answer, end } = result;
@@ -39,6 +44,7 @@ export function outcomeOf(sendable: Sendable, state: ReceiverState, result: Atte
     error,
     answer,
     isTimeout: end === 'timeout' ? true : undefined,
+    isProbe: sendable.isProbe ? true : undefined,
   };
 }
 
@@ -72,6 +78,20 @@ export function deadLetterOf(outcome: Outcome): DeadLetter | undefined {
   const { subject, stateId, attempts } = outcome.deadLetter;
   const reason = outcome.error ?? 'the last attempt has failed';
   return { at, id, subscriptionId, organisationId, receiver, subject, stateId, attempts, reason };
+}
+
+/** What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it was left. */
+export function deletedDeadLetter(
+  receiver: string,
+  revision: number,
+  { queue, retries }: ReceiverState,
+  known: Pick<DeadLetter, 'at' | 'subscriptionId'>,
+): DeadLetter | undefined {
+  const retry = retries.get(revision);
+  if (retry === undefined && !queue.has(revision)) return undefined;
+  const { attempt: attempts = 0, subject } = retry ?? {};
+  const id = `${receiver}-${revision}`;
+  return { ...known, id, receiver, subject, attempts, reason: 'it was deleted before it could be sent' };
 }
 
 export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {

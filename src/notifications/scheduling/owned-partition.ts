@@ -19,6 +19,8 @@ export class OwnedPartition {
   readonly inFlight = new Set<Started>();
   /** Those of them whose outcomes are being appended. */
   readonly ended = new Map<Outcome, Started>();
+  /** Messages that become dead letters because they are about to be deleted: none of them is sent any more. */
+  readonly expiring = new Set<number>();
   readonly writer: OutcomeWriter;
   private onIdle: (() => void) | undefined;
   /** Attempts end when the partition is lost or given up; appends only when it is lost. */

@@ -1,5 +1,5 @@
 import { type DeadLetter, type Outcome } from '../delivery-events';
-import { deadLetterOf } from './outcome';
+import { deadLetterOf, deletedDeadLetter } from './outcome';
 import { ReceiverState } from './receiver-state';
 
 /** How much is kept in memory; beyond it, a part of long queues is read again later. */
@@ -75,10 +75,13 @@ export class PartitionState {
     state.rest = rest;
   }
 
-  /** The message has expired in the log: it cannot be sent any more. */
-  forget(receiver: string, revision: number): void {
+  /** The message was deleted from the log: if it was still to be sent, it is a dead letter. */
+  forget(receiver: string, revision: number, known: Pick<DeadLetter, 'at' | 'subscriptionId'>): void {
     const state = this.receivers.get(receiver);
-    if (state !== undefined) this.counting(state, () => state.forget(revision));
+    if (state === undefined) return;
+    const deadLetter = deletedDeadLetter(receiver, revision, state, known);
+    if (deadLetter !== undefined) this.deadLetters.set(deadLetter.id, deadLetter);
+    this.counting(state, () => state.forget(revision));
   }
 
   /** Makes the receiver's state if there is none. */

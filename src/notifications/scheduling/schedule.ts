@@ -17,6 +17,9 @@ const JITTER = 0.2;
 /** `Retry-After` extends a delay up to this one (ms). */
 const MOST_MS = 24 * HOUR;
 
+/** No attempt follows later than this after the one before (ms). */
+export const LONGEST_DELAY_MS = MOST_MS * (1 + JITTER);
+
 /** A failed attempt. `attempt` counts from 1; times are in epoch ms, `retryAfter` in ms. */
 export interface FailedAttempt {
   readonly id: string;

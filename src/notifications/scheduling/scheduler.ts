@@ -3,6 +3,8 @@ import { parsedUrl } from '../../wire/parsed-url';
 import { type Message, type Outcome } from '../delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
+import { type Health } from './health';
+import { LONGEST_DELAY_MS } from './schedule';
 import { LIMITS, type Occupant, type Request, Slots } from './slots';
 import { type ReceiverState } from './receiver-state';
 import { Timers } from './timers';
@@ -16,6 +18,8 @@ export interface Receiver extends Occupant {
   readonly lane: Lane;
   readonly bucket: TokenBucket;
   subscriptionId: string | undefined;
+  /** The rest that it has, and when that is over. */
+  rest: { readonly of: Health['rest']; readonly until: number };
   /** When a timer wakes it, 0 if there is none. */
   wakesAt: number;
   /** It waits for its turn. */
@@ -30,6 +34,8 @@ export interface Receiver extends Occupant {
 export interface Started extends Sendable, Request<Receiver> {
   /** It is not to be sent: its receiver or subscription is gone. */
   readonly isCancelled: boolean;
+  /** Its receiver rested until now. */
+  readonly isProbe: boolean;
 }
 
 /** Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never. */
@@ -45,12 +51,14 @@ export interface Surface {
   permission(subscriptionId: string, receiver: string, cause?: Position): Permission;
   /** Whether messages of this partition may be started now; if not, until `reconsider`. */
   isOpen(partition: number): boolean;
+  /** How far ahead a stored time (epoch ms) is by the system clock (ms). */
+  msUntil(time: number): number;
 }
 
 /**
  * Chooses what to send next (`docs/decisions.md#n7`): receivers take turns, each within its limits. A receiver that cannot send now is
- * not asked again before something has changed for it, so a choice takes constant time, however many there are. The clock, in epoch ms,
- * is passed in, and must not run backwards.
+ * not asked again before something has changed for it, so a choice takes constant time, however many there are. The clock, in ms, is
+ * passed in, and must not run backwards; stored times are of another clock, and are converted when they are seen first.
  */
 export class Scheduler {
   private readonly receivers = new Map<string, Receiver>();
@@ -78,6 +86,7 @@ export class Scheduler {
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       subscriptionId: undefined,
+      rest: { of: undefined, until: 0 },
       pace: 'normal',
       inFlight: 0,
       late: 0,
@@ -88,7 +97,8 @@ export class Scheduler {
       isGone: false,
     };
     this.receivers.set(id, receiver);
-    for (const [retry, { next }] of state.retries) this.timers.add(next, { receiver, retry });
+    for (const [retry, { next }] of state.retries)
+      this.timers.add(this.dueAt(next, now), { receiver, retry });
     this.wake(receiver);
     return receiver;
   }
@@ -168,7 +178,7 @@ export class Scheduler {
     receiver.lane.end(started, outcome);
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
-      this.timers.add(retry.next, { receiver, retry: revision });
+      this.timers.add(this.dueAt(retry.next, now), { receiver, retry: revision });
     if (pauseMs > 0) receiver.bucket.pause(now + pauseMs);
     this.wake(receiver);
   }
@@ -221,6 +231,7 @@ export class Scheduler {
       host: receiver.host,
       at: now,
       isCancelled,
+      isProbe: receiver.state.health.rest !== undefined,
       size: request?.body?.length ?? 0,
       pool: receiver.pace,
       hasEnded: false,
@@ -231,16 +242,31 @@ export class Scheduler {
 
   /** Whether the receiver is neither resting nor at its rate. Otherwise it is asked again in time. */
   private mayAttempt(receiver: Receiver, now: number): boolean {
-    const { rest } = receiver.state.health;
+    const restsUntil = this.restsUntil(receiver, now);
     // A probe is alone.
-    if (rest !== undefined && rest.until <= now && receiver.inFlight > 0) return false;
-    const time = Math.max(rest?.until ?? 0, receiver.bucket.next(now));
+    if (restsUntil !== undefined && restsUntil <= now && receiver.inFlight > 0) return false;
+    const time = Math.max(restsUntil ?? 0, receiver.bucket.next(now));
     if (time <= now) return true;
     if (receiver.wakesAt <= now || receiver.wakesAt > time) {
       receiver.wakesAt = time;
       this.timers.add(time, { receiver });
     }
     return false;
+  }
+
+  private restsUntil(receiver: Receiver, now: number): number | undefined {
+    const { rest } = receiver.state.health;
+    if (rest === undefined) return undefined;
+    if (receiver.rest.of !== rest) {
+      const ms = Math.min(this.surface.msUntil(rest.until), rest.ms);
+      receiver.rest = { of: rest, until: now + ms };
+    }
+    return receiver.rest.until;
+  }
+
+  /** When a retry is due whose time (epoch ms) was stored: even if the system clock was set since, no later than any schedule has it. */
+  private dueAt(next: number, now: number): number {
+    return now + Math.min(this.surface.msUntil(next), LONGEST_DELAY_MS);
   }
 
   private elapse(now: number): void {

@@ -29,7 +29,6 @@ const MOST_REPEATS = 3;
  * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  private readonly at = Date.now();
   private readonly began = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private bodyTimer: NodeJS.Timeout | undefined;
@@ -101,7 +100,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.isOver = true;
     clearTimeout(this.timer);
     clearTimeout(this.bodyTimer);
-    const times = { at: this.at, ms: Math.round(performance.now() - this.began) };
+    const ms = Math.round(performance.now() - this.began);
+    // Of the clock as it is now: what follows from the time of the end is right even if the clock was set meanwhile.
+    const times = { at: Date.now() - ms, ms };
     this.done(this.answer === undefined ? { ...failure, ...times } : resultOf(this.answer, times));
     if (this.connection === undefined) this.host.leave(this.begin);
     else this.host.giveBack(this.connection, isComplete);

@@ -42,6 +42,8 @@ export class Names {
   private queries: Resolver;
   private readonly known = new Map<string, Known>();
   private readonly pending = new Map<string, Promise<Known>>();
+  /** The last name for which there were addresses. */
+  private resolved: string | undefined;
   private isClosed = false;
 
   /**
@@ -51,7 +53,7 @@ export class Names {
   constructor(
     private readonly hasLocalNames: boolean,
     private readonly servers?: () => readonly string[],
-    private readonly now: () => number = Date.now,
+    private readonly now: () => number = () => performance.now(),
   ) {
     this.queries = this.resolver();
   }
@@ -98,7 +100,10 @@ export class Names {
       this.queries.resolve6(name, options),
     ]);
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (found.length > 0) return found;
+    if (found.length > 0) {
+      this.resolved = name;
+      return found;
+    }
     const isUnknown = answers.every((answer) => answer.status === 'fulfilled' || saysNothing(answer.reason));
     if (isUnknown) return this.local(name);
     throw new UnresolvedName(this.isClosed || !(await this.works()));
@@ -112,9 +117,16 @@ export class Names {
     return found.map(({ address }) => ({ address, ttl: 0 }));
   }
 
-  /** Whether the DNS servers of the machine answer: each knows those of the root. */
+  /**
+   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore the name that was
+   * resolved last is asked for as well, at the same time.
+   */
   private async works(): Promise<boolean> {
-    const works = await this.queries.resolveNs('.').then(() => true, saysNothing);
+    const { queries, resolved } = this;
+    const asked: Promise<unknown>[] = [queries.resolveNs('.')];
+    if (resolved !== undefined) asked.push(queries.resolve4(resolved), queries.resolve6(resolved));
+    const answered = await Promise.all(asked.map((one) => one.then(() => true, saysNothing)));
+    const works = answered.includes(true);
     // The machine may have other servers by now, which only a new resolver uses.
     if (!works && !this.isClosed) this.queries = this.resolver();
     return works;

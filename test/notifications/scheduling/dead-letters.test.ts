@@ -122,18 +122,18 @@ describe('A dead letter', () => {
     const runner = start('one', attempt, { log: withoutDeadLetters(() => isDown) });
     const held = await due([target!], 20, { at: AT });
     const expire = async (): Promise<void> => {
-      while ((await outcomes()).length === 0) await runner.expireHeld(Date.now());
+      while ((await outcomes()).length === 0) await runner.expireOld(Date.now());
     };
     const expired = expire();
     await until(async () => (await outcomes()).length === 20);
     expect(await deadLetters()).toEqual([]);
     // So it is called again soon: what is left would be deleted with the log.
-    expect(await runner.expireHeld(Date.now())).toBe(false);
+    expect(await runner.expireOld(Date.now())).toBe(false);
     isDown = false;
     await until(async () => (await deadLetters()).length === 20);
     expect(new Set((await deadLetters()).map(({ id }) => id))).toEqual(new Set(held.map(({ id }) => id)));
     await expired;
-    await until(() => runner.expireHeld(Date.now()));
+    await until(() => runner.expireOld(Date.now()));
     expect([attempts, (await outcomes()).length]).toEqual([[], 20]);
   });
 

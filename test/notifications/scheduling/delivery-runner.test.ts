@@ -168,7 +168,7 @@ describe('The runner of deliveries', () => {
     await due([target!], 3, { at });
     await due([target!], 1);
     await until(async () => {
-      await runner.expireHeld(Date.now() - 60_000);
+      await runner.expireOld(Date.now() - 60_000);
       return (await outcomes()).length >= 3;
     });
     const reason = { outcome: 'dead', error: 'it was held until it expired' };

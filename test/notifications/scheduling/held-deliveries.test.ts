@@ -1,6 +1,11 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
-import { MATCHED } from '../../../src/notifications/delivery-events';
+import { NO_STREAM } from '../../../src/kernel/event';
+import { type ExpiringLog } from '../../../src/kernel/event-log';
+import { MATCHED, partitionStream } from '../../../src/notifications/delivery-events';
+import { partitionOf } from '../../../src/notifications/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
+import { savePartition } from '../../../src/notifications/scheduling/saved-partition';
 import { subscriptionDecider } from '../../../src/notifications/subscription';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
@@ -34,14 +39,65 @@ describe('What is not attempted in the ordinary way', () => {
     await until(async () => (await outcomes()).length === 1);
     await disable(target!);
     await due([target!], 2, { at: AT });
-    await runner.expireHeld(Date.now());
+    await runner.expireOld(Date.now());
     const held = { outcome: 'dead', error: 'it was held until it expired' };
     await until(async () => (await outcomes()).length >= 4);
     expect(await outcomes()).toMatchObject([{ outcome: 'failed', attempt: 1 }, held, held, held]);
     await until(async () => (await deadLetters()).length >= 3);
     expect((await deadLetters()).map(({ attempts }) => attempts).sort()).toEqual([0, 0, 1]);
-    await runner.expireHeld(Date.now());
+    await runner.expireOld(Date.now());
     expect(await outcomes()).toHaveLength(4);
+  });
+
+  it('is a dead letter when it expires before it could be sent, except for what is being sent (decisions N3)', async () => {
+    const [slow, failing] = await targetsOf(2);
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const attempt: MakeAttempt = async ({ request: { url } }) => {
+      if (url.includes('r1'))
+        return { end: 'failure', at: Date.now(), ms: 1, status: 429, retryAfter: 60_000 };
+      await answered;
+      return { end: 'success', at: Date.now(), ms: 400, status: 200 };
+    };
+    const runner = start('one', attempt);
+    // The second and third one wait for the first one.
+    await due([slow!], 3, { at: AT });
+    await due([failing!], 1, { at: AT });
+    await until(async () => (await outcomes()).length === 1);
+    await runner.expireOld(Date.parse(AT) + 1);
+    await until(async () => (await deadLetters()).length === 3);
+    answer();
+    await until(async () => (await outcomes()).length === 5);
+    const error = 'it expired before it could be sent';
+    expect((await outcomes()).filter(({ outcome }) => outcome === 'dead')).toMatchObject([
+      { error },
+      { error },
+      { error },
+    ]);
+    expect((await outcomes()).at(-1)).toMatchObject({ outcome: 'delivered', revision: 0 });
+    expect((await deadLetters()).map(({ attempts }) => attempts).sort()).toEqual([0, 0, 1]);
+  });
+
+  it('is a dead letter if it was deleted before it could be sent (decisions N3)', async () => {
+    const [target] = await targetsOf(1);
+    await due([target!], 2, { at: AT });
+    const deliveries = (await world.engines.deliveries()) as ExpiringLog;
+    await world.matched.append([], await world.engines.log.head());
+    const appended = Date.now();
+    // As if a process that is gone had read what is deleted meanwhile.
+    const state = new PartitionState();
+    for (const revision of [0, 1]) state.due(target!.receiver, revision);
+    await until(() => Date.now() > appended + 1);
+    await deliveries.expire(new Date(), [MATCHED]);
+    const saved = savePartition(state).map((data) => toNewEvent({ type: 'PartitionSaved', data }));
+    await deliveries.append(partitionStream(partitionOf(target!.receiver)), NO_STREAM, saved);
+    const { attempts, attempt } = ending({});
+    start('one', attempt);
+    await until(async () => (await deadLetters()).length === 2);
+    const reason = 'it was deleted before it could be sent';
+    const lost = { receiver: target!.receiver, attempts: 0, reason };
+    expect(await deadLetters()).toMatchObject([lost, lost]);
+    expect(attempts).toEqual([]);
   });
 
   it('ends as a redelivery that was held, and the message stays as it is (decisions N8, N14)', async () => {
@@ -53,7 +109,7 @@ describe('What is not attempted in the ordinary way', () => {
     await disable(target!);
     await askAgain({ ...target!, ...message! }, 0, 1);
     await until(async () => {
-      await runner.expireHeld(Date.now());
+      await runner.expireOld(Date.now());
       return (await outcomes()).length === 2;
     });
     expect((await outcomes())[1]).toMatchObject({ outcome: 'failed', isManual: true, redelivery: 2 });
@@ -79,6 +135,23 @@ describe('What is not attempted in the ordinary way', () => {
     ]);
     expect((await outcomes())[2]).not.toHaveProperty('redelivery');
     expect(attempts).toHaveLength(1);
+  });
+
+  it('is sent after a crash if it was asked for again, though some of that has been sent (decisions N3, N14)', async () => {
+    const [target] = await targetsOf(1);
+    const [message] = await due([target!], 1);
+    for (const before of [1, 2, 3, 4]) await askAgain({ ...target!, ...message! }, 0, before);
+    const { id, receiver, subscriptionId, organisationId } = message!;
+    const outcome = { id, receiver, subscriptionId, organisationId, revision: 0, at: AT, attempt: 1, ms: 1 };
+    const events = [{}, { isManual: true, redelivery: 2 }, { isManual: true, redelivery: 3 }].map((more) =>
+      toNewEvent({ type: 'MessageAttempted', data: { ...outcome, outcome: 'delivered', ...more } }),
+    );
+    await world.deliveries.append(partitionStream(partitionOf(receiver)), NO_STREAM, events);
+    const { attempts, attempt } = ending({});
+    start('one', attempt);
+    await until(async () => (await outcomes()).length === 5);
+    expect(attempts.map(({ isManual }) => isManual)).toEqual([true, true]);
+    expect((await outcomes()).slice(3)).toMatchObject([{ redelivery: 4 }, { redelivery: 5 }]);
   });
 
   it('stays delivered when a redelivery succeeds before the attempt in flight fails (decisions N14)', async () => {

@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { type Permission } from '../../../src/notifications/scheduling/scheduler';
+import { DELAYS } from '../../../src/notifications/scheduling/schedule';
 import { cases } from '../../support/size';
 import { checkLimits, expectOrder } from './limits';
-import { type Answer, World, type WorldOptions } from './simulated-world';
+import { type Answer, type Sent, World, type WorldOptions } from './simulated-world';
 
 const SUCCESS: Answer = { end: 'success', ms: 4 };
 const FAILURE: Answer = { end: 'failure', ms: 4 };
 const HUNG: Answer = { end: 'timeout', ms: 15_000 };
 const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
 describe('The scheduler', () => {
   it('keeps every limit and the order, and sends everything, whatever the receivers do (decisions N6, N7)', () => {
@@ -186,6 +188,72 @@ describe('The scheduler', () => {
       [0, 'failed'],
     ]);
     expect(world.state.receiver('r1').retries.get(0)?.attempt).toBe(1);
+  });
+
+  it.each([
+    ['back by 12 hours', -12 * HOUR],
+    ['ahead by 8 hours', 8 * HOUR],
+  ])(
+    'keeps delays and rests when the system clock is set %s, wherever the schedule is (decisions N3, N7)',
+    (_, error) => {
+      for (let attempt = 1; attempt < 10; attempt += 1) {
+        const world = new World({
+          answer: () => {
+            // While an attempt is in flight, and while the next one is waited for.
+            world.after(2, () => (world.clockError += world.sent.length === attempt ? error : 0));
+            world.after(10, () => (world.clockError += world.sent.length === attempt ? error : 0));
+            return FAILURE;
+          },
+        });
+        world.due('r1', 't');
+        world.run();
+        expect(world.clockError).toBe(2 * error);
+        expect(world.sent).toHaveLength(10);
+        for (const [at, delay] of DELAYS.entries()) {
+          const passed = (world.sent[at + 1]?.started ?? NaN) - (world.sent[at]?.ended ?? NaN);
+          expect(Math.abs(passed / delay - 1)).toBeLessThan(0.21);
+        }
+      }
+    },
+  );
+
+  it.each([
+    ['back by 12 hours', -12 * HOUR],
+    ['back by a minute', -MINUTE],
+    ['ahead by 8 hours', 8 * HOUR],
+  ])(
+    'makes a receiver rest as long, and longer after each probe, when the system clock is set %s (decisions N7)',
+    (_, error) => {
+      const world = new World({ answer: () => HUNG });
+      for (let message = 0; message < 50; message += 1) world.due('r1', `t${message}`);
+      world.run(35_000);
+      const before = world.sent.length;
+      world.clockError = error;
+      world.run(5 * MINUTE);
+      const [first, second, third, ...more] = world.sent.slice(before);
+      expect(more.length).toBe(0);
+      expect((first?.started ?? NaN) - (world.sent[before - 1]?.ended ?? NaN)).toBeLessThan(31_000);
+      const gap = (a?: Sent, b?: Sent): number => (b?.started ?? NaN) - (a?.ended ?? NaN);
+      expect([gap(first, second), gap(second, third)].map((ms) => Math.round(ms / 1_000))).toEqual([60, 120]);
+    },
+  );
+
+  it('waits at most for the longest delay, or rest, if the times that it continues with are wrong (decisions N3, N7)', () => {
+    const world = new World({ answer: () => SUCCESS });
+    for (const receiver of ['retried', 'rests']) world.due(receiver, 't');
+    const state = world.state.receiver('retried');
+    state.queue.delete(0);
+    state.retries.set(0, { attempt: 1, next: world.wall + 300 * DAY });
+    const until = world.wall + 300 * DAY;
+    world.state.receiver('rests').health = { timeouts: 5, minutes: [], rest: { until, ms: MINUTE } };
+    // Another process continues.
+    for (const receiver of ['retried', 'rests']) world.scheduler.leave(receiver);
+    for (const receiver of ['retried', 'rests']) world.served(receiver);
+    world.run();
+    const waited = world.sent.map(({ started }) => started - START);
+    expect(waited[0]).toBe(MINUTE);
+    expect(waited[1]).toBe(1.2 * DAY);
+    expect(world.state.receiver('rests').health.rest).toBeUndefined();
   });
 
   it('gives a slot to another receiver when the one that waited for it is served no longer (decisions N7)', () => {

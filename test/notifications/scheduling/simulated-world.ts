@@ -46,6 +46,8 @@ export class World {
   readonly inFlight = new Set<Started>();
   readonly scheduler: Scheduler;
   now = EPOCH;
+  /** By how much (ms) the system clock differs from the time that has passed. */
+  clockError = 0;
   onStart: (started: Started) => void = () => undefined;
   private readonly messages: Message[] = [];
   private readonly loaded = new Set<number>();
@@ -64,7 +66,13 @@ export class World {
       },
       permission: (_, receiver) => permission(receiver),
       isOpen: () => true,
+      msUntil: (time) => time - this.wall,
     });
+  }
+
+  /** What the system clock shows. */
+  get wall(): number {
+    return this.now + this.clockError;
   }
 
   /** A message is due. */
@@ -80,7 +88,7 @@ export class World {
       subject,
       sequence: revision,
       stateId: 1,
-      at: new Date(this.now).toISOString(),
+      at: new Date(this.wall).toISOString(),
       cause: '0',
       request: {
         method: 'POST',
@@ -128,16 +136,16 @@ export class World {
     const { latencyMs = 3 } = this.options;
     const { message, revision, kind, receiver, isCancelled } = started;
     if (isCancelled) {
-      const outcome = outcomeWithout(started, 'cancelled', this.now);
+      const outcome = outcomeWithout(started, 'cancelled', this.wall);
       this.after(latencyMs, () => this.end(started, outcome));
       return;
     }
     const sent: Sent = { message, revision, started: this.now, ended: NaN, kind, outcome: undefined };
     this.sent.push(sent);
-    const at = this.now;
-    const answer = this.options.answer(message, at);
+    const answer = this.options.answer(message, this.now);
     this.after(answer.ms, () => {
       sent.ended = this.now;
+      const at = this.wall - answer.ms;
       if (answer.end !== 'aborted') sent.outcome = outcomeOf(started, receiver.state, { ...answer, at });
       const { outcome } = sent;
       this.after(latencyMs, () => this.end(started, outcome));

@@ -139,6 +139,32 @@ describe('names', () => {
     },
   );
 
+  it('that fail are a fault of the receiver if another name can be resolved, whatever is answered for the root (decisions N4)', async () => {
+    let isDown = false;
+    const { names } = await namesIn((name) => {
+      if (name === 'good.example' && !isDown) return { ipv4: ['8.8.8.8'] };
+      return { code: name === '' ? 5 : 2 };
+    });
+    await names.addressesOf('good.example');
+    await expect(names.addressesOf('bad.example')).rejects.toMatchObject({ isOurFault: false });
+    isDown = true;
+    await expect(names.addressesOf('bad.example')).rejects.toMatchObject({ isOurFault: true });
+  });
+
+  it('that could be resolved once say nothing about themselves (decisions N4)', async () => {
+    let isDown = false;
+    const { names, clock } = await namesIn((name) => {
+      if (name === '') return { code: 5 };
+      return isDown && name !== 'good.example' ? { code: 2 } : { ipv4: ['8.8.8.8'] };
+    });
+    await names.addressesOf('bad.example');
+    isDown = true;
+    clock.now = 60_000;
+    await expect(names.addressesOf('bad.example')).rejects.toMatchObject({ isOurFault: true });
+    await names.addressesOf('good.example');
+    await expect(names.addressesOf('bad.example')).rejects.toMatchObject({ isOurFault: false });
+  });
+
   it('cannot be resolved without a DNS server: our fault (decisions N4)', async () => {
     const { names, server } = await namesIn(() => undefined);
     open.splice(open.indexOf(server), 1);

@@ -1,4 +1,4 @@
-import { ClockGuard } from '../../src/automation/clock-guard';
+import { ClockGuard } from '../../src/kernel/clock-guard';
 
 const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
 
@@ -8,8 +8,10 @@ let warnings: string[];
 let guard: ClockGuard;
 beforeEach(() => {
   [wall, monotonic, warnings] = [1_700_000_000_000, 0, []];
-  guard = new ClockGuard({ wall: () => wall, monotonic: () => monotonic }, (message) =>
-    warnings.push(message),
+  guard = new ClockGuard(
+    { wall: () => wall, monotonic: () => monotonic },
+    'automatic transitions',
+    (message) => warnings.push(message),
   );
 });
 

@@ -20,9 +20,10 @@ export class ClockGuard {
   private last: number;
   private suspension: { readonly trusted: number; readonly until: number } | undefined;
 
-  /** `warn` receives a message when the clock is suspended, and when it is trusted again. */
+  /** `warn` receives a message when `actions` (a plural) are suspended, and when they continue. */
   constructor(
     private readonly clocks: Clocks,
+    private readonly actions: string,
     private readonly warn: (message: string) => void,
   ) {
     this.last = clocks.wall() - clocks.monotonic();
@@ -36,7 +37,7 @@ export class ClockGuard {
     if (jump > JUMP_MS) {
       this.suspension = { trusted: this.suspension?.trusted ?? this.last, until: passed + SUSPENDED_MS };
       this.warn(
-        `the system clock has jumped ahead by ${Math.round(jump / 1000)} s: automatic transitions are suspended for ten minutes, unless it is set right`,
+        `the system clock has jumped ahead by ${Math.round(jump / 1000)} s: ${this.actions} are suspended for ten minutes, unless it is set right`,
       );
     }
     this.last = difference;
@@ -46,8 +47,8 @@ export class ClockGuard {
     this.suspension = undefined;
     this.warn(
       isRight
-        ? 'the system clock was set right: automatic transitions continue'
-        : 'the system clock was not set back within ten minutes: automatic transitions continue',
+        ? `the system clock was set right: ${this.actions} continue`
+        : `the system clock was not set back within ten minutes: ${this.actions} continue`,
     );
     return wall;
   }

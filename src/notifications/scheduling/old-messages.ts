@@ -1,0 +1,92 @@
+import { type Message, type Outcome } from '../delivery-events';
+import { type MessageCache } from './message-cache';
+import { type Sendable } from './lane';
+import { outcomeWithout } from './outcome';
+import { type OwnedPartition } from './owned-partition';
+import { type ReceiverState } from './receiver-state';
+import { type Recipients } from './recipients';
+
+interface OldParts {
+  readonly partitions: Iterable<OwnedPartition>;
+  readonly cache: MessageCache;
+  readonly recipients: Recipients;
+  readonly record: (
+    partition: OwnedPartition,
+    outcome: Outcome,
+    about: { readonly message: Message },
+  ) => Promise<void>;
+}
+
+/** Messages of a partition that expire at once. */
+const MOST = 1_000;
+
+/**
+ * Makes dead letters of messages that were due before a time (epoch ms) and are neither delivered nor in flight, held or not, attempted
+ * or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of such messages. Returns how many there were,
+ * at most 1,000 of each partition, once that is durable. Raises `EngineUnavailable`.
+ */
+export async function expireOld({ partitions, record, ...parts }: OldParts, before: number): Promise<number> {
+  let count = 0;
+  for (const partition of partitions) {
+    let left = MOST;
+    for await (const { message, isHeld, ...sendable } of expired(partition, before, parts)) {
+      // A redelivery leaves the message as it is.
+      const end = sendable.redelivery === undefined ? 'dead' : 'failed';
+      const outcome = outcomeWithout({ ...sendable, message }, end, Date.now(), isHeld ? HELD : EXPIRED);
+      partition.expiring.add(sendable.revision);
+      await record(partition, outcome, { message });
+      count += 1;
+      left -= 1;
+      if (left === 0) break;
+    }
+    await partition.writer.flush();
+    partition.expiring.clear();
+  }
+  return count;
+}
+
+/** Messages of a partition that were due before a time and are not in flight. */
+async function* expired(
+  { inFlight, state: { receivers } }: OwnedPartition,
+  before: number,
+  { cache, recipients }: Pick<OldParts, 'cache' | 'recipients'>,
+): AsyncGenerator<Sendable & { readonly isHeld: boolean }> {
+  for (const [id, state] of receivers) {
+    for (const open of openOf(state)) {
+      for (const sendable of open) {
+        const { revision } = sendable;
+        if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
+        const message = cache.get(revision);
+        // Those after it are newer.
+        if (message === undefined || Date.parse(message.at) >= before) break;
+        if ([...inFlight].some((started) => started.revision === revision)) continue;
+        const isHeld = recipients.permission(message.subscriptionId, id, message.cause) === 'hold';
+        yield { ...sendable, message, isHeld };
+      }
+    }
+  }
+}
+
+const HELD = 'it was held until it expired';
+const EXPIRED = 'it expired before it could be sent';
+
+type Open = Omit<Sendable, 'message'>;
+
+/** What is to be sent, each list from the oldest on. */
+function openOf({ queue, retries, redeliveries }: ReceiverState): readonly Iterable<Open>[] {
+  const byAge = (a: Open, b: Open): number => a.revision - b.revision;
+  return [
+    Array.from(retries.keys(), (revision): Open => ({ kind: 'retry', revision })).sort(byAge),
+    queued(queue),
+    Array.from(redeliveries, ([redelivery, revision]): Open => ({
+      kind: 'redelivery',
+      revision,
+      redelivery,
+    })).sort(byAge),
+  ];
+}
+
+function* queued(queue: ReceiverState['queue']): Generator<Open> {
+  for (let revision = queue.after(-1); revision !== undefined; revision = queue.after(revision))
+    yield { kind: 'first', revision };
+}
