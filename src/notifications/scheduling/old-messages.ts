@@ -5,6 +5,7 @@ import { outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
+import { type Permission } from './scheduler';
 
 interface OldParts {
   readonly partitions: Iterable<OwnedPartition>;
@@ -22,17 +23,15 @@ const MOST = 1_000;
 
 /**
  * Makes dead letters of messages that were due before a time (epoch ms) and are neither delivered nor in flight, held or not, attempted
- * or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of such messages. Returns how many there were,
+ * or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of those that are held. Returns how many there were,
  * at most 1,000 of each partition, once that is durable. Raises `EngineUnavailable`.
  */
 export async function expireOld({ partitions, record, ...parts }: OldParts, before: number): Promise<number> {
   let count = 0;
   for (const partition of partitions) {
     let left = MOST;
-    for await (const { message, isHeld, ...sendable } of expired(partition, before, parts)) {
-      // A redelivery leaves the message as it is.
-      const end = sendable.redelivery === undefined ? 'dead' : 'failed';
-      const outcome = outcomeWithout({ ...sendable, message }, end, Date.now(), isHeld ? HELD : EXPIRED);
+    for await (const { message, permission, ...sendable } of expired(partition, before, parts)) {
+      const outcome = outcomeOf({ ...sendable, message }, permission);
       partition.expiring.add(sendable.revision);
       await record(partition, outcome, { message });
       count += 1;
@@ -50,7 +49,7 @@ async function* expired(
   { inFlight, state: { receivers } }: OwnedPartition,
   before: number,
   { cache, recipients }: Pick<OldParts, 'cache' | 'recipients'>,
-): AsyncGenerator<Sendable & { readonly isHeld: boolean }> {
+): AsyncGenerator<Sendable & { readonly permission: Permission }> {
   for (const [id, state] of receivers) {
     for (const open of openOf(state)) {
       for (const sendable of open) {
@@ -60,11 +59,20 @@ async function* expired(
         // Those after it are newer.
         if (message === undefined || Date.parse(message.at) >= before) break;
         if ([...inFlight].some((started) => started.revision === revision)) continue;
-        const isHeld = recipients.permission(message.subscriptionId, id, message.cause) === 'hold';
-        yield { ...sendable, message, isHeld };
+        const permission = recipients.permission(message.subscriptionId, id, message.cause);
+        if (permission !== 'hold' && sendable.redelivery !== undefined) continue;
+        yield { ...sendable, message, permission };
       }
     }
   }
+}
+
+function outcomeOf(sendable: Sendable, permission: Permission): Outcome {
+  const now = Date.now();
+  if (permission === 'cancel') return outcomeWithout(sendable, 'cancelled', now);
+  // A redelivery leaves the message as it is.
+  const end = sendable.redelivery === undefined ? 'dead' : 'failed';
+  return outcomeWithout(sendable, end, now, permission === 'hold' ? HELD : EXPIRED);
 }
 
 const HELD = 'it was held until it expired';

@@ -1,6 +1,5 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { type ExpiringLog } from '../../../src/kernel/event-log';
 import { MATCHED, partitionStream } from '../../../src/notifications/delivery-events';
 import { partitionOf } from '../../../src/notifications/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
@@ -81,7 +80,7 @@ describe('What is not attempted in the ordinary way', () => {
   it('is a dead letter if it was deleted before it could be sent (decisions N3)', async () => {
     const [target] = await targetsOf(1);
     await due([target!], 2, { at: AT });
-    const deliveries = (await world.engines.deliveries()) as ExpiringLog;
+    const deliveries = await world.engines.deliveries();
     await world.matched.append([], await world.engines.log.head());
     const appended = Date.now();
     // As if a process that is gone had read what is deleted meanwhile.
