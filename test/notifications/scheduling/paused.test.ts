@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { START } from '../../../src/kernel/event';
 import { type Message } from '../../../src/notifications/delivery-events';
@@ -48,6 +49,8 @@ describe('A notifier that is paused for longer than its leases', () => {
     await matched.append(messages, START);
     const paused = await startNotifier({ ...options, owner: 'paused' });
     await until(async () => (await outcomes()).length === BEFORE && receivers.received.length > BEFORE + 20);
+    // What is in flight has arrived: otherwise it would arrive after the pause.
+    for (let seen = -1; seen !== receivers.received.length; await pause(300)) seen = receivers.received.length;
     paused.kill('SIGSTOP');
     isHanging = false;
     await startNotifier({ ...SHORT, owner: 'other' });
