@@ -50,7 +50,10 @@ describe('A notifier that is paused for longer than its leases', () => {
     const paused = await startNotifier({ ...options, owner: 'paused' });
     await until(async () => (await outcomes()).length === BEFORE && receivers.received.length > BEFORE + 20);
     // What is in flight has arrived: otherwise it would arrive after the pause.
-    for (let seen = -1; seen !== receivers.received.length; await pause(300)) seen = receivers.received.length;
+    for (let seen = -1; seen !== receivers.received.length;) {
+      seen = receivers.received.length;
+      await pause(300);
+    }
     paused.kill('SIGSTOP');
     isHanging = false;
     await startNotifier({ ...SHORT, owner: 'other' });
