@@ -50,13 +50,12 @@ export class ClaimModel {
 
   /** Returns the codes of the refusal; none if they are filed. */
   create(contents: readonly ModelContent[], publisherId: number, now: number): readonly string[] {
-    const faults = contents.flatMap((content, at) => [
-      ...accessFaults(content, publisherId),
-      ...(contents.slice(0, at).some((earlier) => keyOf(earlier) === keyOf(content)) ? ['UTS_397'] : []),
-    ]);
+    const faults = contents.flatMap((content) => accessFaults(content, publisherId));
     if (faults.length > 0) return faults;
-    const taken = contents.filter((content) => this.holder(content) !== undefined);
-    if (taken.length > 0) return taken.map(() => 'UTS_397');
+    const isRepeated = (content: ModelContent, at: number): boolean =>
+      contents.slice(0, at).some((earlier) => keyOf(earlier) === keyOf(content));
+    const refused = contents.filter((one, at) => this.holder(one) !== undefined || isRepeated(one, at));
+    if (refused.length > 0) return refused.map(() => 'UTS_397');
     for (const content of contents) {
       const claim = { publisherId, content, statusId: 1, version: 0, ruled: false, tracked: false, id: NaN };
       this.screen(claim, now);
