@@ -12,7 +12,7 @@ import {
 import { CLAIM_NETWORK, CLAIM_TOKENS, type ClaimClient, type Listed } from './claim-network';
 import { SEED } from './searches';
 
-const LISTINGS = cases(500);
+const LISTINGS = cases(500, 300);
 
 const CLIENTS = Object.keys(CLAIM_TOKENS) as readonly ClaimClient[];
 

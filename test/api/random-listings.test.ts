@@ -13,7 +13,7 @@ import {
 } from './voucher-listings';
 import { idsOf, NOW, type VoucherClient, voucherClientOf } from './voucher-network';
 
-const LISTINGS = cases(500);
+const LISTINGS = cases(500, 300);
 
 /** While the vouchers are posted it is active. */
 const PAUSED = 104;
