@@ -31,8 +31,6 @@ export interface RunnerOptions {
   readonly report?: (error: unknown) => void;
   /** Epoch ms. */
   readonly now?: () => number;
-  /** A clock that nobody can set (ms); by default `now`, if that is passed, or that of the system. */
-  readonly monotonic?: () => number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** For a log that expires. */
@@ -88,18 +86,13 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.now = options.now ?? Date.now;
-    const {
-      owner,
-      source = DOMAIN_LOG,
-      expiry,
-      monotonic = options.now ?? SYSTEM_CLOCKS.monotonic,
-    } = options;
+    const { owner, source = DOMAIN_LOG, expiry } = options;
     const { name, ms } = source.projectorLease;
     this.lease = new LeaseHolder(store, name, owner, ms, this.now);
     this.meter = new ProgressMeter(this.now);
     this.sweeper = new Sweeper(store, projections, owner, this.now, source);
     this.origin = new OriginRecord(log, store, projections, source, this.now);
-    const clocks = { wall: this.now, monotonic };
+    const clocks = { wall: this.now, monotonic: options.now ?? SYSTEM_CLOCKS.monotonic };
     this.expiry = expiry && new Expiry(store, expiry, clocks, (message) => options.report?.(message));
   }
 

@@ -10,9 +10,16 @@ export function commissionOf({ commission }: Terms, orderValue: number): number 
   return 'fixed' in commission ? commission.fixed : percentOf(orderValue, commission.percent);
 }
 
-/** Rounded half up, as on paper: 4.35 % of 30.00 is 1.31, though binary fractions make it a little less than 1.305. */
+const MILLION = 1_000_000;
+
+/**
+ * Rounded half up, as on paper: 4.35 % of 30.00 is 1.31, though binary fractions make it a little less than 1.305. Of the per cent six
+ * decimals count.
+ */
 function percentOf(hundredths: number, percent: number): number {
-  return Math.round(Number(((hundredths * percent) / 100).toPrecision(15)));
+  const millionths = BigInt(Math.round(percent * MILLION));
+  const divisor = BigInt(100 * MILLION);
+  return Number((BigInt(hundredths) * millionths + divisor / 2n) / divisor);
 }
 
 /**

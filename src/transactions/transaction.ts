@@ -242,7 +242,7 @@ function deleted(
 }
 
 function invalidated(state: Known, at: string, reasons: readonly string[]): TransactionEvent {
-  if (targetOf(state.name, 'fails validation') === undefined) throw refused(state, 'invalidated');
+  requireMove(state, 'fails validation', 'invalidated');
   return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
 }
 
@@ -259,8 +259,9 @@ function amend({ at, amendments, terms }: CommandTo<'amend'>, state: Known): rea
   return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];
 }
 
-function requireMove(state: Known, on: Trigger): void {
-  if (targetOf(state.name, on) === undefined) throw refused(state, on);
+/** `action`: what the message calls it. */
+function requireMove(state: Known, on: Trigger, action: string = on): void {
+  if (targetOf(state.name, on) === undefined) throw refused(state, action);
 }
 
 function refused({ name }: Known, action: string): Error {

@@ -231,6 +231,8 @@ describe('a commission in per cent (decisions T2)', () => {
     [100, 0.5, 1],
     [99, 0.5, 0],
     [10_000_000_000_000, 4.35, 435_000_000_000],
+    [9_999_999_988_494, 4.35, 434_999_999_499],
+    [3000, 4.349999, 130],
   ])('of %d hundredths, %d, is rounded half up as on paper: %d', (orderValue, percent, commission) => {
     expect(commissionOf({ commission: { percent } }, orderValue)).toBe(commission);
   });

@@ -3,6 +3,7 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Message, type Outcome } from '../delivery-events';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
+import { Alarm } from './alarm';
 import { msUntil, now } from './clock';
 import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
@@ -58,7 +59,7 @@ export class Dispatcher {
   private readonly disabling: Disabling;
   private readonly scheduler: Scheduler;
   private isPumping = false;
-  private timer: { readonly at: number; readonly timeout: NodeJS.Timeout } | undefined;
+  private readonly alarm = new Alarm(() => this.pump());
   private flushing: NodeJS.Timeout | undefined;
 
   /** `longestMs`: what an attempt may take. None is started that may last longer than the lease. */
@@ -127,7 +128,7 @@ export class Dispatcher {
       const time = now();
       for (let next = this.scheduler.next(time); next !== undefined; next = this.scheduler.next(time))
         void this.run(next);
-      this.setTimer();
+      this.alarm.set(this.scheduler.nextTime);
     });
   }
 
@@ -191,8 +192,7 @@ export class Dispatcher {
 
   /** No further timers. */
   stop(): void {
-    clearTimeout(this.timer?.timeout);
-    this.timer = undefined;
+    this.alarm.stop();
   }
 
   private async run(started: Started): Promise<void> {
@@ -299,20 +299,4 @@ export class Dispatcher {
       },
     };
   }
-
-  /** Pumps again when something is due. */
-  private setTimer(): void {
-    const at = this.scheduler.nextTime;
-    if (at === undefined || (this.timer !== undefined && this.timer.at <= at)) return;
-    clearTimeout(this.timer?.timeout);
-    const ms = Math.min(Math.max(1, Math.ceil(at - now())), LONGEST_TIMER_MS);
-    const timeout = setTimeout(() => {
-      this.timer = undefined;
-      this.pump();
-    }, ms);
-    this.timer = { at, timeout };
-  }
 }
-
-/** Of a timer: what is due later is looked at again. */
-const LONGEST_TIMER_MS = 60_000;

@@ -4,7 +4,7 @@ import { hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
 import { raw, sql } from './sql';
 
-/** Counts and sums per combination of values, in ascending order of the values. Beyond 2^53 sums are rounded, as those of numbers are. */
+/** Counts and sums per combination of values, in ascending order of the values. */
 export function totals(generation: GenerationFile, { filter, by, sums }: TotalsSearch): readonly Totals[] {
   const { file, layout } = generation;
   const columns = by.map((name) => `k.${column(layout.field(name, 'column').name)}`);

@@ -1,0 +1,151 @@
+import { Injectable } from '@nestjs/common';
+import { type Directory } from '../directory/directory';
+import { FollowedDirectory } from '../directory/follower';
+import { Clock } from '../http/clock';
+import { VisibleWrites } from '../http/visible-writes';
+import { type Position } from '../kernel/event';
+import { EventLog } from '../kernel/event-log';
+import { Fault } from '../kernel/fault';
+import { inParallel } from '../kernel/in-parallel';
+import { ReadStore } from '../kernel/read-store';
+import { type ClaimContent } from './claim';
+import { type ClaimsCaller, requirePublisher } from './claim-check';
+import { UNSEEN } from './claim-keys';
+import {
+  ClaimWriter,
+  type FoundKey,
+  type NewClaim,
+  notUnique,
+  requireSize,
+  type Written,
+} from './claim-writer';
+import { claimFaults as fault, placed, raiseFaults } from './faults';
+import { OrderSearch } from './order-search.queries';
+import { type Claimed } from './screening';
+import { screenAll } from './screening.queries';
+import { type LoadedClaim } from './update-check';
+
+/** Streams loaded or written at a time. */
+const AT_ONCE = 256;
+
+/** What the commands have in common. */
+@Injectable()
+export class Claims {
+  readonly writer: ClaimWriter;
+  private readonly search: OrderSearch;
+
+  constructor(
+    log: EventLog,
+    store: ReadStore,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+    readonly visible: VisibleWrites,
+  ) {
+    this.writer = new ClaimWriter(log);
+    this.search = new OrderSearch(store);
+  }
+
+  get directory(): Directory {
+    return this.follower.directory;
+  }
+
+  now(): Date {
+    return this.clock.now();
+  }
+
+  /** New claims as they would be filed; raises all faults. */
+  async checked(
+    claims: readonly ClaimContent[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    const found = await this.writer.withKeys(postedBy(caller, claims), now.toISOString());
+    raiseAll('claims', found, (claim) => keyFaults('claims', claim));
+    const checked = await this.screened(found, now);
+    requireSize(checked);
+    return checked;
+  }
+
+  /** New claims as they would be filed, if their keys are free; raises all other faults. */
+  async unseen(
+    claims: readonly ClaimContent[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    const posted = postedBy(caller, claims).map((claim) => ({ ...claim, seen: UNSEEN }));
+    return await this.screened(posted, now);
+  }
+
+  /** Each with its screening, and with its origin by the same directory. */
+  async screened<Claim extends Claimed>(claims: readonly Claim[], now: Date) {
+    const { search, directory } = this;
+    return await screenAll(claims, { search, directory, now });
+  }
+
+  /** The updates, each with the present state of its claim. */
+  async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
+    const loaded: (Update & LoadedClaim)[] = [];
+    const ids = new Set<number>();
+    const wanted = updates.map((update) => {
+      const isRepeated = ids.has(update.claimId);
+      ids.add(update.claimId);
+      return { update, isRepeated };
+    });
+    await inParallel(wanted.entries(), AT_ONCE, async ([index, { update, isRepeated }]) => {
+      loaded[index] = { ...update, isRepeated, known: await this.writer.load(update.claimId) };
+    });
+    return loaded;
+  }
+
+  /** Executes checked updates; where another request was faster, raises the faults afterwards. */
+  async each<Update>(
+    updates: readonly Update[],
+    run: (update: Update) => Promise<Written>,
+  ): Promise<{ readonly position: Position }> {
+    const written: Written[] = [];
+    const refused = new Map<Update, Fault>();
+    await inParallel(updates, AT_ONCE, async (update) => {
+      try {
+        written.push(await run(update));
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        refused.set(update, error);
+      }
+    });
+    const position = await this.visible.after(written);
+    raiseAll('claimUpdates', updates, (update) => refused.get(update) ?? []);
+    return { position };
+  }
+}
+
+/** Raises UTS_395 unless the caller is a publisher. */
+function postedBy(caller: ClaimsCaller, claims: readonly ClaimContent[]): readonly Claimed[] {
+  requirePublisher(caller);
+  return claims.map((claim) => ({ publisherId: caller.organisationId, claim }));
+}
+
+/** What is wrong with the key of an item of a list (`docs/decisions.md#c4`). */
+export function keyFaults(
+  list: string,
+  { claim, isTaken, repeats }: FoundKey & { readonly claim: ClaimContent },
+): readonly Fault[] {
+  if (isTaken) return [notUnique(claim)];
+  if (repeats === undefined) return [];
+  return [
+    fault.notUnique(
+      `timeStampEvent, programId, eventId and orderNumber are those of ${list}[${repeats}]: expected each combination once`,
+    ),
+  ];
+}
+
+/** Raises the faults of all items; their messages say of which one. */
+export function raiseAll<Item>(
+  name: string,
+  items: readonly Item[],
+  faultsIn: (item: Item) => Fault | readonly Fault[],
+): void {
+  const faults = items.flatMap((item, at) =>
+    [faultsIn(item)].flat().map((refused) => placed(refused, `${name}[${at}]`)),
+  );
+  raiseFaults(faults);
+}
