@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Position } from '../kernel/event';
 import { type ClaimContent, programFacts, type Screening } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
-import { Claims, keyFaults, raiseAll } from './claims';
+import { Claims, keyFaults, raiseAll } from './claims.commands';
 import { claimFaults as fault } from './faults';
 import { type CheckedRevision } from './posted-claims';
 import { type CheckedRuling } from './posted-rulings';
