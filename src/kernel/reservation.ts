@@ -86,21 +86,11 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     this.keys = reservations(kind.keys);
   }
 
-  /**
-   * On the aggregate of this key, or on a new one. `ifFree` is called while no aggregate has the key: if it returns a
-   * result, that is the result, and the key stays free.
-   */
-  async execute(
-    key: string,
-    command: Command,
-    at: string,
-    ifFree?: () => Promise<KeyedResult<State, Event> | undefined>,
-  ): Promise<KeyedResult<State, Event>> {
+  /** On the aggregate of this key, or on a new one. */
+  async execute(key: string, command: Command, at: string): Promise<KeyedResult<State, Event>> {
     return this.mutex.runExclusive(key, async () => {
       for (;;) {
         const present = await load(this.log, this.keys, key);
-        const instead = present.state === undefined ? await ifFree?.() : undefined;
-        if (instead !== undefined) return instead;
         const { id, isNew } = await this.ownerOf(key, present, at);
         const result = await this.executeUnder(id, command, isNew);
         if (result !== undefined) return result;

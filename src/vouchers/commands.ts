@@ -108,10 +108,19 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
     const written = new Map<string | number, Written>();
-    await inParallel(last, AT_ONCE, async ([key, post]) => {
+    const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
       written.set(key, await (dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString())));
-    });
+    };
+    // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post (`docs/decisions.md#v15`).
+    const hasSourceId = ([, { sourceId }]: readonly [unknown, VoucherPost]): boolean =>
+      sourceId !== undefined;
+    await inParallel([...last].filter(hasSourceId), AT_ONCE, write);
+    await inParallel(
+      [...last].filter((one) => !hasSourceId(one)),
+      AT_ONCE,
+      write,
+    );
     const position = await this.visible.after([...written.values()]);
     const results = checked.map((one, at) =>
       'faults' in one ? one : { id: written.get(keyOf(one, at))?.id ?? NaN },

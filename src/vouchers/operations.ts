@@ -47,8 +47,8 @@ export const voucherOperations = {
     id: 'postVoucher',
     summary: 'Create or edit a voucher',
     description:
-      'A sourceId that is known in the program, or the id of one of its vouchers, edits that voucher: all fields are ' +
-      'replaced. The answer is the id.',
+      'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
+      'was posted without a sourceId is its sourceId. The answer is the id.',
     example: {},
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
     answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },

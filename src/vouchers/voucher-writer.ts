@@ -27,7 +27,7 @@ export interface Written {
 
 /**
  * Writes vouchers. A `sourceId` identifies one voucher of a program at a time, even if processes race or are
- * killed (`KeyedAggregates`).
+ * killed (`KeyedAggregates`). The id of a voucher that was posted without one is its `sourceId`.
  *
  * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`; repeating them is harmless.
  */
@@ -50,17 +50,14 @@ export class VoucherWriter {
     const { id, position } =
       sourceId === undefined
         ? await this.keyed.create((own) => keyOf(programId, String(own)), command, at)
-        : await this.keyed.execute(keyOf(programId, sourceId), command, at, () =>
-            this.editById(sourceId, command),
-          );
+        : await this.keyed.execute(keyOf(programId, sourceId), command, at);
     return { id, ...(position === undefined ? {} : { position }) };
   }
 
   /** What `post` would return, without writing anything: the id is 0 for a voucher that does not exist yet. */
   async tryPost({ programId, sourceId }: VoucherPost): Promise<Written> {
     if (sourceId === undefined) return { id: NEW_ID };
-    const found = await this.keyed.find(keyOf(programId, sourceId));
-    return { id: found ?? (await this.idNamed(sourceId, programId)) ?? NEW_ID };
+    return { id: (await this.keyed.find(keyOf(programId, sourceId))) ?? NEW_ID };
   }
 
   /** Withdraws a voucher of a program that the caller owns; raises 101 for any other. */
@@ -72,22 +69,6 @@ export class VoucherWriter {
     if (position === undefined) throw missing(id);
     await this.keyed.release(keyOf(state.programId, state.sourceId ?? String(id)), id, at);
     return { id, position };
-  }
-
-  /** Edits the voucher of the program whose id is this `sourceId`, if any. */
-  private async editById(sourceId: string, command: VoucherCommand & { readonly do: 'post' }) {
-    const id = await this.idNamed(sourceId, command.programId);
-    if (id === undefined) return undefined;
-    const executed = await execute(this.log, voucherDecider, id, command);
-    return executed.state.status === 'published' ? { id, ...executed } : undefined;
-  }
-
-  /** The published voucher of the program whose id is this `sourceId`. */
-  private async idNamed(sourceId: string, programId: number): Promise<number | undefined> {
-    const id = Number(sourceId);
-    if (!Number.isSafeInteger(id) || String(id) !== sourceId) return undefined;
-    const { state } = await load(this.log, voucherDecider, id);
-    return state.status === 'published' && state.programId === programId ? id : undefined;
   }
 }
 

@@ -51,6 +51,21 @@ describe('Beyond the document (decisions V17)', () => {
     ]);
   });
 
+  it('a sourceId in a bulk post never edits a voucher of the same post (decisions V15, V17)', async () => {
+    const [before] = [await create()];
+    const numbers = Array.from({ length: 40 }, (_, at) => before + at + 1);
+    const vouchers = numbers.flatMap((number) => [
+      voucher({ title: 'Without' }),
+      voucher({ title: `With ${number}`, sourceId: number }),
+    ]);
+    const body = JSON.stringify(vouchers);
+    const answer = await world.app.post('/1.0/vouchers/bulk', { token: VOUCHER_TOKENS.nord, body });
+    const ids = answer.json<{ id: number }[]>().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(80);
+    const listed = new Map((await list('', 'nord')).map(({ id, title }) => [id, title]));
+    expect(ids.map((id) => listed.get(id))).toEqual(vouchers.map(({ title }) => title));
+  });
+
   it('versions list what each event changed, even after a deletion, for the owner only (decisions V17, V18, X42)', async () => {
     const id = await create({ sourceId: 's', languageId: 'de' });
     passTo(NOW + 1000);

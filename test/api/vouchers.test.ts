@@ -197,10 +197,20 @@ describe('An edit', () => {
     });
   });
 
-  it('by id does so too, and the voucher retains its own sourceId (decisions V15)', async () => {
-    const id = await create({ sourceId: 'kept' });
+  it('by id edits a voucher that was posted without a sourceId (Document 2, Endpoints; decisions V15)', async () => {
+    const id = await create();
     expect(await create({ sourceId: id, title: 'New' })).toBe(id);
-    expect((await list(`;id=${id}`, 'nord'))[0]).toMatchObject({ title: 'New', sourceId: 'kept' });
+    expect((await list(`;id=${id}`, 'nord'))[0]).toMatchObject({ title: 'New', sourceId: String(id) });
+  });
+
+  it('by the id of a voucher with a sourceId of its own is a new voucher (decisions V2, V15)', async () => {
+    const id = await create({ sourceId: 'own' });
+    const other = await create({ sourceId: id, title: 'Other' });
+    expect(other).not.toBe(id);
+    expect(await list(`;id=${id},${other}`, 'nord')).toMatchObject([
+      { id: other, title: 'Other', sourceId: String(id) },
+      { id, title: 'Free delivery', sourceId: 'own' },
+    ]);
   });
 
   it('that changes nothing writes nothing', async () => {

@@ -184,16 +184,6 @@ describe('Of one key (ADR 11)', () => {
       expect((await process.execute('k', write('three'), AT)).id).toBe(present.id);
     }));
 
-  it('what is done instead while it is free leaves it free', () =>
-    withLog(async (log) => {
-      const process = processOn(log);
-      const other = await process.execute('other', write('one'), AT);
-      const instead = async () => other;
-      expect(await process.execute('k', write('two'), AT, instead)).toBe(other);
-      const own = await process.execute('k', write('two'), AT);
-      expect((await process.execute('k', write('three'), AT, instead)).id).toBe(own.id);
-    }));
-
   it('whatever races, dies and is removed, one aggregate is left, and the next writer has it', () =>
     withLog(async (log) => {
       let run = 0;

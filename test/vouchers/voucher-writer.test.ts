@@ -59,13 +59,18 @@ describe('A voucher without a sourceId (decisions V15)', () => {
 });
 
 describe('A voucher with a sourceId (decisions V15)', () => {
-  it('can be edited by its id too, within its program, and keeps its own', () =>
+  it('is not edited by its id: the sourceIds of a shop that numbers from 1 are those of other vouchers', () =>
     withLog(async (log) => {
       const vouchers = new VoucherWriter(log);
-      const { id } = await vouchers.post(checked({}, 'spring'), AT);
-      const edit = checked({ title: 'Changed' }, String(id));
-      expect((await vouchers.post({ ...edit, programId: 102 }, AT)).id).not.toBe(id);
-      expect((await vouchers.post(edit, AT)).id).toBe(id);
-      expect(await vouchers.post(checked({ title: 'Changed' }, 'spring'), AT)).toEqual({ id });
+      const sourceIds = ['first', '4', '3', '2', '1'];
+      const ids: number[] = [];
+      for (const sourceId of sourceIds)
+        ids.push((await vouchers.post(checked({ title: `Offer ${sourceId}` }, sourceId), AT)).id);
+      expect(new Set(ids).size).toBe(5);
+      for (const [at, sourceId] of sourceIds.entries()) {
+        expect(await vouchers.tryPost(checked({}, sourceId))).toEqual({ id: ids[at] });
+        expect((await vouchers.post(checked({ title: 'Edited' }, sourceId), AT)).id).toBe(ids[at]);
+      }
+      expect(await written(log)).toEqual({ KeyReserved: 5, VoucherPublished: 5, VoucherRevised: 5 });
     }));
 });
