@@ -2,6 +2,7 @@ import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
+import { Currencies } from './currencies';
 import { LastChanges } from './last-changes';
 import {
   type CategoryDefinition,
@@ -29,6 +30,8 @@ export class Directory {
   readonly categories = new Categories();
   /** When each entity was last changed. */
   readonly changes = new LastChanges();
+  /** The currencies of programs at each position of the log. */
+  readonly currencies = new Currencies();
   /** A cache, cleared when anything it depends on changes. */
   private readonly views = new Map<string, View>();
 
@@ -137,6 +140,7 @@ export class Directory {
     const event = toDomainEvent(recorded) as DirectoryEvent;
     const changes = this.evolve(event);
     this.changes.note(recorded, event, changes);
+    this.currencies.note(recorded, event);
     return changes;
   }
 
