@@ -1,5 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
+import { type SiteDefinition } from '../directory/events';
 import { type Caller } from '../directory/organisations';
 import { type Program } from '../directory/programs';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
@@ -49,6 +50,7 @@ export function checkReport(
   const refusals = new Refusals(PROBLEMS);
   const found = read(posted, refusals);
   const { program, event } = checkAccess(found, options, refusals);
+  const site = checkSite(found, options.directory, refusals);
   checkTimes(found, options.now, refusals);
   checkEvent(found, posted, event, refusals);
   if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
@@ -58,9 +60,9 @@ export function checkReport(
       'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
     );
   const report = complete<PostedOf<typeof postedTransaction>>(found, refusals);
-  if (program === undefined || event === undefined) throw new Error('checked above');
+  if (program === undefined || event === undefined || site === undefined) throw new Error('checked above');
   const { validate, ...facts } = report;
-  const transaction = completed(facts, { program, event, ...options });
+  const transaction = completed(facts, { program, event, site, now: options.now });
   const command: Report = {
     do: 'report',
     at: options.now.toISOString(),
@@ -99,6 +101,19 @@ function checkAccess(
   return { program };
 }
 
+/** An unknown site is refused, one that is not connected makes the transaction Invalid (`docs/decisions.md#t3`). */
+function checkSite(
+  { siteId }: Found,
+  { programs }: Directory,
+  refusals: Refusals,
+): SiteDefinition | undefined {
+  if (siteId === undefined) return undefined;
+  const site = programs.site(siteId);
+  if (site === undefined)
+    refusals.add(fault.noSiteAccess, `siteId is ${siteId}: expected an existing site, of a publisher`);
+  return site;
+}
+
 function checkTimes({ timeOfEvent }: Found, now: Date, refusals: Refusals): void {
   if (timeOfEvent === undefined || Date.parse(timeOfEvent) <= now.getTime() + AHEAD) return;
   refusals.wrong('timeOfEvent', timeOfEvent, `a time until now, which is ${now.toISOString()}`);
@@ -124,18 +139,21 @@ function checkEvent(
 
 type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;
 
+interface Surrounding {
+  readonly program: Program;
+  readonly event: Event;
+  readonly site: SiteDefinition;
+  readonly now: Date;
+}
+
 /** With what the report leaves to the directory. */
-function completed(
-  posted: PostedFacts,
-  { program, event, directory, now }: CheckOptions & { readonly program: Program; readonly event: Event },
-): TransactionFacts {
-  const site = directory.programs.site(posted.siteId);
+function completed(posted: PostedFacts, { program, event, site, now }: Surrounding): TransactionFacts {
   const { orderValue = 0 } = posted;
   return {
     advertiserId: program.organisationId,
     programCountry: program.country,
-    siteName: site?.name ?? '',
-    ...(site === undefined ? {} : { publisherId: site.organisationId }),
+    siteName: site.name,
+    publisherId: site.organisationId,
     eventTypeId: event.kind === 'sale' ? 5 : 4,
     currencyId: program.currency,
     timeOfEvent: now.toISOString(),

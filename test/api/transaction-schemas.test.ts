@@ -94,7 +94,7 @@ describe('XML documents about transactions are valid (decisions P24, T2, T5, T6)
 
   it('lists and totals of all states, and empty ones', async () => {
     await create('XS-held', { validate: false });
-    await create('XS-invalid', { siteId: 9999 });
+    await create('XS-invalid', { siteId: 1201 });
     await create('XS-paused', { programId: 104 });
     const { transactionId } = await create('XS-lead', { eventId: 302 });
     await move({ transactionId, action: 'pay', paymentId: 3 }, 'operator');

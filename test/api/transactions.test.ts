@@ -86,6 +86,12 @@ describe('reporting a transaction', () => {
     ['a character in items that XML does not have', { reportInfo: 'f1=%00' }, '400 CON_350', /f1=number/],
     ['a time in the year 0', { timeOfVisit: -62_167_219_200_000 }, '400 CON_350', /timeOfVisit/],
     ['a time after the year 9999', { timeOfVisit: 8.64e15 }, '400 CON_350', /timeOfVisit/],
+    [
+      'an unknown site (decisions T3)',
+      { siteId: 9999 },
+      '400 CON_430',
+      /siteId is 9999: expected an existing site/,
+    ],
     ['several', { orderValue: -1, siteId: 'x', programId: 201 }, '400 CON_350 CON_350 CON_230', /siteId/],
   ])('with %s is refused (decisions T2)', async (_, changes, codes, message) => {
     const refusal = refusalOf(await report(reportOf('R-1', changes)));
@@ -112,6 +118,11 @@ describe('reporting a transaction', () => {
     const { transactionId } = await create('V-1', { visitorId: 12_345, timeOfVisit: '0001-01-01T00:00:00Z' });
     const listed = (await get(`/${transactionId}`)).json<Readonly<Record<string, unknown>>>();
     expect(listed).toMatchObject({ visitorId: '12345', timeOfVisit: '0001-01-01T00:00:00.000Z' });
+  });
+
+  it('is recorded when the site of a refused report is corrected (decisions T3)', async () => {
+    expect(refusalOf(await report(reportOf('SITE', { siteId: 9999 }))).codes).toBe('400 CON_430');
+    expect((await create('SITE')).messageTypeId).toBe(4);
   });
 
   it('again with another value is CON_510 (decisions T2)', async () => {

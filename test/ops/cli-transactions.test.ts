@@ -132,7 +132,7 @@ describe('affilog transactions import (decisions T2)', () => {
 
   it('imports more lines than one batch, and stops between batches at a stop signal', async () => {
     const lines = Array.from({ length: 10_001 }, (_, at) =>
-      lead(`A-${at}`, { siteId: at === 10_000 ? 52 : 0 }),
+      lead(`A-${at}`, { siteId: at === 10_000 ? 52 : 61 }),
     );
     const file = await fileOf(ndjson(...lines), 'reports.ndjson');
     const { out } = await transactions('import', file);

@@ -91,16 +91,19 @@ export class TransactionModel {
   /** Decisions T2, T3, T7. */
   report(report: ModelReport, caller: ModelCaller, now: number): Expected {
     const { programId, eventId, siteId, orderNumber } = report;
-    const late = report.timeOfEvent !== undefined && report.timeOfEvent > now + 300_000 ? ['CON_350'] : [];
+    const anyhow = [
+      ...(report.timeOfEvent !== undefined && report.timeOfEvent > now + 300_000 ? ['CON_350'] : []),
+      ...(this.network.siteNames.has(siteId) ? [] : ['CON_430']),
+    ];
     const program = this.network.programs.find(({ id }) => id === programId);
-    if (program === undefined) return ['CON_220', ...late];
-    if (caller !== 'operator' && caller !== program.organisationId) return ['CON_230', ...late];
+    if (program === undefined) return ['CON_220', ...anyhow];
+    if (caller !== 'operator' && caller !== program.organisationId) return ['CON_230', ...anyhow];
     const event = program.events.find(({ id }) => id === eventId);
-    if (event === undefined) return ['CON_240', ...late];
+    if (event === undefined) return ['CON_240', ...anyhow];
     const isSale = event.kind === 'sale';
     const { eventTypeId = isSale ? 5 : 4, orderValue, timeOfEvent = now, timeOfVisit } = report;
     const faults = [
-      ...late,
+      ...anyhow,
       ...(isSale === (eventTypeId === 5 || eventTypeId === 10) ? [] : ['CON_350']),
       ...(isSale && orderValue === undefined ? ['CON_350'] : []),
     ];
