@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type AllowedAddresses } from './allowed-addresses';
 import { ConnectionFailed, ConnectTimeout, Flood, Refused } from './failures';
+import { InterimAnswers } from './interim-answers';
 import { portOf, refusalOfAddress } from './receiver-url';
 
 export interface ConnectionOptions {
@@ -46,6 +47,7 @@ const MOST_RECEIVED = 256 * 1024;
 export class Connection {
   private readonly client: Client;
   private socket: Socket | undefined;
+  private interim: InterimAnswers | undefined;
   private oldAt = Infinity;
   private isConnected = false;
 
@@ -82,6 +84,7 @@ export class Connection {
 
   /** Connects first, if necessary. Requires that the request before has ended. */
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.interim?.expect();
     this.client.dispatch(request, handler);
   }
 
@@ -116,6 +119,7 @@ export class Connection {
         this.isConnected = true;
         const share = LEAST_SHARE + (1 - LEAST_SHARE) * Math.random();
         this.oldAt = performance.now() + share * this.options.mostAgeMs;
+        this.interim = new InterimAnswers(socket);
         callback(null, bounded(socket));
       }
     };

@@ -63,8 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    // Interim answers do not end the wait for the answer.
-    if (status < 200 || this.isOver) return;
+    if (this.isOver) return;
     const retryAfter = retryAfterOf(status, headers, Date.now());
     this.answer = { status, retryAfter, body: new AnswerBody(headers) };
     this.bodyTimer = setTimeout(() => this.finish(CLOSED, false), this.limits.answerMs);

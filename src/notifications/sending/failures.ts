@@ -23,6 +23,14 @@ export class Flood extends Error {
   }
 }
 
+/** A receiver changes the protocol, which nobody has asked for. */
+export class Switched extends Error {
+  override readonly name = 'Switched';
+  constructor() {
+    super('the status is 101: no change of protocol was asked for');
+  }
+}
+
 /** There is no connection: nothing has been sent. */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
@@ -35,6 +43,7 @@ export class ConnectionFailed extends Error {
 export interface Failure {
   readonly end: Exclude<AttemptEnd, 'success' | 'gone'>;
   readonly error: string;
+  readonly status?: number;
 }
 
 /** An attempt has been ended by us. */
@@ -102,6 +111,7 @@ const OURS_UNLESS_IPV6: ReadonlySet<string> = new Set(['ENETUNREACH', 'EADDRNOTA
 /** What has gone wrong before there was an answer. */
 export function failureOf(error: Error): Failure {
   if (error instanceof Refused || error instanceof Flood) return failure(error.message);
+  if (error instanceof Switched) return { ...failure(error.message), status: 101 };
   if (error instanceof ConnectTimeout) return { end: 'timeout', error: error.message };
   if (error instanceof UnresolvedName)
     return { end: error.isOurFault ? 'aborted' : 'failure', error: error.message };

@@ -173,9 +173,19 @@ const HOSTILE: readonly (readonly [does: string, behaviour: Behaviour, expected:
   [
     'upgrades',
     (socket) => socket.write('HTTP/1.1 101 Up\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
-    CLOSED,
+    { end: 'failure', status: 101, error: 'the status is 101: no change of protocol was asked for' },
   ],
-  ['asks to continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), CLOSED],
+  ['asks to continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), NO_ANSWER],
+  ['asks to continue, and closes', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'), CLOSED],
+  ['floods 100s', (socket) => flood(socket, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)), TOO_LONG],
+  [
+    'floods the head of an interim answer',
+    (socket) => {
+      socket.write('HTTP/1.1 100 Continue\r\n');
+      flood(socket, `x: ${'y'.repeat(100)}\r\n`.repeat(100));
+    },
+    { end: 'failure', error: 'the headers of the answer are too large' },
+  ],
   [
     'sends a bomb',
     (socket) => {

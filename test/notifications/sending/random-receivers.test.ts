@@ -12,6 +12,7 @@ const STEPS: Readonly<Record<string, (socket: Socket) => unknown>> = {
   'is gone': (socket) => socket.write(answer(410)),
   'says that it closes': (socket) => socket.write(answer(200, '', ['connection: close'])),
   'sends interim answers': (socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(3)),
+  'says that it goes on': (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
   'begins a head': (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-le'),
   'ends a head': (socket) => socket.write('ngth: 4\r\n\r\n'),
   'begins chunks': (socket) => socket.write('HTTP/1.1 201 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nab'),

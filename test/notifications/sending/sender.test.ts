@@ -1,9 +1,10 @@
+import { type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
 import { rendererOf } from '../../../src/notifications/matching/render';
 import { Secrets } from '../../../src/notifications/secrets';
 import { signatureOf } from '../../../src/notifications/sending/signature';
-import { accepting, answer, attemptTo, sendingTo } from './receivers';
+import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';
 
 const { sender, receiver } = sendingTo();
 
@@ -214,12 +215,61 @@ describe('an answer', () => {
     expect(retryAfter).toBeGreaterThan(3_500_000);
   });
 
-  it('may follow interim answers (decisions N4)', async () => {
+  const INTERIM = {
+    'a 100 that was not asked for': 'HTTP/1.1 100 Continue\r\n\r\n',
+    'one with headers': 'HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n',
+    'several, with empty lines':
+      'HTTP/1.1 100 Continue\r\n\r\n\r\nHTTP/1.0 102 Processing\r\n\r\nHTTP/1.1 100 \r\nx: 1\r\n\r\n',
+  };
+  describe.each(Object.entries(INTERIM))('may follow %s (decisions N4; RFC 9110, 15.2)', (_, interim) => {
+    it.each<readonly [string, Behaviour]>([
+      ['at once', (socket) => void socket.write(interim + answer(201, 'made'))],
+      [
+        'byte by byte',
+        (socket) => {
+          const bytes = [...`${interim}${answer(201, 'made')}`];
+          const timer = setInterval(() => {
+            if (bytes.length === 0 || socket.destroyed) clearInterval(timer);
+            else socket.write(bytes.shift() ?? '');
+          }, 1);
+        },
+      ],
+    ])('%s, on each connection', async (_how, behaviour) => {
+      const to = await receiver(behaviour);
+      const sending = sender();
+      for (let count = 0; count < 3; count += 1) {
+        const result = await sending.attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+        expect(result).toMatchObject({ end: 'success', status: 201, answer: 'made' });
+        await new Promise(setImmediate);
+      }
+      expect(to.connections).toBe(1);
+    });
+  });
+
+  it('may be sent before the request (decisions N4)', async () => {
+    const onConnection = (socket: Socket): void => void socket.write(INTERIM['a 100 that was not asked for']);
+    const to = await receiver(accepting, { onConnection });
+    const result = await sender().attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+    expect(result).toMatchObject({ end: 'success', status: 200 });
+  });
+
+  it('of status 101 says that it is one (decisions N4)', async () => {
     const to = await receiver((socket) => {
-      socket.write('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
-      socket.write(answer(201, 'made'));
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
     });
     const result = await sender().attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
-    expect(result).toMatchObject({ end: 'success', status: 201, answer: 'made' });
+    const error = 'the status is 101: no change of protocol was asked for';
+    expect(result).toMatchObject({ end: 'failure', status: 101, error });
+  });
+
+  it('may have a body that looks like an interim answer (decisions N4)', async () => {
+    const body = 'HTTP/1.1 100 Continue\r\n\r\n';
+    const to = await receiver((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`);
+      setTimeout(() => socket.write(body), 20);
+    });
+    const result = await sender().attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+    // Line ends are kept, carriage returns are not.
+    expect(result).toMatchObject({ end: 'success', answer: 'HTTP/1.1 100 Continue\n\n' });
   });
 });
