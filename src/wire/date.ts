@@ -4,16 +4,25 @@ const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)$/;
 /** The largest distance of a date from 1970 (ms). */
 const MAX_MILLISECONDS = 8.64e15;
+/** Numbers between 1970 and this time (ms) are taken for seconds. */
+const EARLIEST = Date.UTC(2001, 0);
+
+/** Whether a number that should be milliseconds since 1970 was given in seconds (`docs/decisions.md#a17`). */
+export function isInSeconds(number: number): boolean {
+  return number > 0 && number < EARLIEST;
+}
+
+/** A number of milliseconds since 1970; undefined if it was given in seconds, or is too far from 1970. */
+export function milliseconds(number: number): number | undefined {
+  return Math.abs(number) <= MAX_MILLISECONDS && !isInSeconds(number) ? number : undefined;
+}
 
 /**
- * A point in time, in milliseconds since 1970 (`docs/decisions.md#p6`): such a number, an ISO 8601 date (its
+ * A point in time, in milliseconds since 1970 (`docs/decisions.md#a17`): such a number, an ISO 8601 date (its
  * first instant, UTC), or a date-time with Z or an offset. Undefined for anything else, such as 30 February.
  */
 export function readDate(text: string): number | undefined {
-  if (MILLISECONDS.test(text)) {
-    const number = Number(text);
-    return Math.abs(number) <= MAX_MILLISECONDS ? number : undefined;
-  }
+  if (MILLISECONDS.test(text)) return milliseconds(Number(text));
   if (DATE.test(text)) return dayOf(text);
   const [, date, hour, minute, second = '0', fraction = '0', , sign, offsetHour = '0', offsetMinute = '0'] =
     DATE_TIME.exec(text) ?? [];

@@ -1,3 +1,5 @@
+import { isInSeconds } from './date';
+
 /** What messages say is expected in place of an unusable number: its range, if only that is wrong with it. */
 
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -17,13 +19,11 @@ export function expectedAmount(value: unknown): string {
     : 'a number from 0 with a dot as decimal mark, such as 12.5';
 }
 
-/** Posted times before this one are taken for seconds (ms). */
-export const EARLIEST_TIME = Date.UTC(2001, 0);
-
-export function expectedTime(value: unknown): string {
+/** In place of a time that is none; `otherwise`: what else is accepted. A number of seconds may be text or have decimals. */
+export function expectedTime(value: unknown, otherwise: string): string {
   // An object may have a `toString` of its own, which is no function.
-  const time = typeof value === 'object' ? NaN : Number(value);
-  return time > 0 && time < EARLIEST_TIME
-    ? 'milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000)'
-    : 'milliseconds since 1970';
+  const number = typeof value === 'object' ? NaN : Number(value);
+  return isInSeconds(number)
+    ? 'milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000)'
+    : otherwise;
 }

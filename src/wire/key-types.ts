@@ -1,4 +1,5 @@
 import { readDate } from './date';
+import { expectedTime } from './expected-numbers';
 import { isCurrency, isLanguage } from './iso-codes';
 
 /** Why a key is unusable; each service maps problems to its faults. */
@@ -17,6 +18,8 @@ export type KeyProblem =
 export interface KeyType<T> {
   /** What is expected, for messages. */
   readonly expected: string;
+  /** What is expected in place of a text, if the text itself shows what is wrong. */
+  readonly expectedOf?: (text: string) => string;
   /** The problem of a text for which `read` returns undefined. */
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
   /** The value, undefined for an unusable text. */
@@ -56,13 +59,20 @@ export const BOOLEAN: KeyType<boolean> = {
   },
 };
 
-/** In milliseconds since 1970 (`docs/decisions.md#p6`). */
+const TIME = 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset';
+
+/** In milliseconds since 1970 (`docs/decisions.md#a17`). */
 export const DATE: KeyType<number> = {
-  expected: 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
+  expected: TIME,
+  expectedOf: (text) => expectedTime(text, TIME),
   problem: 'notDate',
-  // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
-  read: (text) => readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+')),
+  read: timeIn,
 };
+
+/** The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space (`docs/decisions.md#a2`). */
+export function timeIn(text: string): number | undefined {
+  return readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
+}
 
 /** The first instant (UTC) of a day, in milliseconds since 1970 (Document 3, List keys). */
 export const DAY: KeyType<number> = {

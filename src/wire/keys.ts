@@ -52,13 +52,14 @@ export function readKeys<const Table extends KeyTable>(
 }
 
 function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: KeyFaults): unknown {
+  const { type } = spec;
   const spellings = [name, ...(spec.aliases ?? [])].map((spelling) => spelling.toLowerCase());
   const sent = [...target.matrix, ...target.query].filter((key) => spellings.includes(key.name));
-  const refuse = (problem: KeyProblem, value: string, accepts = spec.type.expected) =>
+  const refuse = (problem: KeyProblem, value: string, accepts = type.expectedOf?.(value) ?? type.expected) =>
     faults[problem](`${name}=${value}: expected ${accepts}`);
 
   const texts = sent.flatMap((key) => {
-    const text = key.value ?? (spec.type.takesAll ? key.sent : undefined);
+    const text = key.value ?? (type.takesAll ? key.sent : undefined);
     if (text === undefined) throw refuse('unusable', key.sent, 'a percent-encoded UTF-8 text');
     return spec.multiple ? listed(text) : [text];
   });
@@ -67,12 +68,12 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
   if (texts.length > MAX_VALUES) throw refuse('unusable', '…', `a list of at most ${MAX_VALUES}`);
 
   const values = texts.map((text) => {
-    const value = spec.type.read(text);
+    const value = type.read(text);
     if (value !== undefined) return value;
-    const isList = spec.multiple && spec.type.problem === 'notNumeric' && OTHER_SEPARATOR.test(text);
+    const isList = spec.multiple && type.problem === 'notNumeric' && OTHER_SEPARATOR.test(text);
     throw isList
       ? refuse('notCommaSeparated', text, 'a list separated by commas')
-      : refuse(spec.type.problem, text);
+      : refuse(type.problem, text);
   });
   if (spec.multiple) return values;
   const [first] = values;

@@ -1,6 +1,6 @@
 import { forbiddenCharacter } from './characters';
-import { readDate, type WrittenDate } from './date';
-import { EARLIEST_TIME, expectedAmount, expectedInteger, expectedTime } from './expected-numbers';
+import { milliseconds, readDate, type WrittenDate } from './date';
+import { expectedAmount, expectedInteger, expectedTime } from './expected-numbers';
 import { isLanguage } from './iso-codes';
 import { nameOf, type Place, type Refusals, wholeNumber } from './posted';
 import { type JsonSchema, type NamedType, only, reading, type Scalar } from './record';
@@ -198,7 +198,10 @@ export function date(): Scalar<string, WrittenDate> {
       json: DIGITS,
       xsd: POSTED_INTEGER,
       note: ', in milliseconds since 1970',
-      read: reading(postedTime, expectedTime),
+      read: reading(
+        (value) => isoOf(numberedTime(value)),
+        (value) => expectedTime(value, 'milliseconds since 1970'),
+      ),
     },
     answered: {
       json: { anyOf: [INTEGER, DATE_TIME] },
@@ -211,17 +214,26 @@ export function date(): Scalar<string, WrittenDate> {
 
 /** An instant, posted in epoch milliseconds or ISO 8601. */
 export function time(): Scalar<string, WrittenDate> {
-  const isoOf = (value: unknown) => instantIn(typeof value === 'string' ? readDate(value) : value);
   return {
     is: 'scalar',
     posted: {
       json: { anyOf: [INTEGER, STRING] },
       xsd: 'xs:string',
       note: ', in ISO 8601 or milliseconds since 1970',
-      read: reading(isoOf, 'an ISO 8601 date-time with Z or an offset, or milliseconds since 1970'),
+      read: reading(
+        (value) => isoOf(typeof value === 'string' ? readDate(value) : numberedTime(value)),
+        (value) => expectedTime(value, EXPECTED_TIME),
+      ),
     },
     answered: date().answered,
   };
+}
+
+const EXPECTED_TIME = 'an ISO 8601 date-time with Z or an offset, or milliseconds since 1970';
+
+function numberedTime(value: unknown): number | undefined {
+  const number = wholeNumber(value);
+  return number === undefined ? undefined : milliseconds(number);
 }
 
 /** The years 1 to 9999, which XML Schema can write (ms). */
@@ -230,28 +242,23 @@ const [FIRST_TIME, LAST_TIME] = [
   Date.parse('9999-12-31T23:59:59.999Z'),
 ];
 
-function instantIn(value: unknown): string | undefined {
-  const time = wholeNumber(value);
+function isoOf(time: number | undefined): string | undefined {
   return time !== undefined && time >= FIRST_TIME && time <= LAST_TIME
     ? new Date(time).toISOString()
     : undefined;
 }
 
-/** Seconds would be of 1970 (`docs/decisions.md#v16`); 0 and less can only be meant. */
-function postedTime(value: unknown): string | undefined {
-  const time = wholeNumber(value) ?? NaN;
-  return time > 0 && time < EARLIEST_TIME ? undefined : instantIn(value);
-}
-
 /** An instant in ISO 8601, UTC. */
 export function instant(): Scalar<string, string> {
-  const isoOf = (value: unknown) => instantIn(typeof value === 'string' ? readDate(value) : undefined);
   return {
     is: 'scalar',
     posted: {
       json: DATE_TIME,
       xsd: 'xs:dateTime',
-      read: reading(isoOf, 'an ISO 8601 date-time with Z or an offset'),
+      read: reading(
+        (value) => isoOf(typeof value === 'string' ? readDate(value) : undefined),
+        'an ISO 8601 date-time with Z or an offset',
+      ),
     },
     answered: { json: DATE_TIME, xsd: 'xs:dateTime', write: asIs },
   };

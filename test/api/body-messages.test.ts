@@ -131,13 +131,13 @@ describe('a message about a number out of range has its limit and the value as s
   });
 });
 
-describe('a voucher dated in seconds (decisions V16)', () => {
+describe('a voucher dated in seconds (decisions A17, V16)', () => {
   it.each(['startDate', 'endDate', 'publishStartDate', 'publishEndDate'])('is refused: %s', async (field) => {
     for (const seconds of [1, 1_767_225_600, '1767225600', Date.UTC(2001, 0) - 1]) {
       const answer = await world.post(voucher({ [field]: seconds }));
       expect(refusalOf(answer)).toEqual({
         codes: '400 101',
-        message: `${field}: expected milliseconds since 1970, of 2001 or later (seconds have to be multiplied by 1000), got '${seconds}'`,
+        message: `${field}: expected milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000), got '${seconds}'`,
       });
     }
   });

@@ -1,5 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
+import { TEXT } from '../../src/wire/key-types';
 import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp } from '../support/app';
 import {
@@ -163,11 +164,50 @@ describe('keys of all operations', () => {
   /** Keys that make a good request of each. */
   const good = ({ keys }: Operation) => ('fid' in keys ? `;fid=${german}` : 'name' in keys ? ';name=x' : '');
 
+  /** Keys whose values are times of day: they take an ISO 8601 date-time, and milliseconds. */
+  const timesOf = ({ keys }: Operation) =>
+    Object.entries(keys)
+      .filter(([, { type }]) => type !== TEXT && type.read('2026-04-17T10:00:00Z') !== undefined)
+      .map(([key]) => key)
+      .filter((key) => key !== 'dateOutputFormat');
+
   const lines = ({ body }: Response) => body.split('\n').length;
 
   it('token: required (Documents 1 and 2, Authentication)', async () => {
     for (const operation of operations)
       expect((await ask(operation, good(operation), true)).json()).toMatchObject({ errors: [{ code: '1' }] });
+  });
+
+  it('times: refused if they were given in seconds, milliseconds and dates from before 2001 not (decisions A17, V16)', async () => {
+    const found: string[] = [];
+    for (const operation of operations)
+      for (const key of timesOf(operation)) {
+        const sent = (value: string) => ask(operation, `${good(operation)};${key}=${value}`);
+        for (const seconds of ['1', '1763000000', '1763000000.25', '978307199999']) {
+          const refused = await sent(seconds);
+          expect([refused.statusCode, refused.body]).toEqual([
+            400,
+            expect.stringContaining(
+              `${key}=${seconds}: expected milliseconds since 1970, of 2001 or later (given in seconds?`,
+            ),
+          ]);
+        }
+        for (const accepted of ['0', '-1763000000', '978307200000', '1999-12-31', '1999-12-31T23:59:59Z'])
+          expect([key, (await sent(accepted)).statusCode]).toEqual([key, 200]);
+        found.push(`${operation.text.id} ${key}`);
+      }
+    expect(found.sort()).toEqual([
+      'downloadFeed since',
+      ...['listAnyDeliveries maxTime', 'listAnyDeliveries minTime'],
+      ...['listClaimSubscriptionDeliveries maxTime', 'listClaimSubscriptionDeliveries minTime'],
+      ...['listSubscriptionDeliveries maxTime', 'listSubscriptionDeliveries minTime'],
+      ...['listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
+      ...['listTransactions minChanged', 'listTransactions minTimeOfEvent'],
+      ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
+      ...['searchProducts maxUpdateDate', 'searchProducts minUpdateDate'],
+      ...['totalTransactions maxChanged', 'totalTransactions maxTimeOfEvent'],
+      ...['totalTransactions minChanged', 'totalTransactions minTimeOfEvent'],
+    ]);
   });
 
   it('pretty: line breaks (Document 1, Conventions 6), and jsonp: a call (Document 1, Conventions 5)', async () => {

@@ -83,6 +83,14 @@ describe('a message is sent again (decisions N14, N17)', () => {
     [{ minTime: at(2), maxTime: at(1) }, 'minTime'],
     [{ minTime: at(1), maxTime: at(2), state: 'held' }, 'state'],
     [{ minTime: 'yesterday', maxTime: at(2) }, 'minTime'],
+    [
+      { minTime: 1_763_000_000, maxTime: at(2) },
+      'minTime: expected milliseconds since 1970, of 2001 or later',
+    ],
+    [
+      { minTime: at(1), maxTime: '1763000000' },
+      'maxTime: expected milliseconds since 1970, of 2001 or later',
+    ],
   ])('not for the unusable period %p: CON_350', async (period, named) => {
     const sample = await sampleOf();
     const answer = await sample.post('/redeliveries', period);

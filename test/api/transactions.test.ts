@@ -73,6 +73,13 @@ describe('reporting a transaction', () => {
       /at most two decimals.*1\.005/,
     ],
     ['a currency', { currencyId: 'XXY' }, '400 CON_350', /ISO 4217/],
+    [
+      'a time in seconds (decisions A17, V16)',
+      { timeOfEvent: 1_700_000_000 },
+      '400 CON_350',
+      /timeOfEvent.*seconds\?/,
+    ],
+    ['a visit in seconds', { timeOfVisit: '1700000000' }, '400 CON_350', /timeOfVisit.*seconds\?/],
     ['a future', { timeOfEvent: NOW + 301_000 }, '400 CON_350', /timeOfEvent/],
     [
       'a lead type of a sale (decisions T7)',

@@ -54,6 +54,24 @@ describe('affilog transactions import (decisions T2)', () => {
     });
   });
 
+  it('refuses times in seconds, as numbers and as cells, and takes dates from before 2001 (decisions A17, V16)', async () => {
+    const csv =
+      'programId,eventId,siteId,orderNumber,timeOfEvent\n31,312,52,A-1,1700000000\n31,312,52,A-2,1999-12-31\n';
+    const seconds = 'expected milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000)';
+    const asCsv = await transactions('import', await fileOf(csv, 'reports.csv'));
+    expect(asCsv.out).toBe(
+      `line 2\trefused\tCON_350 timeOfEvent: ${seconds}, got '1700000000'\n1 new, 0 known, 1 refused\n`,
+    );
+    const lines = ndjson(
+      lead('A-3', { timeOfEvent: 1_700_000_000, timeOfVisit: 1 }),
+      lead('A-4', { timeOfVisit: 0 }),
+    );
+    expect((await transactions('import', await fileOf(lines, 'reports.ndjson'))).out).toBe(
+      `line 1\trefused\tCON_350 timeOfEvent: ${seconds}, got '1700000000'\n` +
+        `line 1\trefused\tCON_350 timeOfVisit: ${seconds}, got '1'\n1 new, 0 known, 1 refused\n`,
+    );
+  });
+
   it('is harmless when repeated: it adds only what is missing', async () => {
     const file = await fileOf(ndjson(lead('A-1'), lead('A-2')), 'reports.ndjson');
     expect((await transactions('import', file)).out).toBe('2 new, 0 known, 0 refused\n');

@@ -114,6 +114,10 @@ describe('keys of a request (decisions A2)', () => {
       'since=2026-04-17T10:00',
       'notDate: since=2026-04-17T10:00: expected milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset',
     ],
+    [
+      'since=1763000000',
+      'notDate: since=1763000000: expected milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000)',
+    ],
     [`fid=${'1,'.repeat(1001)}`, 'unusable: fid=…: expected a list of at most 1000'],
   ])('%s is refused: %s', (keys, expected) => {
     expect(faultOf(() => read(keys))).toBe(expected);
@@ -147,10 +151,18 @@ describe('keys in the query (decisions A3)', () => {
   });
 });
 
-describe('dates in keys (decisions P6)', () => {
+describe('dates in keys (decisions A17, P6)', () => {
   it.each([
     ['1776441420470', 1776441420470],
     ['-1', -1],
+    ['0', 0],
+    ['978307200000', Date.UTC(2001, 0)],
+    ['978307199999', undefined],
+    ['1763000000', undefined],
+    ['0001763000000', undefined],
+    ['1', undefined],
+    ['1970-01-02', 86_400_000],
+    ['1999-12-31T23:59:59Z', Date.UTC(2000, 0) - 1000],
     ['2026-04-17', Date.UTC(2026, 3, 17)],
     ['2026-04-17T15:57:00.470Z', Date.UTC(2026, 3, 17, 15, 57, 0, 470)],
     ['2026-04-17T15:57:00+02:00', Date.UTC(2026, 3, 17, 13, 57)],

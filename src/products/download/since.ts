@@ -1,7 +1,7 @@
 import { type Changed } from '../../directory/last-changes';
 import { type Position } from '../../kernel/event';
-import { type KeyType } from '../../wire/key-types';
-import { readDate } from '../../wire/date';
+import { expectedTime } from '../../wire/expected-numbers';
+import { type KeyType, timeIn } from '../../wire/key-types';
 
 /**
  * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest of
@@ -16,15 +16,17 @@ export function nextSince({ position, facts }: Extract<Since, { readonly positio
   return `${position}-${facts}`;
 }
 
+const EXPECTED =
+  'the value of an X-Next-Since, milliseconds since 1970, or an ISO 8601 date or date-time with zone';
+
 export const SINCE: KeyType<Since> = {
-  expected:
-    'the value of an X-Next-Since, milliseconds since 1970, or an ISO 8601 date or date-time with zone',
+  expected: EXPECTED,
+  expectedOf: (text) => expectedTime(text, EXPECTED),
   problem: 'unusable',
   read: (text) => {
     const [, position, facts] = NEXT.exec(text.trim()) ?? [];
     if (position !== undefined && facts !== undefined) return { position, facts };
-    // A + that was sent as it is has become a space (`docs/decisions.md#a2`).
-    const date = readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
+    const date = timeIn(text);
     return date === undefined ? undefined : { date };
   },
 };
