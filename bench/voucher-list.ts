@@ -60,6 +60,7 @@ function documentOf(number: number) {
       endDate: iso(endDate),
       ...(publishStartDate === undefined ? {} : { publishStartDate: iso(publishStartDate) }),
     },
+    currency: { currency: 'EUR' },
   };
   const id = String(number);
   const { fields, document } = vouchers.describe(stored, id, new Directory());

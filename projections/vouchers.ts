@@ -1,7 +1,7 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { audienceOf, type StoredVoucher } from '../src/vouchers/stored-voucher';
-import { VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
+import { currencyIn, VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
 import { wordsOf } from '../src/wire/words';
 import { type Projection } from '../src/projector/projection';
 
@@ -30,7 +30,7 @@ const OPEN = { start: -8.64e15, end: 8.64e15 } as const;
 
 /** The vouchers that have not been withdrawn, for listings (Document 2, List keys). */
 export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
-  collection: { name: 'vouchers', version: 1, fields: FIELDS, sorts: ['updated'] },
+  collection: { name: 'vouchers', version: 2, fields: FIELDS, sorts: ['updated'] },
   streams: [`${VOUCHER}-`],
   handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn'],
   replaces: ['VoucherPublished', 'VoucherWithdrawn'],
@@ -40,10 +40,13 @@ export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
     switch (event.type) {
       case 'VoucherPublished': {
         const { programId, voucher, sourceId = String(idOf(event)) } = event.data;
-        return { programId, sourceId, created: updated, updated, voucher };
+        const currency = currencyIn(event.data, event.position);
+        return { programId, sourceId, created: updated, updated, voucher, currency };
       }
-      case 'VoucherRevised':
-        return stored && { ...stored, updated, voucher: event.data.voucher };
+      case 'VoucherRevised': {
+        const currency = currencyIn(event.data, event.position);
+        return stored && { ...stored, updated, voucher: event.data.voucher, currency };
+      }
       case 'VoucherWithdrawn':
         return undefined;
     }

@@ -21,6 +21,9 @@ export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly position: Position;
 };
 
+/** An event that is folded: `position` is that in the log, absent of one that has just been decided. */
+export type Folded<Event> = Event & { readonly position?: Position };
+
 /**
  * The rules of one aggregate, as pure functions: no clock, no randomness, no I/O. Time and ids come with the command.
  * `decide` refuses a command by raising a `Fault`; it returns no events if there is nothing to do.
@@ -32,7 +35,7 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   /** The state depends on the first and the last event of the stream only: `load` skips those between. */
   readonly readsEndsOnly?: true;
   decide(command: Command, state: State): readonly Event[];
-  evolve(state: State, event: Event): State;
+  evolve(state: State, event: Folded<Event>): State;
 }
 
 /** The state of an aggregate as of a revision of its stream. */
@@ -56,6 +59,11 @@ export function toNewEvent(event: DomainEvent, id: string = randomUUID()): NewEv
 
 export function toDomainEvent({ type, data }: RecordedEvent): DomainEvent {
   return { type, data: JSON.parse(data) as object };
+}
+
+/** An event of the log, to be folded. */
+export function toFolded<Event extends DomainEvent>(recorded: RecordedEvent): Folded<Event> {
+  return { ...(toDomainEvent(recorded) as Event), position: recorded.position };
 }
 
 /** Each failed attempt means that another writer succeeded. */
@@ -106,7 +114,7 @@ export async function load<State, Event extends DomainEvent>(
   let state = decider.initial;
   let revision = NO_STREAM;
   for await (const recorded of events) {
-    state = decider.evolve(state, toDomainEvent(recorded) as Event);
+    state = decider.evolve(state, toFolded<Event>(recorded));
     revision = recorded.revision;
   }
   return { state, revision };

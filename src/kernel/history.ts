@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider, type DomainEvent, toDomainEvent } from './decider';
+import { type Decider, type DomainEvent, toFolded } from './decider';
 import { streamOf } from './event';
 import { type EventLog } from './event-log';
 
@@ -47,7 +47,7 @@ export async function historyOf<State, Event extends TimedEvent>(
   let before: Fields = {};
   for await (const batch of log.readStream(streamOf(decider.category, id), { batchSize: BATCH })) {
     for (const recorded of batch) {
-      const event = toDomainEvent(recorded) as Event;
+      const event = toFolded<Event>(recorded);
       state = decider.evolve(state, event);
       const after = fieldsOf(state);
       const changed = after === undefined ? [] : differing(before, after);

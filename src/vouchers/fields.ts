@@ -99,7 +99,7 @@ const LISTED = {
   publisherInformation: POSTED.publisherInformation,
   languageId: POSTED.languageId,
   exclusive: { kind: boolean(), description: 'Whether it is for a single site' },
-  currencyId: { kind: text(), description: 'ISO 4217 code of the program’s currency' },
+  currencyId: { kind: text(), description: 'ISO 4217 code: the currency of the amount' },
   logoPath: { kind: text(), description: 'Logo of the program' },
   /** `docs/decisions.md#v1`. */
   sourceId: { kind: text(), optional: true, description: 'The advertiser’s id, for its owner' },

@@ -4,6 +4,7 @@ import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
 import { type OutputVoucher } from './fields';
 import { type ListedVoucher } from './stored-voucher';
+import { isOfMoney, type VoucherCurrency } from './voucher';
 
 /** The context of an answer. */
 export interface OutputView {
@@ -41,10 +42,18 @@ export function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher
     publisherInformation: voucher.publisherInformation ?? '',
     languageId: voucher.languageId ?? '',
     exclusive: siteIds.length === 1,
-    currencyId: program?.currency ?? '',
+    currencyId: isOfMoney(voucher)
+      ? codeIn(view.directory)(listed.currency, programId)
+      : (program?.currency ?? ''),
     logoPath: program?.logoUrl ?? '',
     ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
   };
+}
+
+/** The code of the currency in which a voucher's amount was posted; empty if it is not known (`docs/decisions.md#v19`). */
+export function codeIn({ terms }: Directory) {
+  return (posted: VoucherCurrency, programId: number): string =>
+    'currency' in posted ? posted.currency : (terms.at(programId, posted.postedAt)?.currency ?? '');
 }
 
 /** `docs/decisions.md#v7`, `#v13`. */

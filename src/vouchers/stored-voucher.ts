@@ -1,4 +1,4 @@
-import { type VoucherContent } from './voucher';
+import { type VoucherContent, type VoucherCurrency } from './voucher';
 
 /** A document of the read model; directory data is joined when answering. Times in epoch ms. */
 export interface StoredVoucher {
@@ -7,6 +7,7 @@ export interface StoredVoucher {
   readonly created: number;
   readonly updated: number;
   readonly voucher: VoucherContent;
+  readonly currency: VoucherCurrency;
 }
 
 /** With its id. */

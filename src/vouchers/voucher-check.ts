@@ -40,6 +40,10 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
     programId,
     ...(sourceId === undefined ? {} : { sourceId }),
     voucher: { ...voucher, ...(siteIds === undefined ? {} : { siteIds: ascending(siteIds) }) },
+    currency: {
+      code: options.directory.program(programId)?.currency ?? '',
+      since: options.directory.terms.currencySince(programId),
+    },
   };
 }
 

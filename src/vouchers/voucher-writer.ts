@@ -5,6 +5,7 @@ import { type EventLog } from '../kernel/event-log';
 import { KeyedAggregates } from '../kernel/reservation';
 import { voucherFaults as fault } from './faults';
 import {
+  type ProgramCurrency,
   type VoucherCommand,
   type VoucherContent,
   voucherDecider,
@@ -17,6 +18,7 @@ export interface VoucherPost {
   readonly programId: number;
   readonly sourceId?: string;
   readonly voucher: VoucherContent;
+  readonly currency: ProgramCurrency;
 }
 
 /** The id of the voucher, and the position of its last event; without `position` nothing was written. */

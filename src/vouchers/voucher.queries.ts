@@ -13,7 +13,7 @@ import { pageSizeHeader } from '../wire/page-size';
 import { voucherFaults as fault } from './faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
-import { toOutput } from './output';
+import { codeIn, toOutput } from './output';
 import { audiencesIn } from './stored-voucher';
 import { postedFields, voucherDecider } from './voucher';
 
@@ -50,10 +50,14 @@ export class VoucherQueries {
 
   /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
   async versions(id: number | undefined, caller: Caller): Promise<readonly Version[]> {
+    const { directory } = this.follower;
+    const codeOf = codeIn(directory);
     const history =
-      id === undefined ? undefined : await historyOf(this.log, voucherDecider, id, postedFields);
+      id === undefined
+        ? undefined
+        : await historyOf(this.log, voucherDecider, id, (state) => postedFields(state, codeOf));
     if (history !== undefined && history.state.status !== 'unknown') {
-      const program = this.follower.directory.program(history.state.programId);
+      const program = directory.program(history.state.programId);
       if (program?.organisationId === caller.organisationId) return history.versions;
     }
     throw httpFaults.notFound('your programs have no such voucher');

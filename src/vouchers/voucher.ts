@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider } from '../kernel/decider';
+import { type Decider, type Folded } from '../kernel/decider';
+import { type Position, START } from '../kernel/event';
 
 /**
  * A voucher, in the stream `voucher-<id>`.
@@ -47,25 +48,52 @@ interface VoucherOrigin {
   readonly sourceId?: string;
 }
 
-/** `at`: an ISO 8601 instant. */
+/** `currency`: ISO 4217, that of the program; absent of events that were written before it was recorded. */
+interface Posted {
+  /** An ISO 8601 instant. */
+  readonly at: string;
+  readonly voucher: VoucherContent;
+  readonly currency?: string;
+}
+
 export type VoucherEvent =
-  | {
-      readonly type: 'VoucherPublished';
-      readonly data: VoucherOrigin & { readonly at: string; readonly voucher: VoucherContent };
-    }
-  | {
-      readonly type: 'VoucherRevised';
-      readonly data: { readonly at: string; readonly voucher: VoucherContent };
-    }
+  | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & Posted }
+  | { readonly type: 'VoucherRevised'; readonly data: Posted }
   | { readonly type: 'VoucherWithdrawn'; readonly data: { readonly at: string } };
+
+/**
+ * The currency of a voucher's amount: that of its program when it was posted (`docs/decisions.md#v19`). `postedAt`: not recorded,
+ * so the one that the program had at this position.
+ */
+export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
+
+/** As an event has it. */
+export function currencyIn({ currency }: Posted, position: Position): VoucherCurrency {
+  return currency === undefined ? { postedAt: position } : { currency };
+}
 
 export type VoucherState =
   | { readonly status: 'unknown' }
-  | ({ readonly status: 'published'; readonly voucher: VoucherContent } & VoucherOrigin)
+  | ({
+      readonly status: 'published';
+      readonly voucher: VoucherContent;
+      readonly currency: VoucherCurrency;
+    } & VoucherOrigin)
   | ({ readonly status: 'withdrawn' } & VoucherOrigin);
 
+/** The present currency of a program, and the position from which it has had it. */
+export interface ProgramCurrency {
+  readonly code: string;
+  readonly since: Position;
+}
+
 export type VoucherCommand =
-  | (VoucherOrigin & { readonly do: 'post'; readonly at: string; readonly voucher: VoucherContent })
+  | (VoucherOrigin & {
+      readonly do: 'post';
+      readonly at: string;
+      readonly voucher: VoucherContent;
+      readonly currency: ProgramCurrency;
+    })
   | { readonly do: 'withdraw'; readonly at: string };
 
 /** The category of a voucher's stream. */
@@ -82,10 +110,12 @@ export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent>
     switch (command.do) {
       case 'post': {
         const { at, voucher } = command;
+        const posted = { at, voucher, currency: command.currency.code };
         if (state.status === 'unknown')
-          return [{ type: 'VoucherPublished', data: { ...originOf(command), at, voucher } }];
-        if (state.status === 'withdrawn' || isDeepStrictEqual(voucher, state.voucher)) return [];
-        return [{ type: 'VoucherRevised', data: { at, voucher } }];
+          return [{ type: 'VoucherPublished', data: { ...originOf(command), ...posted } }];
+        if (state.status === 'withdrawn') return [];
+        const isSame = isDeepStrictEqual(voucher, state.voucher) && isInCurrency(state, command.currency);
+        return isSame ? [] : [{ type: 'VoucherRevised', data: posted }];
       }
       case 'withdraw':
         return state.status === 'published' ? [{ type: 'VoucherWithdrawn', data: { at: command.at } }] : [];
@@ -94,9 +124,9 @@ export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent>
   evolve(state, event) {
     switch (event.type) {
       case 'VoucherPublished':
-        return { status: 'published', ...originOf(event.data), voucher: event.data.voucher };
+        return { status: 'published', ...originOf(event.data), ...contentOf(event) };
       case 'VoucherRevised':
-        return state.status === 'published' ? { ...state, voucher: event.data.voucher } : state;
+        return state.status === 'published' ? { ...state, ...contentOf(event) } : state;
       case 'VoucherWithdrawn':
         return state.status === 'published' ? { status: 'withdrawn', ...originOf(state) } : state;
     }
@@ -107,7 +137,33 @@ function originOf({ programId, sourceId }: VoucherOrigin): VoucherOrigin {
   return { programId, ...(sourceId === undefined ? {} : { sourceId }) };
 }
 
-/** The fields of a published voucher by the names they are posted by. */
-export function postedFields(state: VoucherState): Readonly<Record<string, unknown>> | undefined {
-  return state.status === 'published' ? { ...state.voucher, ...originOf(state) } : undefined;
+function contentOf({ data, position }: Folded<{ readonly data: Posted }>) {
+  return { voucher: data.voucher, currency: currencyIn(data, position ?? START) };
+}
+
+/** Whether its amount, if it has one, is in this currency. */
+function isInCurrency(
+  { voucher, currency }: { readonly voucher: VoucherContent; readonly currency: VoucherCurrency },
+  { code, since }: ProgramCurrency,
+): boolean {
+  if (!isOfMoney(voucher)) return true;
+  return 'currency' in currency ? currency.currency === code : currency.postedAt >= since;
+}
+
+/** Whether it has an amount of money: a percentage has no currency. */
+export function isOfMoney({ discountAmount, isPercentage }: VoucherContent): boolean {
+  return discountAmount !== undefined && isPercentage !== true;
+}
+
+/** The fields of a published voucher by the names they are posted by. The same amount in another currency is another amount. */
+export function postedFields(
+  state: VoucherState,
+  codeOf: (currency: VoucherCurrency, programId: number) => string,
+): Readonly<Record<string, unknown>> | undefined {
+  if (state.status !== 'published') return undefined;
+  const { voucher, currency, programId } = state;
+  const amount = isOfMoney(voucher)
+    ? { discountAmount: `${voucher.discountAmount} ${codeOf(currency, programId)}` }
+    : {};
+  return { ...voucher, ...amount, ...originOf(state) };
 }

@@ -24,6 +24,7 @@ function stored(id: number): StoredVoucher {
     created: NOW,
     updated: updatedOf(id),
     voucher: { ...voucher, startDate: iso(NOW), endDate: iso(NOW + DAY) },
+    currency: { currency: 'EUR' },
   };
 }
 

@@ -1,3 +1,4 @@
+import { START } from '../../src/kernel/event';
 import { type VoucherPost } from '../../src/vouchers/voucher-writer';
 
 export const AT = '2026-03-01T12:00:00.000Z';
@@ -16,5 +17,6 @@ export function checked(voucher: Partial<VoucherPost['voucher']> = {}, sourceId?
       endDate: '2026-04-01T00:00:00.000Z',
       ...voucher,
     },
+    currency: { code: 'EUR', since: START },
   };
 }

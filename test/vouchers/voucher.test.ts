@@ -59,5 +59,9 @@ describe('a voucher', () => {
     });
     expect(after(...stored.slice(0, 2))).toMatchObject({ voucher: { voucherTypeId: 4 } });
     expect(after(...stored)).toEqual({ status: 'withdrawn', programId: 31, sourceId: 'spring-7' });
+    const later = (['VoucherPublished', 'VoucherRevised'] as const).map(
+      (type) => golden<VoucherEvent>(type, '-currency').event,
+    );
+    expect(after(...later)).toMatchObject({ currency: { currency: 'SEK' }, voucher: { voucherTypeId: 4 } });
   });
 });
