@@ -113,16 +113,9 @@ function criteriaOf(keys: ListKeys, { kind, organisationId, siteId }: ClaimsCall
   const given = Object.entries(lists).filter(([, values]) => values.length > 0);
   return {
     among: { ...(Object.fromEntries(given) as Partial<typeof lists>), ...own },
-    lastChanged: daysBetween(keys.minUpdateDate, keys.maxUpdateDate),
-    timeStampEvent: daysBetween(keys.minTransactionDate, keys.maxTransactionDate),
+    lastChanged: { min: keys.minUpdateDate, max: keys.maxUpdateDate },
+    timeStampEvent: { min: keys.minTransactionDate, max: keys.maxTransactionDate },
   };
-}
-
-const DAY = 24 * 60 * 60 * 1000;
-
-/** From the first instant of a day to the last one of another. */
-function daysBetween(min: number | undefined, max: number | undefined): ClaimCriteria['lastChanged'] {
-  return { min, max: max === undefined ? undefined : max + DAY - 1 };
 }
 
 function pageOf(keys: ListKeys, directory: Directory): ClaimPage {

@@ -1,4 +1,4 @@
-import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf } from '../wire/key-types';
+import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
@@ -7,7 +7,7 @@ const ids = { type: INTEGER, multiple: true } as const;
 const filterKeys = {
   statusId: { ...ids, description: 'Statuses' },
   minUpdateDate: { type: DAY, description: 'Last changed on this day or later' },
-  maxUpdateDate: { type: DAY, description: 'Last changed on this day or earlier' },
+  maxUpdateDate: { type: until(DAY), description: 'Last changed on this day or earlier' },
   programId: { ...ids, description: 'Programs' },
   claimId: { ...ids, description: 'Ids of claims' },
 } as const satisfies KeyTable;
@@ -25,7 +25,7 @@ export type ClaimOrder = (typeof ORDERS)[number];
 export const listKeys = {
   ...filterKeys,
   minTransactionDate: { type: DAY, description: 'Transaction on this day or later' },
-  maxTransactionDate: { type: DAY, description: 'Transaction on this day or earlier' },
+  maxTransactionDate: { type: until(DAY), description: 'Transaction on this day or earlier' },
   tdconnect: { type: BOOLEAN, description: 'Whether rows are counted from 0 rather than from 1' },
   offset: {
     type: INTEGER,

@@ -9,6 +9,7 @@ import {
   NUMBER,
   oneOf,
   TEXT,
+  until,
 } from '../wire/key-types';
 import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
 import { csvKeys } from './csv-keys';
@@ -46,7 +47,10 @@ export const searchKeys = {
   minPrice: { type: NUMBER, aliases: ['pricemin'], description: 'Lowest price' },
   maxPrice: { type: NUMBER, aliases: ['pricemax'], description: 'Highest price' },
   minUpdateDate: { type: DATE, description: 'Modified at this time or later' },
-  maxUpdateDate: { type: DATE, description: 'Modified at this time or earlier' },
+  maxUpdateDate: {
+    type: until(DATE),
+    description: 'Modified at this time or earlier; a date includes its day',
+  },
   tdCategoryId: {
     type: INTEGER,
     multiple: true,

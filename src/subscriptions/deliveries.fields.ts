@@ -195,9 +195,9 @@ export const postedRedeliveries = record(
       example: '2026-11-01T00:00:00Z',
     },
     maxTime: {
-      kind: time(),
+      kind: time({ isUpperBound: true }),
       required: true,
-      description: 'About a transition at this time or earlier',
+      description: 'About a transition at this time or earlier; a date includes its day',
       example: '2026-11-30T00:00:00Z',
     },
     state: { kind: wordOf('dead'), otherwise: 'dead', description: 'Only messages that were given up' },

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { DATE, INTEGER, oneOf, TEXT } from '../wire/key-types';
+import { DATE, INTEGER, oneOf, TEXT, until } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 import { ListCursors } from '../wire/list-cursor';
 
@@ -17,7 +17,10 @@ export const deliveryKeys = {
   transactionId: { type: TEXT, multiple: true, description: 'Ids of what messages are about' },
   messageTypeId: { type: INTEGER, multiple: true, description: 'States that messages are about' },
   minTime: { type: DATE, description: 'About a transition at this time or later' },
-  maxTime: { type: DATE, description: 'About a transition at this time or earlier' },
+  maxTime: {
+    type: until(DATE),
+    description: 'About a transition at this time or earlier; a date includes its day',
+  },
   pageSize: { type: INTEGER, description: `Deliveries on a page, at most ${PAGE}; ${PAGE} by default` },
   cursor: { type: TEXT, description: 'Pages in any number: *, then the X-Next-Cursor of the last answer' },
 } as const satisfies KeyTable;

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { CURRENCY, DATE, INTEGER, oneOf, TEXT } from '../wire/key-types';
+import { CURRENCY, DATE, INTEGER, oneOf, TEXT, until } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 import { ListCursors } from '../wire/list-cursor';
 
@@ -19,9 +19,15 @@ const filterKeys = {
   epi: { ...texts, description: 'Extra publisher information' },
   currencyId: { type: CURRENCY, multiple: true, description: 'Currencies' },
   minTimeOfEvent: { type: DATE, description: 'Converted at this time or later' },
-  maxTimeOfEvent: { type: DATE, description: 'Converted at this time or earlier' },
+  maxTimeOfEvent: {
+    type: until(DATE),
+    description: 'Converted at this time or earlier; a date includes its day',
+  },
   minChanged: { type: DATE, description: 'Last transition at this time or later' },
-  maxChanged: { type: DATE, description: 'Last transition at this time or earlier' },
+  maxChanged: {
+    type: until(DATE),
+    description: 'Last transition at this time or earlier; a date includes its day',
+  },
 } as const satisfies KeyTable;
 
 /** Format of dates in an answer: as in messages, unless milliseconds are requested. */

@@ -1,5 +1,5 @@
 import { dryRunKey } from '../wire/dry-run-key';
-import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT } from '../wire/key-types';
+import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
@@ -18,7 +18,10 @@ export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
 /** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
 export const listKeys = {
   id: { ...ids, description: 'Ids of vouchers' },
-  maxStartDate: { type: DATE, description: 'Valid from this time or earlier; includes ended ones' },
+  maxStartDate: {
+    type: until(DATE),
+    description: 'Valid from this time or earlier, a date includes its day; includes ended ones',
+  },
   minEndDate: { type: DATE, description: 'Valid until this time or later; includes ended ones' },
   ...dateKeys,
   programId: { ...ids, description: 'Programs' },

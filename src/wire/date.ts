@@ -34,6 +34,13 @@ export function readDate(text: string): number | undefined {
   return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
 }
 
+const DAY = 86_400_000;
+
+/** As an upper bound, a date without a time of day includes its day, to the last millisecond (`docs/decisions.md#a17`). */
+export function asUpperBound(text: string, time: number | undefined): number | undefined {
+  return time !== undefined && DATE.test(text) ? time + DAY - 1 : time;
+}
+
 /** How an answer writes points in time. */
 export type DateFormat = 'epoch' | 'iso8601';
 

@@ -1,4 +1,4 @@
-import { readDate } from './date';
+import { asUpperBound, readDate } from './date';
 import { expectedTime } from './expected-numbers';
 import { isCurrency, isLanguage } from './iso-codes';
 
@@ -81,6 +81,11 @@ export const DAY: KeyType<number> = {
   problem: 'notDate',
   read: (text) => (/^\s*\d{4}-\d\d-\d\d\s*$/.test(text) ? readDate(text.trim()) : undefined),
 };
+
+/** The type of an upper bound: a date includes its day (`docs/decisions.md#a17`). */
+export function until(type: KeyType<number>): KeyType<number> {
+  return { ...type, read: (text) => asUpperBound(text.trim(), type.read(text)) };
+}
 
 /** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
 export const CURRENCY: KeyType<string> = {

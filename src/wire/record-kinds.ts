@@ -1,5 +1,5 @@
 import { forbiddenCharacter } from './characters';
-import { milliseconds, readDate, type WrittenDate } from './date';
+import { asUpperBound, milliseconds, readDate, type WrittenDate } from './date';
 import { expectedAmount, expectedInteger, expectedTime } from './expected-numbers';
 import { isLanguage } from './iso-codes';
 import { nameOf, type Place, type Refusals, wholeNumber } from './posted';
@@ -212,8 +212,14 @@ export function date(): Scalar<string, WrittenDate> {
   };
 }
 
+interface TimeOptions {
+  /** A date includes its day (`docs/decisions.md#a17`); otherwise it is the first instant of the day. */
+  readonly isUpperBound?: true;
+}
+
 /** An instant, posted in epoch milliseconds or ISO 8601. */
-export function time(): Scalar<string, WrittenDate> {
+export function time({ isUpperBound }: TimeOptions = {}): Scalar<string, WrittenDate> {
+  const timeIn = (text: string) => (isUpperBound ? asUpperBound(text, readDate(text)) : readDate(text));
   return {
     is: 'scalar',
     posted: {
@@ -221,7 +227,7 @@ export function time(): Scalar<string, WrittenDate> {
       xsd: 'xs:string',
       note: ', in ISO 8601 or milliseconds since 1970',
       read: reading(
-        (value) => isoOf(typeof value === 'string' ? readDate(value) : numberedTime(value)),
+        (value) => isoOf(typeof value === 'string' ? timeIn(value) : numberedTime(value)),
         (value) => expectedTime(value, EXPECTED_TIME),
       ),
     },

@@ -52,6 +52,7 @@ test('they are selected by organisation, subscription and the keys of owners (de
   expect(await subjects('transactionId=d0,n0')).toEqual(['d0', 'n0']);
   expect(await subjects('messageTypeId=4')).toEqual(['n1']);
   expect(await subjects(`minTime=${at(1)};maxTime=${at(2)}`)).toEqual(['d0', 'n1']);
+  expect(await subjects(`minTime=${at(1)};maxTime=2026-03-01`)).toEqual(await subjects(`minTime=${at(1)}`));
   const first = await ask('deliveries;pageSize=3;cursor=*');
   const next = String(first.headers['x-next-cursor']);
   expect(await subjects(`pageSize=3;cursor=${next}`)).toEqual(['n0']);

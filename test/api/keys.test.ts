@@ -210,6 +210,19 @@ describe('keys of all operations', () => {
     ]);
   });
 
+  it('times: a date as an upper bound includes its day, as a lower bound begins with it (decisions A17)', () => {
+    const [first, last] = [Date.UTC(2026, 10, 25), Date.UTC(2026, 10, 26) - 1];
+    const ofDays = operations.flatMap(({ keys }) =>
+      Object.entries(keys).filter(([, { type }]) => typeof type.read('2026-11-25') === 'number'),
+    );
+    expect(ofDays.length).toBeGreaterThan(20);
+    for (const [key, { type }] of ofDays) {
+      expect([key, type.read('2026-11-25')]).toEqual([key, key.startsWith('max') ? last : first]);
+      if (type.read(String(last)) !== undefined)
+        expect([key, type.read('2026-11-25T00:00Z'), type.read(String(first))]).toEqual([key, first, first]);
+    }
+  });
+
   it('pretty: line breaks (Document 1, Conventions 6), and jsonp: a call (Document 1, Conventions 5)', async () => {
     for (const operation of operations.filter(({ method }) => method === 'GET')) {
       const keys = good(operation);

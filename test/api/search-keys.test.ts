@@ -1,10 +1,10 @@
 import { type Response, TestApp } from '../support/app';
 import { missingFrom, SEARCH_KEYS } from './document-tables';
 import { FEEDS, NETWORK, TOKENS } from './network';
-import { clientOf, refusals } from './posted';
+import { clientOf, product, refusals } from './posted';
 import { ALL, DAYS, FINDS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
 
-const { german, swedish } = FEEDS;
+const { german, swedish, unconnected } = FEEDS;
 const token = TOKENS.nord;
 
 let app: TestApp;
@@ -26,6 +26,21 @@ describe('a search key (Document 1, Search products; decisions P4, P5, P6, X12, 
   it.each(FINDS)('%s: ;%s finds %j', async (_, sent, found) => {
     const { ids, totalHits } = await search(`;fid=${german},${swedish};${sent}`);
     expect([ids.toSorted(), totalHits]).toEqual([found.toSorted(), found.length]);
+  });
+
+  it('as an upper bound includes the day of a date, to its last millisecond (decisions A17)', async () => {
+    for (const [id, time] of [
+      ['first', '2026-03-05T00:00:00.000Z'],
+      ['last', '2026-03-05T23:59:59.999Z'],
+      ['after', '2026-03-06T00:00:00.000Z'],
+    ] as const) {
+      now = new Date(time);
+      await post(unconnected, [product(id)]);
+    }
+    const found = async (keys: string) => (await search(`;fid=${unconnected};${keys}`)).ids.toSorted();
+    expect(await found('minUpdateDate=2026-03-05;maxUpdateDate=2026-03-05')).toEqual(['first', 'last']);
+    expect(await found('maxUpdateDate=2026-03-04')).toEqual([]);
+    expect(await found('minUpdateDate=2026-03-06;maxUpdateDate=2026-03-06')).toEqual(['after']);
   });
 
   it.each([false, true])('q may have at most 1,000 words (decisions X14), grouped: %s', async (grouped) => {

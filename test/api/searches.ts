@@ -111,12 +111,21 @@ function toKeys(asked: Asked): string {
   return (Object.entries(asked) as [string, Value | readonly Value[] | undefined][])
     .flatMap(([key, value]) => {
       if (value === undefined) return [];
+      if (typeof value === 'number' && key.endsWith('UpdateDate')) return [`;${key}=${toDate(key, value)}`];
       if (typeof value !== 'object') return [`;${key}=${value}`];
       const inList = (one: Value) =>
         encodeURIComponent(key === 'field' ? String(one) : String(one).replaceAll(',', '%2C'));
       return [`;${key}=${value.map(inList).join(',')}`];
     })
     .join('');
+}
+
+const DAY = 86_400_000;
+
+/** A bound that a date expresses as that date: a lower one begins with its day, an upper one includes it (decisions A17). */
+function toDate(key: string, time: number): string | number {
+  const isDate = key === 'maxUpdateDate' ? (time + 1) % DAY === 0 : time % DAY === 0;
+  return isDate ? new Date(time).toISOString().slice(0, 10) : time;
 }
 
 /** Offers with the ids that the service gives them, and the categories that it must map them to. */

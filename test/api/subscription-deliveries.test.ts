@@ -52,6 +52,8 @@ describe('deliveries of a subscription (decisions N14, N17)', () => {
     ['messageTypeId=4', ['b']],
     [`minTime=${at(2)}`, ['d', 'c']],
     [`maxTime=${at(1)}`, ['b', 'a']],
+    ['minTime=2026-03-01;maxTime=2026-03-01', ['d', 'c', 'b', 'a']],
+    ['maxTime=2026-02-28', []],
     ['pageSize=1', ['d']],
   ])('are selected by %s', async (keys, expected) => {
     const sample = await sampleOf();

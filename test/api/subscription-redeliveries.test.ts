@@ -78,6 +78,19 @@ describe('a message is sent again (decisions N14, N17)', () => {
     expect(none.json()).toEqual({ requested: 0, remaining: 0 });
   });
 
+  test('with all other dead letters of a day: maxTime includes it (decisions A17)', async () => {
+    const sample = await sampleOf();
+    for (const [name, time] of [
+      ['first', '2026-02-28T00:00:00.000Z'],
+      ['last', '2026-02-28T23:59:59.999Z'],
+      ['after', '2026-03-01T00:00:00.000Z'],
+    ] as const)
+      await history().outcome(await sample.due(name, { at: time }), { outcome: 'dead', attempt: 10 });
+    await settled();
+    const answer = await sample.post('/redeliveries', { minTime: '2026-02-28', maxTime: '2026-02-28' });
+    expect([answer.statusCode, answer.json()]).toEqual([202, { requested: 2, remaining: 0 }]);
+  });
+
   test.each([
     [{ minTime: at(1) }, 'maxTime'],
     [{ minTime: at(2), maxTime: at(1) }, 'minTime'],

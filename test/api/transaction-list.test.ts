@@ -112,6 +112,11 @@ describe('keys of the list (decisions T6)', () => {
     [`;maxTimeOfEvent=${NOW - 2 * HOUR};orderNumber=S-1,S-2,S-3`, ['S-2', 'S-3']],
     [`;minChanged=${NOW + 1}`, []],
     [`;maxChanged=${NOW - 1}`, []],
+    // A date as an upper bound includes its day (decisions A17).
+    [';minTimeOfEvent=2026-03-01;maxTimeOfEvent=2026-03-01;orderNumber=S-1,S-2,S-3', ['S-1', 'S-2', 'S-3']],
+    [';maxTimeOfEvent=2026-02-28;orderNumber=S-1,S-2,S-3', []],
+    [';minChanged=2026-03-01;maxChanged=2026-03-01;orderNumber=S-4,SE', ['S-4', 'SE']],
+    [';maxChanged=2026-02-28', []],
   ])('%s', async (keys, orders) => {
     expect([...ordersOf(await list(keys))].sort()).toEqual(orders);
   });

@@ -45,6 +45,14 @@ it('minEndDate and maxStartDate are inclusive bounds, in milliseconds or ISO 860
   expect(await at(NOW, ';maxStartDate=2026-03-01T11:59:59.999Z', 'nord')).toEqual([]);
 });
 
+it('a date as maxStartDate includes its day, to the last millisecond (decisions A17)', async () => {
+  const midnight = Date.parse('2026-03-02');
+  const today = await create({ startDate: midnight - 1, endDate: NOW + 2 * DAY });
+  await create({ startDate: midnight, endDate: NOW + 2 * DAY });
+  expect(await at(NOW, ';maxStartDate=2026-03-01')).toEqual([today]);
+  expect(await at(NOW, ';maxStartDate=2026-02-28')).toEqual([]);
+});
+
 it('activeAt lists vouchers valid at that time, for advertisers too, even before their publication (decisions V17)', async () => {
   const id = await create({ endDate: NOW + DAY });
   const planned = await create({ publishStartDate: NOW + DAY + 1 });
