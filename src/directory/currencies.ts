@@ -1,4 +1,4 @@
-import { type Position, type RecordedEvent } from '../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type DirectoryEvent } from './events';
 
 /** What something was from a position on. */
@@ -25,6 +25,11 @@ export class Currencies {
   /** ISO 4217; undefined if the program was not defined by then. A removed program keeps its last one. */
   ofProgram(programId: number, at: Position): string | undefined {
     return valueAt(this.programs.get(programId), at);
+  }
+
+  /** The position from which a program has had its present currency. */
+  since(programId: number): Position {
+    return this.programs.get(programId)?.at(-1)?.[0] ?? START;
   }
 
   /** As `ofProgram`, for the program that was the feed's first one (`docs/decisions.md#p26`). */

@@ -11,7 +11,6 @@ import {
   type FeedDefinition,
 } from './events';
 import { type Caller, Organisations } from './organisations';
-import { ProgramTerms } from './program-terms';
 import { type Program, Programs } from './programs';
 
 /** What a caller may access; `programs`: its own, or those that its sites are connected to. */
@@ -31,8 +30,6 @@ export class Directory {
   readonly categories = new Categories();
   /** When each entity was last changed. */
   readonly changes = new LastChanges();
-  /** What each program paid, and in which currency, at any position. */
-  readonly terms = new ProgramTerms();
   /** The currencies of programs at each position of the log. */
   readonly currencies = new Currencies();
   /** A cache, cleared when anything it depends on changes. */
@@ -143,7 +140,6 @@ export class Directory {
     const event = toDomainEvent(recorded) as DirectoryEvent;
     const changes = this.evolve(event);
     this.changes.note(recorded, event, changes);
-    this.terms.note(recorded.position, event);
     this.currencies.note(recorded, event);
     return changes;
   }

@@ -51,9 +51,9 @@ export function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher
 }
 
 /** The code of the currency in which a voucher's amount was posted; empty if it is not known (`docs/decisions.md#v19`). */
-export function codeIn({ terms }: Directory) {
+export function codeIn({ currencies }: Directory) {
   return (posted: VoucherCurrency, programId: number): string =>
-    'currency' in posted ? posted.currency : (terms.at(programId, posted.postedAt)?.currency ?? '');
+    'currency' in posted ? posted.currency : (currencies.ofProgram(programId, posted.postedAt) ?? '');
 }
 
 /** `docs/decisions.md#v7`, `#v13`. */

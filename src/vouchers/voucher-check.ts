@@ -42,7 +42,7 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
     voucher: { ...voucher, ...(siteIds === undefined ? {} : { siteIds: ascending(siteIds) }) },
     currency: {
       code: options.directory.program(programId)?.currency ?? '',
-      since: options.directory.terms.currencySince(programId),
+      since: options.directory.currencies.since(programId),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Directory } from '../../src/directory/directory';
 import { type DirectoryEvent } from '../../src/directory/events';
-import { positionOf, streamOf } from '../../src/kernel/event';
+import { positionOf, START, streamOf } from '../../src/kernel/event';
 import { AT, small } from './small-directory';
 
 const program = small().program(31)!;
@@ -44,6 +44,8 @@ describe('The currencies of the past', () => {
     expect([5, 10, 40].map((position) => currencies.ofProgram(31, positionOf(position)))).toEqual([
       ...[undefined, 'BGN', 'EUR'],
     ]);
+    // When the present one began, however often the program was defined again (decisions V19).
+    expect([31, 32, 99].map((id) => currencies.since(id))).toEqual([positionOf(40), positionOf(30), START]);
   });
 
   it('are unknown of feeds and programs that never existed', () => {
