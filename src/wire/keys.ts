@@ -84,10 +84,10 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
 
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;
 
-/** The values of a list; a `%2C` that remains after decoding is a comma inside a value. */
+/** The values of a list; within a value, `%2C` and `%25` stand for a comma and a percent sign (`docs/decisions.md#a2`). */
 function listed(text: string): string[] {
   return text
     .split(',')
     .filter((part) => part !== '')
-    .map((part) => part.replace(/%2c/gi, ','));
+    .map((part) => part.replace(/%(25|2c)/gi, (escape) => decodeURIComponent(escape)));
 }

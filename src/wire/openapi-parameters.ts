@@ -83,7 +83,10 @@ function keyParameter(name: string, spec: KeySpec, example: unknown): Json {
 
 function descriptionOf({ type, multiple, aliases = [], description = '' }: KeySpec): string {
   const expected = type.schema === undefined && type !== TEXT ? [`Expected: ${type.expected}.`] : [];
-  const list = multiple === true && type === TEXT ? ['A comma within a value is written `%2C`.'] : [];
+  const list =
+    multiple === true && type === TEXT
+      ? ['Within a value, a comma is written `%2C`, and a percent sign `%25`.']
+      : [];
   return [`${description}.`, ...expected, ...list, ...aliases.map((alias) => `Also spelt ${alias}.`)].join(
     ' ',
   );

@@ -179,6 +179,23 @@ describe('DELETE (Document 1, Delete products)', () => {
     expect(await listed()).toEqual(left);
   });
 
+  it('removes exactly the one of two ids that differ in an escape (decisions A2)', async () => {
+    const ids = ['a,b', 'a%2Cb', 'a%252Cb'];
+    await post(
+      german,
+      ids.map((id) => product(id)),
+      { keys: ';mode=replace' },
+    );
+    for (const [sent, left] of [
+      ['a%252Cb', ['a%252Cb', 'a%2Cb']],
+      ['a%25252Cb', ['a%252Cb']],
+      ['a%2525252Cb', []],
+    ] as const) {
+      expect((await remove(`;fid=${german};spId=${sent}`)).statusCode).toBe(200);
+      expect(await listed()).toEqual(left);
+    }
+  });
+
   it.each([
     ['', '400 PF_200'],
     [';deleteAll=false', '400 PF_200'],

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { Fault } from '../../src/kernel/fault';
 import { readDate } from '../../src/wire/date';
 import {
@@ -69,10 +70,30 @@ describe('keys of a request (decisions A2)', () => {
     ['q=a,b;q=c', ['a', 'b', 'c']],
     ['q=a%2Cb', ['a', 'b']],
     ['q=a%252Cb,c', ['a,b', 'c']],
+    ['q=a%25252Cb,c', ['a%2Cb', 'c']],
+    ['q=a%25252525', ['a%2525']],
+    ['q=50%25,50%2525,50%252525,%2541', ['50%', '50%', '50%25', '%41']],
     ['q=a+b,c%20d', ['a b', 'c d']],
     ['Q=a', ['a']],
   ])('%s are the values %j', (keys, values) => {
     expect(read(keys).q).toEqual(values);
+  });
+
+  it('of a list have an inverse: % and , of a value are escaped before the whole is percent-encoded', () => {
+    const value = fc.string({
+      unit: fc.constantFrom('%', '2', '5', 'C', 'c', ',', 'a', ' ', '+', ';', 'ä'),
+      minLength: 1,
+    });
+    const escaped = (text: string) =>
+      encodeURIComponent(text.replace(/[%,]/g, (sign) => (sign === '%' ? '%25' : '%2C')));
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 5 }), (values) => {
+        const sent = values.map(escaped);
+        expect(read(`q=${sent.join(',')}`).q).toEqual(values);
+        expect(read(`q=${sent.join('%2C')}`).q).toEqual(values);
+        expect(read(`?${sent.map((one) => `q=${one}`).join('&')}`).q).toEqual(values);
+      }),
+    );
   });
 
   it('that take one value take it with its commas', () => {
