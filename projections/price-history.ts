@@ -1,37 +1,65 @@
+import { type Directory } from '../src/directory/directory';
 import { type Position } from '../src/kernel/event';
 import { type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/kernel/slices';
-import { FEED_STREAMS, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
 
-/** A price in minor units, when it became valid (epoch ms), and the position of its event. */
-export type PriceEntry = readonly [price: number, since: number, position: Position];
+/**
+ * A price in minor units, when it became valid (epoch ms), the position of its event, and its currency: empty if it is
+ * unknown, absent until `describe` has found that of an event which does not record it.
+ */
+export type PriceEntry = readonly [price: number, since: number, position: Position, currency?: string];
 
 /** One document per offer: all its prices, oldest first. */
 interface PriceHistory {
+  readonly feedId: number;
   readonly prices: readonly PriceEntry[];
 }
 
 /**
  * Every price since a product's first listing (`docs/decisions.md#p10`). It survives delisting; a product listed again
- * continues its history, with a new entry only if the price differs.
+ * continues its history, with a new entry only if the price or its currency differs.
  */
 export const priceHistory: Projection<PriceHistory, OfferEvent> = {
-  collection: { name: 'price-history', version: 2, fields: {} },
+  collection: { name: 'price-history', version: 3, fields: {} },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
   idOf: offerOf,
   fold(history, event) {
     if (event.type === 'ProductDelisted') return history;
-    const { price, at } = event.data;
-    const prices = history?.prices ?? [];
-    return prices.at(-1)?.[0] === price
-      ? history
-      : { prices: [...prices, [price, Date.parse(at), event.position]] };
+    const { price, at, currency } = event.data;
+    const { feedId = feedIdOf(event), prices = [] } = history ?? {};
+    const entry: PriceEntry =
+      currency === undefined
+        ? [price, Date.parse(at), event.position]
+        : [price, Date.parse(at), event.position, currency];
+    return isSame(prices.at(-1), entry) ? history : { feedId, prices: [...prices, entry] };
   },
-  describe: (document) => ({ fields: {}, document }),
+  describe: (document, _, directory) => ({ fields: {}, document: withCurrencies(document, directory) }),
 };
+
+/** Fills in the currencies that events do not record, and leaves out what is then no new entry. */
+function withCurrencies(document: PriceHistory, { currencies }: Directory): PriceHistory {
+  const { feedId } = document;
+  if (document.prices.every(([, , , currency]) => currency !== undefined)) return document;
+  const prices: PriceEntry[] = [];
+  for (const [price, since, position, currency] of document.prices) {
+    const known = currency ?? currencies.ofFeed(feedId, position) ?? '';
+    const entry: PriceEntry = [price, since, position, known];
+    if (!isSame(prices.at(-1), entry)) prices.push(entry);
+  }
+  return { feedId, prices };
+}
+
+/** False while the currency of one of them is to be found; an unknown one is any. */
+function isSame(last: PriceEntry | undefined, next: PriceEntry): boolean {
+  if (last?.[0] !== next[0]) return false;
+  const [before, after] = [last[3], next[3]];
+  if (before === undefined || after === undefined) return false;
+  return before === after || before === '' || after === '';
+}
 
 /** The prices of these offers, newest first; an offer without any is not in it. */
 export async function pricesOf(

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type CategoryChange, changeKey } from '../src/directory/categories';
-import { numberOf } from '../src/kernel/event';
+import { numberOf, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { mappedCategory, mappingKeys } from '../src/categories/mapped-category';
@@ -49,7 +49,7 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 4,
+    version: 5,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['price', 'modified', 'changed'],
@@ -64,12 +64,21 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     switch (event.type) {
       case 'ProductListed':
       case 'ProductRevised': {
-        const { sourceProductId, price, product } = event.data;
+        const { sourceProductId, price, currency, product } = event.data;
         const mapping = { mapped: [], remapped: null };
-        return { feedId: feedIdOf(event), sourceProductId, price, modified, changed, ...mapping, product };
+        const feedId = feedIdOf(event);
+        return { feedId, sourceProductId, price, currency, modified, changed, ...mapping, product };
       }
       case 'ProductRepriced':
-        return offer && { ...offer, price: event.data.price, modified, changed };
+        return (
+          offer && {
+            ...offer,
+            price: event.data.price,
+            currency: event.data.currency,
+            modified,
+            changed,
+          }
+        );
       case 'ProductDelisted':
         return undefined;
     }
@@ -80,7 +89,9 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     const keys = mappingKeys(product.categories);
     const last = directory.changes.ofMapping(feedId, keys);
     const remapped = last === undefined ? null : ([numberOf(last.position), last.at] as const);
-    const document = { ...offer, mapped, remapped };
+    // The event of the last change is the one that has the price.
+    const currency = offer.currency ?? directory.currencies.ofFeed(feedId, positionOf(offer.changed)) ?? '';
+    const document = { ...offer, currency, mapped, remapped };
     return { document, fields: fieldsOf(document, id, keys) };
   },
   fanOut: {

@@ -74,12 +74,10 @@ export async function totalTransactions(
   }));
 }
 
-/** Those of these ids that exist. */
-export async function transactionsById(
-  store: ReadStore,
-  ids: readonly string[],
-): Promise<readonly ListedTransaction[]> {
-  return (await store.get(TARGET, ids)).map(toTransaction);
+/** One transaction; undefined if there is none. */
+export async function transactionById(store: ReadStore, id: string): Promise<ListedTransaction | undefined> {
+  const [found] = await store.get(TARGET, [id]);
+  return found && toTransaction(found);
 }
 
 function toTransaction({ id, body }: Found): ListedTransaction {

@@ -35,8 +35,8 @@ void runCli(process.argv.slice(2), {
   stdin: process.stdin,
   stopSignal,
   threads: true,
-  start: async (...args) => {
+  start: async (config, options) => {
     isServing = true;
-    return (await import('./host/start.js')).start(...args);
+    return (await import('./host/start.js')).start(config, options);
   },
 }).then((code) => setImmediate(() => process.exit(exitCode(code))));

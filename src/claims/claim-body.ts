@@ -4,7 +4,7 @@ import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
 import { type Fields } from '../wire/record';
 import { postedFromCsv } from '../wire/record-csv';
-import { postedFromXml, unreadOfRoot } from '../wire/posted-xml';
+import { postedFromXml } from '../wire/record-xml';
 import { parseXml, type XmlNode } from '../wire/xml-read';
 import { claimFaults as fault } from './faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
@@ -19,8 +19,6 @@ export interface PostedList {
   /** What it is called in JSON and XML. */
   readonly name: keyof typeof LISTS;
   readonly items: readonly unknown[];
-  /** Paths of what was not read beside the items. */
-  readonly unread?: readonly string[];
   readonly format: PostedFormat;
   /** The body, if it is JSON: for messages. */
   readonly text?: string;
@@ -55,7 +53,7 @@ export async function postedList(
  * else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
  */
 export function readPosted(name: PostedList['name'], bytes: Buffer, format: PostedFormat): PostedList {
-  const { items, unread = [] } = listIn(name, bytes, format);
+  const items = itemsIn(name, bytes, format);
   if (items === undefined || items.length === 0) {
     const missing = format === 'json' ? fault.missingValue : fault.missingParameter;
     throw missing(`${name} must be set: at least one ${LISTS[name].each}`);
@@ -64,26 +62,25 @@ export function readPosted(name: PostedList['name'], bytes: Buffer, format: Post
     throw fault.illegalValue(
       `${name} has ${items.length} items: expected at most ${MOST}; post the others separately`,
     );
-  return { name, items, unread, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
+  return { name, items, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
 }
 
 const NOT_PARSABLE = { json: fault.notJson, xml: fault.notXml, csv: fault.notCsv } as const;
 
-interface List {
-  readonly items: readonly unknown[] | undefined;
-  readonly unread?: readonly string[];
-}
-
-function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): List {
+function itemsIn(
+  name: PostedList['name'],
+  bytes: Buffer,
+  format: PostedFormat,
+): readonly unknown[] | undefined {
   try {
-    if (format === 'csv') return { items: postedFromCsv(LISTS[name].of(), bytes) };
+    if (format === 'csv') return postedFromCsv(LISTS[name].of(), bytes);
     return format === 'json' ? inJson(name, bytes) : inXml(name, bytes);
   } catch (error) {
     throw error instanceof NotParsable ? NOT_PARSABLE[format](error.message) : error;
   }
 }
 
-function inJson(name: PostedList['name'], bytes: Buffer): List {
+function inJson(name: PostedList['name'], bytes: Buffer): readonly unknown[] | undefined {
   const { each } = LISTS[name];
   const found = parseJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
@@ -94,10 +91,10 @@ function inJson(name: PostedList['name'], bytes: Buffer): List {
   if (items !== undefined && !isList) throw fault.notReadable(`${name}: expected a list of ${each} objects`);
   // A scan takes ten times as long as parsing, so not for a list that is refused anyway.
   if (!isList || items.length <= MOST) requireOnce(repeatedMember(bytes.toString()));
-  return { items, unread: Object.keys(found).filter((member) => member !== name) };
+  return items;
 }
 
-function inXml(name: PostedList['name'], bytes: Buffer): List {
+function inXml(name: PostedList['name'], bytes: Buffer): readonly unknown[] {
   const { each, of } = LISTS[name];
   const root = parseXml(bytes);
   const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;
@@ -107,12 +104,11 @@ function inXml(name: PostedList['name'], bytes: Buffer): List {
   if (version !== VERSION)
     throw fault.illegalValue(`${name}: version is ${cut(version)}, expected ${VERSION}`);
   const kind = of();
-  const items = root.children.map((child, at) => {
+  return root.children.map((child, at) => {
     const repeated = repeatedElement(child, kind.fields);
     requireOnce(repeated === undefined ? undefined : `${name}[${at}].${repeated}`);
     return postedFromXml(kind, child);
   });
-  return { items, unread: unreadOfRoot(root, ['version']) };
 }
 
 /** The name of the first element that is there already; unknown ones are ignored. */

@@ -29,11 +29,15 @@ export function makeLoader(
   dataDir: string,
   { now = () => new Date(), feedLock, validate }: LoaderParts = {},
 ): Loader {
+  const { directory } = follower;
   return new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), feedLock),
+    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), {
+      feedLock,
+      currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
+    }),
     spoolFolder: join(dataDir, 'spool'),
-    directory: follower.directory,
+    directory,
     reached: (position) => follower.reachedInTime(position),
     now,
     validate,

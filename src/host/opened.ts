@@ -3,23 +3,14 @@ import { type Report } from './failure-report';
 /** Open resources, closed in reverse order. */
 export class Opened {
   private readonly closings: (() => Promise<void>)[] = [];
-  private closing: Promise<void> = Promise.resolve();
-
-  /** `signal`: once it has aborted, `push` raises its reason. */
-  constructor(private readonly signal?: AbortSignal) {}
 
   /** Adds a resource; it is closed before those added earlier. */
   push(close: () => Promise<void>): void {
     this.closings.push(close);
-    this.signal?.throwIfAborted();
   }
 
-  /** Closes what is open, then raises what failed, several failures as an `AggregateError`. Calls wait for those before. */
-  close(): Promise<void> {
-    return (this.closing = this.closing.catch(() => undefined).then(() => this.closeAll()));
-  }
-
-  private async closeAll(): Promise<void> {
+  /** Closes everything, then raises what failed, several failures as an `AggregateError`. A second call does nothing. */
+  async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const close of this.closings.splice(0).reverse())
       await close().catch((error: unknown) => failures.push(error));
@@ -34,29 +25,16 @@ export function raise(failures: readonly unknown[]): void {
   throw new AggregateError(failures, failures.map(String).join('; '));
 }
 
-/**
- * Opens several resources. On failure closes those already open, reports failures to close, and raises the original one.
- * When `signal` aborts, those already open are closed at once, so that whatever waits for them ends; its reason is raised
- * when everything has been closed.
- */
+/** Opens several resources. On failure closes those already open, reports failures to close, and raises the original one. */
 export async function openAll<Result>(
   open: (opened: Opened) => Promise<Result>,
   report: Report,
-  signal?: AbortSignal,
 ): Promise<Result> {
-  const opened = new Opened(signal);
-  const close = async (): Promise<void> => await opened.close().catch(report);
-  signal?.addEventListener('abort', close, { once: true });
+  const opened = new Opened();
   try {
-    signal?.throwIfAborted();
-    const result = await open(opened);
-    signal?.throwIfAborted();
-    return result;
+    return await open(opened);
   } catch (error) {
-    await close();
-    signal?.throwIfAborted();
+    await opened.close().catch(report);
     throw error;
-  } finally {
-    signal?.removeEventListener('abort', close);
   }
 }

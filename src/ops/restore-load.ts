@@ -21,9 +21,11 @@ export interface LoadOfFeed {
 /** What a load has changed and what has changed since, read from the log. Raises `UnknownLoad`. */
 export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFeed): Promise<LoadHistory> {
   const { feedId, loadId } = load;
-  if ((await directoryAt(log)).feed(feedId) === undefined)
-    throw new UnknownLoad(`${feedId}: expected the id of a feed`);
-  const history = new LoadHistory(log, feedId, loadId);
+  const directory = await directoryAt(log);
+  if (directory.feed(feedId) === undefined) throw new UnknownLoad(`${feedId}: expected the id of a feed`);
+  const history = new LoadHistory(log, feedId, loadId, (position) =>
+    directory.currencies.ofFeed(feedId, position),
+  );
   await history.catchUp();
   if (history.found !== undefined) return history;
   const last = history.last.map(({ importId = 'without an id', at, what }) => `${importId} (${what}, ${at})`);
@@ -44,7 +46,10 @@ export async function undoLoad(
   options: { readonly dataDir: string; readonly signal: AbortSignal; readonly now?: () => Date },
 ): Promise<Restored> {
   const { dataDir, signal, now = () => new Date() } = options;
-  const fingerprints = new FingerprintCache(log, join(dataDir, 'cache'), feedLeases(store));
+  const fingerprints = new FingerprintCache(log, join(dataDir, 'cache'), {
+    feedLock: feedLeases(store),
+    currencyAt: () => history.currencyAt,
+  });
   try {
     return await fingerprints.use(feedId, (state) =>
       restoreLoad(state, { log, feedId, history, now, signal }),

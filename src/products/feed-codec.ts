@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../kernel/event';
 import { plainJson } from '../wire/json-write';
-import { type ContentMeta, type Product, type ProductChange } from './feed';
+import { type ContentMeta, type CurrencyAt, type Product, type ProductChange } from './feed';
 import { type Digest, digestOf } from './load/fingerprints/fingerprints';
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
@@ -29,7 +29,7 @@ export function encodeContent(
 /** The event of a change at an ISO 8601 instant; `contentJson` is needed for those that hold the content. */
 export function encodeChange(change: ProductChange, at: string, contentJson: string): NewEvent {
   const { type } = change;
-  const price = 'price' in change ? `,"price":${change.price}` : '';
+  const price = 'price' in change ? priceJson(change) : '';
   const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${at}"`;
   return 'content' in change
     ? {
@@ -41,31 +41,43 @@ export function encodeChange(change: ProductChange, at: string, contentJson: str
     : { id: randomUUID(), type, data: `${head}}`, meta: '{}' };
 }
 
+function priceJson({ price, currency }: Extract<ProductChange, { readonly price: number }>): string {
+  return currency === '' ? `,"price":${price}` : `,"price":${price},"currency":"${currency}"`;
+}
+
 /** Precedes the content, which comes last. Inside a JSON string its quotes would be escaped. */
 const CONTENT = ',"product":';
 
 /** What precedes the content, or is the entire event, as `encodeChange` writes it when nothing is escaped. */
-const HEAD = /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),)?"at":"[^"\\]*"/;
+const HEAD =
+  /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),(?:"currency":"([A-Z]{3})",)?)?"at":"[^"\\]*"/;
 const META = /^\{"content":"([^"\\]*)"[,}]/;
 
-/** The change that an event of a feed records; undefined for events about no product. */
-export function parseChange({ type, data, meta }: RecordedEvent): ProductChange | undefined {
+/**
+ * The change that an event of a feed records; undefined for events about no product. `currencyAt` is called for events
+ * that do not record the currency.
+ */
+export function parseChange(
+  { type, data, meta, position }: RecordedEvent,
+  currencyAt?: CurrencyAt,
+): ProductChange | undefined {
   switch (type) {
     case 'ProductListed':
     case 'ProductRevised': {
       const end = data.indexOf(CONTENT);
-      const { sourceProductId, price } = parseHead(data, end);
+      const { sourceProductId, price, currency } = parseHead(data, end);
       const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as ContentMeta).content;
       return {
         type,
         sourceProductId,
         price,
+        currency: currency ?? currencyAt?.(position) ?? '',
         content: content ?? digestOf(contentOf(data)),
       };
     }
     case 'ProductRepriced': {
-      const { sourceProductId, price } = parseHead(data, data.length - 1);
-      return { type, sourceProductId, price };
+      const { sourceProductId, price, currency } = parseHead(data, data.length - 1);
+      return { type, sourceProductId, price, currency: currency ?? currencyAt?.(position) ?? '' };
     }
     case 'ProductDelisted':
       return { type, sourceProductId: parseHead(data, data.length - 1).sourceProductId };
@@ -80,12 +92,15 @@ export function contentOf(data: string): string {
 }
 
 /** Parses the first `length` characters of an event. */
-function parseHead(
-  data: string,
-  length: number,
-): { readonly sourceProductId: string; readonly price: number } {
-  const [head, sourceProductId, price] = HEAD.exec(data) ?? [];
+function parseHead(data: string, length: number): Head {
+  const [head, sourceProductId, price, currency] = HEAD.exec(data) ?? [];
   if (sourceProductId !== undefined && head?.length === length)
-    return { sourceProductId, price: Number(price) };
-  return JSON.parse(`${data.slice(0, length)}}`) as { sourceProductId: string; price: number };
+    return { sourceProductId, price: Number(price), currency };
+  return JSON.parse(`${data.slice(0, length)}}`) as Head;
+}
+
+interface Head {
+  readonly sourceProductId: string;
+  readonly price: number;
+  readonly currency?: string | undefined;
 }

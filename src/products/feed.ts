@@ -4,6 +4,7 @@
  */
 
 import { type PostedCategory } from '../categories/mapped-category';
+import { type Position } from '../kernel/event';
 import { type IDENTIFIERS, type TEXTS } from './fields';
 import { type Digest, type Fingerprints } from './load/fingerprints/fingerprints';
 import { type IgnoredField } from './load/ingest/ignored-fields';
@@ -31,13 +32,13 @@ export interface Product extends Texts<(typeof TEXTS)[number]> {
 
 export type Identifiers = Texts<(typeof IDENTIFIERS)[number]>;
 
-/** `price` in minor units (cents); `at` an ISO 8601 instant. */
+/** `at` is an ISO 8601 instant. */
 export type FeedEvent =
   | { readonly type: 'ProductListed'; readonly data: ProductContent }
   | { readonly type: 'ProductRevised'; readonly data: ProductContent }
   | {
       readonly type: 'ProductRepriced';
-      readonly data: { readonly sourceProductId: string; readonly price: number; readonly at: string };
+      readonly data: { readonly sourceProductId: string; readonly at: string } & Price;
     }
   | {
       readonly type: 'ProductDelisted';
@@ -58,10 +59,16 @@ export type FeedClosing =
       };
     };
 
-/** `product` comes last, so that a reader who needs only the rest can stop before it. */
-interface ProductContent {
-  readonly sourceProductId: string;
+/** `price` in minor units (cents). */
+interface Price {
   readonly price: number;
+  /** ISO 4217: that of the program at the time. Absent from early versions (`CurrencyAt`). */
+  readonly currency?: string;
+}
+
+/** `product` comes last, so that a reader who needs only the rest can stop before it. */
+interface ProductContent extends Price {
+  readonly sourceProductId: string;
   readonly at: string;
   readonly product: Product;
 }
@@ -104,17 +111,26 @@ export interface FeedImport {
 
 // State
 
-// `Fingerprints`: per product, whether it is listed, the digest of its content, its price.
+// `Fingerprints`: per product, whether it is listed, the digest of its content, its price with its currency.
 
-/** A product's event without its content, of which the digest is enough. */
+/** The currency that a feed had at a log position, for events that do not record it; undefined if that is unknown. */
+export type CurrencyAt = (position: Position) => string | undefined;
+
+/** A product's event without its content, of which the digest is enough. An unknown `currency` is empty. */
 export type ProductChange =
   | {
       readonly type: 'ProductListed' | 'ProductRevised';
       readonly sourceProductId: string;
       readonly price: number;
+      readonly currency: string;
       readonly content: Digest;
     }
-  | { readonly type: 'ProductRepriced'; readonly sourceProductId: string; readonly price: number }
+  | {
+      readonly type: 'ProductRepriced';
+      readonly sourceProductId: string;
+      readonly price: number;
+      readonly currency: string;
+    }
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
 /** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
@@ -122,9 +138,9 @@ export function evolve(state: Fingerprints, change: ProductChange): number {
   switch (change.type) {
     case 'ProductListed':
     case 'ProductRevised':
-      return state.set(change.sourceProductId, change.content, change.price);
+      return state.set(change.sourceProductId, change.content, change.price, change.currency);
     case 'ProductRepriced':
-      return state.reprice(change.sourceProductId, change.price);
+      return state.reprice(change.sourceProductId, change.price, change.currency);
     case 'ProductDelisted':
       return state.remove(change.sourceProductId);
   }
@@ -144,18 +160,32 @@ export interface ProductFingerprint {
   readonly content: Digest;
 }
 
-/** Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. */
-export function decide(state: Fingerprints, command: ProductCommand): ProductChange | undefined {
-  return command.kind === 'post' ? decidePost(state, command.product) : decideDelist(state, command.product);
+/**
+ * Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. `currency` is that of
+ * posted prices, empty if it is unknown.
+ */
+export function decide(
+  state: Fingerprints,
+  command: ProductCommand,
+  currency: string,
+): ProductChange | undefined {
+  return command.kind === 'post'
+    ? decidePost(state, command.product, currency)
+    : decideDelist(state, command.product);
 }
 
-/** A product without changes writes nothing, a new price alone is an event of its own. */
-function decidePost(state: Fingerprints, posted: ProductFingerprint): ProductChange | undefined {
-  const { sourceProductId, content, price } = posted;
+/** A product without changes writes nothing, a new price or currency alone is an event of its own. */
+function decidePost(
+  state: Fingerprints,
+  { sourceProductId, content, price }: ProductFingerprint,
+  currency: string,
+): ProductChange | undefined {
   const product = state.find(sourceProductId);
-  if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, content };
-  if (!state.hasContent(product, content)) return { type: 'ProductRevised', sourceProductId, price, content };
-  if (state.priceOf(product) !== price) return { type: 'ProductRepriced', sourceProductId, price };
+  if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, currency, content };
+  if (!state.hasContent(product, content))
+    return { type: 'ProductRevised', sourceProductId, price, currency, content };
+  if (state.priceOf(product) !== price || !state.isIn(product, currency))
+    return { type: 'ProductRepriced', sourceProductId, price, currency };
   return undefined;
 }
 

@@ -11,12 +11,17 @@ import { groupingIdOf, type Offer } from './offer';
 import { formatPrice } from './price';
 
 /**
- * Prices of an offer, newest first: minor units, since when (epoch ms), and the position of the event. A read model of an
- * earlier version, which is searched until this version is built, lacks the position.
+ * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency, empty
+ * if it is unknown. Read models of earlier versions, which are searched until this version is built, lack the last ones.
  */
-type Prices = readonly (readonly [price: number, since: number, position?: Position])[];
+type Prices = readonly PriceSince[];
 
-type PriceSince = readonly [price: number, since: number, ...unknown[]];
+type PriceSince = readonly [
+  price: number,
+  since: number,
+  position?: Position | undefined,
+  currency?: string | undefined,
+];
 
 /** What an answer depends on besides its offers. */
 export interface OutputView {
@@ -107,8 +112,8 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
     : product.productUrl;
   const prices = pricesOf(offer, view);
   const currency = (feed && directory.currencyOf(feed)) ?? '';
-  const toPastPrice = ([minor, since]: PriceSince): PastPrice => ({
-    price: { value: formatPrice(minor), currency },
+  const toPastPrice = ([minor, since, , then = '']: PriceSince): PastPrice => ({
+    price: { value: formatPrice(minor), currency: then === '' ? currency : then },
     date: writeDate(since, view.dates),
   });
   return {
@@ -130,14 +135,17 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
  * the history does not have it yet.
  */
 function pricesOf(
-  { id, position, price, modified }: Offer,
+  { id, position, price, currency, modified }: Offer,
   { pastPrices, prices }: OutputView,
 ): readonly PriceSince[] | undefined {
   if (pastPrices === 'none') return undefined;
   const known: readonly PriceSince[] = (prices?.get(id) ?? []).filter(([, since, at]) =>
     at === undefined ? since <= modified : at <= position,
   );
-  const all = known[0]?.[0] === price ? known : [[price, modified] as const, ...known];
+  const [last] = known;
+  // An unknown currency is any.
+  const isKnown = last?.[0] === price && (!last[3] || !currency || last[3] === currency);
+  const all = isKnown ? known : [[price, modified, position, currency] as const, ...known];
   return pastPrices === 'all' ? all : all.slice(0, 1);
 }
 

@@ -48,7 +48,7 @@ export const TOTALS = {
 const ID = {
   id: {
     type: TEXT,
-    description: 'transactionId or legacyTransactionId; 409 (CON_550) if the latter names several',
+    description: 'Id of the transaction',
     example: '0123456789abcdef0123456789abcdef',
   },
 } as const;

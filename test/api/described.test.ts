@@ -81,10 +81,7 @@ const lines = (...changes: object[]) => json({ mappings: changes });
 
 const transactions = '/1.0/conversions/transactions';
 const legacyTransactionId = 'T-1_301_1';
-const transactionId = createHash('sha256')
-  .update(`${legacyTransactionId}_program101`)
-  .digest('hex')
-  .slice(0, 32);
+const transactionId = createHash('sha256').update(legacyTransactionId).digest('hex').slice(0, 32);
 
 const REQUESTS: readonly Asked[] = [
   ['searchProducts', products],

@@ -23,7 +23,9 @@ type Step =
       readonly xml: boolean;
       readonly posted: readonly Posted[];
     }
-  | { readonly kind: 'delete'; readonly ids: readonly string[] | 'all' };
+  | { readonly kind: 'delete'; readonly ids: readonly string[] | 'all' }
+  /** The program turns to another currency. */
+  | { readonly kind: 'turn'; readonly currency: string };
 
 const ids = fc.constantFrom('a', 'b', 'c', 'd', 'e');
 const steps: fc.Arbitrary<Step> = fc.oneof(
@@ -50,14 +52,24 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       ids: fc.oneof(fc.array(ids, { minLength: 1, maxLength: 3 }), fc.constant('all' as const)),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('turn' as const), currency: fc.constantFrom('BGN', 'EUR') }),
+  },
 );
 
 /** A feed as Document 1's behaviour rules make it. */
 class KnownFeed {
-  readonly listed = new Map<string, { price: number; brand: string; modified: number }>();
-  private readonly prices = new Map<string, (readonly [price: number, since: number])[]>();
+  readonly listed = new Map<string, { price: number; brand: string; currency: string; modified: number }>();
+  private readonly prices = new Map<string, (readonly [price: number, currency: string, since: number])[]>();
+  private currency = 'EUR';
 
   take(step: Step, now: number): string[] {
+    const { currency } = this;
+    if (step.kind === 'turn') {
+      this.currency = step.currency;
+      return [];
+    }
     if (step.kind === 'delete') {
       for (const id of step.ids === 'all' ? [...this.listed.keys()] : step.ids) this.listed.delete(id);
       return [];
@@ -66,10 +78,12 @@ class KnownFeed {
     for (const { id, price, brand } of step.posted) if (brand !== undefined) usable.set(id, { price, brand });
     for (const [id, { price, brand }] of usable) {
       const before = this.listed.get(id);
-      const isSame = before?.price === price && before.brand === brand;
-      if (!isSame) this.listed.set(id, { price, brand, modified: now });
+      const isSame = before?.price === price && before.brand === brand && before.currency === currency;
+      if (!isSame) this.listed.set(id, { price, brand, currency, modified: now });
       const history = this.prices.get(id) ?? [];
-      if (history[0]?.[0] !== price) this.prices.set(id, [[price, now], ...history]);
+      const [last] = history;
+      if (last?.[0] !== price || last[1] !== currency)
+        this.prices.set(id, [[price, currency, now], ...history]);
     }
     if (step.mode !== '') {
       for (const id of this.listed.keys()) {
@@ -81,7 +95,10 @@ class KnownFeed {
 
   offers(): object {
     return Object.fromEntries(
-      [...this.listed].map(([id, offer]) => [id, { ...offer, history: this.prices.get(id) }]),
+      [...this.listed].map(([id, { price, brand, modified }]) => [
+        id,
+        { price, brand, modified, history: this.prices.get(id) },
+      ]),
     );
   }
 }
@@ -97,7 +114,7 @@ afterAll(() => app.close());
 const target = `/1.0/products.json;fid=${FEEDS.german}`;
 const token = TOKENS.nord;
 
-async function send(step: Step) {
+async function send(step: Exclude<Step, { readonly kind: 'turn' }>) {
   if (step.kind === 'delete') {
     const which = step.ids === 'all' ? 'deleteAll=true' : `spId=${step.ids.join(',')}`;
     return app.delete(`${target};${which}`, { token });
@@ -128,19 +145,25 @@ async function offers(): Promise<object> {
         sourceProductId: string;
         price: number;
         modified: number;
-        priceHistory: { price: { value: string }; date: number }[];
+        priceHistory: { price: { value: string; currency: string }; date: number }[];
       };
-      const history = priceHistory.map(({ price: { value }, date }) => [Number(value), date]);
+      const history = priceHistory.map(({ price: { value, currency }, date }) => [
+        ...[Number(value), currency, date],
+      ]);
       return [sourceProductId, { price, brand, modified, history }];
     }),
   );
 }
 
-it(`${STEPS} random posts, replacements and deletions have the documented result, including prices and times of change (Document 1, Behaviour rules for posting; decisions P1, P10; LOAD_SEED=${SEED})`, async () => {
+it(`${STEPS} random posts, replacements, deletions and changes of currency have the documented result, including prices and times of change (Document 1, Behaviour rules for posting; decisions P1, P10; LOAD_SEED=${SEED})`, async () => {
   const known = new KnownFeed();
   for (const [at, step] of fc.sample(steps, { numRuns: STEPS, seed: SEED }).entries()) {
     now += MINUTE;
     const faults = known.take(step, now);
+    if (step.kind === 'turn') {
+      await app.import({ programs: [{ ...NETWORK.programs[0], currency: step.currency }] });
+      continue;
+    }
     const answer = await send(step);
     const context = { at, step };
     expect({ ...context, faults: refused(answer), status: answer.statusCode }).toEqual({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../src/kernel/event';
-import { type ProductChange } from '../../src/products/feed';
+import { type CurrencyAt, type ProductChange } from '../../src/products/feed';
 import { encodeChange, parseChange } from '../../src/products/feed-codec';
 import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
 import { anyCharacters } from '../support/any-characters';
@@ -13,6 +13,8 @@ const ids = fc.oneof(
   fc.constantFrom('sku-1', 'a"b', 'a\\', '","price":7,"at":"', ',"product":', '{', 'ü', '😀'),
 );
 const prices = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+/** Early versions did not record it. */
+const currencies = fc.constantFrom('', 'EUR', 'BGN');
 const contents = fc.record({ name: fc.string(), description: fc.constantFrom('d', ',"product":{"x":1}') });
 
 function recorded(event: NewEvent): RecordedEvent {
@@ -26,8 +28,14 @@ describe('the changes parsed from events', () => {
         type: fc.constantFrom('ProductListed', 'ProductRevised'),
         sourceProductId: ids,
         price: prices,
+        currency: currencies,
       }),
-      fc.record({ type: fc.constant('ProductRepriced'), sourceProductId: ids, price: prices }),
+      fc.record({
+        type: fc.constant('ProductRepriced'),
+        sourceProductId: ids,
+        price: prices,
+        currency: currencies,
+      }),
       fc.record({ type: fc.constant('ProductDelisted'), sourceProductId: ids }),
     );
     fc.assert(
@@ -48,19 +56,21 @@ describe('the changes parsed from events', () => {
         sourceProductId: ids,
         price: fc.oneof(prices, fc.double({ noNaN: true, noDefaultInfinity: true })),
         at: fc.oneof(fc.constant(AT), fc.string()),
+        currency: fc.constantFrom('EUR', 'BGN'),
         more: fc.option(fc.string(), { nil: undefined }),
       })
-      .chain((head) => fc.shuffledSubarray(Object.entries(head), { minLength: 4 }).map(Object.fromEntries));
+      .chain((head) => fc.shuffledSubarray(Object.entries(head), { minLength: 5 }).map(Object.fromEntries));
     const spaces = fc.constantFrom('', ' ', '\n');
     fc.assert(
       fc.property(heads, contents, spaces, fc.boolean(), (head, product, space, hasDigest) => {
         const text = JSON.stringify(head).slice(0, -1);
-        const { sourceProductId, price } = JSON.parse(`${text}}`) as Record<string, unknown>;
+        const { sourceProductId, price, currency } = JSON.parse(`${text}}`) as Record<string, unknown>;
         const event = { id: 'x', meta: '{}', data: `${text}${space}}` };
         expect(parseChange(recorded({ ...event, type: 'ProductRepriced' }))).toEqual({
           type: 'ProductRepriced',
           sourceProductId,
           price,
+          currency,
         });
         expect(parseChange(recorded({ ...event, type: 'ProductDelisted' }))).toEqual({
           type: 'ProductDelisted',
@@ -78,10 +88,23 @@ describe('the changes parsed from events', () => {
           type: 'ProductListed',
           sourceProductId,
           price,
+          currency,
           content,
         });
       }),
     );
+  });
+
+  test('have the currency of their position where events do not record it (decisions P10)', () => {
+    for (const type of ['ProductListed', 'ProductRepriced'] as const) {
+      const change = { type, sourceProductId: 'a', price: 1, content: digestOf('{}') };
+      const parsed = (currency: string, currencyAt?: CurrencyAt) =>
+        parseChange(recorded(encodeChange({ ...change, currency }, AT, '{}')), currencyAt);
+      const atPosition: CurrencyAt = (position) => (position === START ? 'BGN' : undefined);
+      expect(parsed('EUR', atPosition)).toMatchObject({ currency: 'EUR' });
+      expect(parsed('', atPosition)).toMatchObject({ currency: 'BGN' });
+      expect(parsed('')).toMatchObject({ currency: '' });
+    }
   });
 });
 

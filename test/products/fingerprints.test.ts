@@ -45,18 +45,20 @@ describe('the numbers that ids are given', () => {
 });
 
 type Step = { readonly id: string } & (
-  | { readonly set: string; readonly price: number }
-  | { readonly reprice: number }
+  | { readonly set: string; readonly price: number; readonly currency: string }
+  | { readonly reprice: number; readonly currency: string }
   | { readonly remove: true }
   | { readonly posted: string }
 );
+
+const currencies = fc.constantFrom('EUR', 'BGN', 'ZZZ', '');
 
 const steps: fc.Arbitrary<Step> = fc
   .tuple(
     fc.constantFrom('a', 'b', 'c', 'd', 'e'),
     fc.oneof(
-      fc.record({ set: fc.constantFrom('x', 'y'), price: fc.nat(99) }),
-      fc.record({ reprice: fc.nat(99) }),
+      fc.record({ set: fc.constantFrom('x', 'y'), price: fc.nat(99), currency: currencies }),
+      fc.record({ reprice: fc.nat(99), currency: currencies }),
       fc.record({ remove: fc.constant(true as const) }),
       fc.record({ posted: fc.constantFrom('p', 'q', 'r') }),
     ),
@@ -66,6 +68,7 @@ const steps: fc.Arbitrary<Step> = fc
 interface Model {
   content: string;
   price: number;
+  currency: string;
   listed: boolean;
   posted: string | undefined;
 }
@@ -75,13 +78,14 @@ function play(list: readonly Step[]): { prints: Fingerprints; model: Map<string,
   const model = new Map<string, Model>();
   for (const step of list) {
     const { id } = step;
+    const currency = 'currency' in step ? step.currency : '';
     const known = model.get(id);
     if ('set' in step) {
-      prints.set(id, digestOf(step.set), step.price);
-      model.set(id, { content: step.set, price: step.price, listed: true, posted: undefined });
+      prints.set(id, digestOf(step.set), step.price, currency);
+      model.set(id, { content: step.set, price: step.price, currency, listed: true, posted: undefined });
     } else if ('reprice' in step) {
-      prints.reprice(id, step.reprice);
-      if (known) model.set(id, { ...known, price: step.reprice, posted: undefined });
+      prints.reprice(id, step.reprice, currency);
+      if (known) model.set(id, { ...known, price: step.reprice, currency, posted: undefined });
     } else if ('remove' in step) {
       prints.remove(id);
       if (known) known.listed = false;
@@ -96,10 +100,12 @@ function play(list: readonly Step[]): { prints: Fingerprints; model: Map<string,
 
 function expectSame(prints: Fingerprints, model: Map<string, Model>): void {
   expect(prints.listed).toBe([...model.values()].filter(({ listed }) => listed).length);
-  for (const [id, { content, price, listed, posted }] of model) {
+  for (const [id, { content, price, currency, listed, posted }] of model) {
     const product = prints.find(id);
     expect(prints.isListed(product)).toBe(listed);
     expect(prints.priceOf(product)).toBe(price);
+    for (const other of ['EUR', 'BGN', 'ZZZ', ''])
+      expect(prints.isIn(product, other)).toBe(other === currency || other === '' || currency === '');
     expect(prints.hasContent(product, digestOf(content))).toBe(true);
     expect(prints.hasContent(product, digestOf('other'))).toBe(false);
     for (const bytes of ['p', 'q', 'r']) {
@@ -130,7 +136,7 @@ describe('the fingerprints of a feed', () => {
         expect(loaded?.revision).toBe(list.length);
         expectSame(loaded!, model);
         // And can be changed.
-        for (let at = 0; at < 2000; at += 1) loaded!.set(`new ${at}`, digestOf(`${at}`), at);
+        for (let at = 0; at < 2000; at += 1) loaded!.set(`new ${at}`, digestOf(`${at}`), at, 'EUR');
         expect(loaded!.priceOf(loaded!.find('new 1999'))).toBe(1999);
       }),
       { numRuns: 20 },
@@ -139,7 +145,7 @@ describe('the fingerprints of a feed', () => {
 
   test('are not loaded from a file that is torn, changed, of another feed or missing', async () => {
     const path = join(await mkdtemp(join(tmpdir(), 'affilog-')), 'feed-7.fingerprints');
-    const { prints } = play([{ id: 'a', set: 'x', price: 5 }]);
+    const { prints } = play([{ id: 'a', set: 'x', price: 5, currency: 'EUR' }]);
     await saveFingerprints(path, 7, prints);
     const bytes = await readFile(path);
     expect(await loadFingerprints(path, 8)).toBeUndefined();
@@ -160,7 +166,7 @@ describe('the fingerprints of a feed', () => {
   test('take less than 120 bytes per product', () => {
     const prints = new Fingerprints();
     for (let at = 0; at < 100_000; at += 1) {
-      prints.set(`SKU-${at}`, digestOf(`${at}`), at);
+      prints.set(`SKU-${at}`, digestOf(`${at}`), at, 'EUR');
       prints.rememberPosted(at, digestOf(`posted ${at}`));
     }
     expect(prints.memory / 100_000).toBeLessThan(120);

@@ -62,6 +62,27 @@ describe('events of feeds as they have been stored (test/golden)', () => {
     ]);
   });
 
+  test('are folded with the currency that later versions record (decisions P10)', () => {
+    const prints = new Fingerprints();
+    let history: Parameters<typeof priceHistory.fold>[0];
+    let offer: StoredOffer | undefined;
+    for (const type of ['ProductListed', 'ProductRevised', 'ProductRepriced'] as const) {
+      const event = sample(type, '-currency') as Extract<Sample, { readonly type: typeof type }>;
+      const text = { data: JSON.stringify(event.data), meta: JSON.stringify(event.meta) };
+      const change = parseChange({ ...event, id: '', ...text });
+      if (change !== undefined) evolve(prints, change);
+      history = priceHistory.fold(history, event);
+      offer = products.fold(offer, event);
+    }
+    expect(prints.isIn(prints.find('lamp-7'), 'BGN')).toBe(false);
+    expect(offer).toMatchObject({ price: 9990, currency: 'EUR' });
+    expect(history?.prices.map(([price, , , currency]) => [price, currency])).toEqual([
+      [12990, 'BGN'],
+      [11990, 'EUR'],
+      [9990, 'EUR'],
+    ]);
+  });
+
   test('are reported for ever, and so are refused posts (decisions P30)', () => {
     const reported = (['FeedImported', 'FeedImportRefused'] as const).map((type) => {
       const event = sample(type) as Parameters<typeof imports.fold>[1];
@@ -130,6 +151,7 @@ describe('events of feeds as they have been stored (test/golden)', () => {
     }
     expect(offer).toBeUndefined();
     expect(history).toEqual({
+      feedId: 301,
       prices: [
         [12990, Date.parse('2026-01-05T08:00:00Z'), START],
         [11990, Date.parse('2026-01-06T08:00:00Z'), START],

@@ -39,7 +39,7 @@ function newLoader(log: EventLog = engines.log, turns?: FeedLock): Loader {
   const own = join(folder, `process-${loaders.length}`);
   const loader = new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(own, 'cache'), turns),
+    fingerprints: new FingerprintCache(log, join(own, 'cache'), { feedLock: turns }),
     spoolFolder: join(own, 'spool'),
     directory: new Directory(),
     reached: async () => true,

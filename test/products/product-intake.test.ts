@@ -36,7 +36,7 @@ function product(at: number, change: object = {}): PostedProduct {
 function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
   const prints = new Fingerprints();
   for (const [id, bytes] of posted)
-    prints.rememberPosted(prints.set(id, digestOf('content'), 1), digestOf(bytes));
+    prints.rememberPosted(prints.set(id, digestOf('content'), 1, ''), digestOf(bytes));
   return prints;
 }
 

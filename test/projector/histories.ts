@@ -6,8 +6,11 @@ import { type DirectoryEvent } from '../../src/directory/events';
 import {
   defined,
   delisted,
+  feedOf,
+  inCurrency,
   listed,
   mapped,
+  programIn,
   removed,
   repriced,
   revised,
@@ -29,6 +32,8 @@ const products = fc.constantFrom('a', 'b', 'c');
 const categoryIds = fc.constantFrom(...CATEGORY_IDS);
 const names = fc.constantFrom(...NAMES);
 const prices = fc.integer({ min: 1, max: 3 });
+const programs = fc.constantFrom(1, 2);
+const currencies = fc.constantFrom('BGN', 'EUR');
 
 const categories: fc.Arbitrary<PostedCategory> = fc
   .record({ id: categoryIds, name: names, tdCategoryName: names }, { requiredKeys: [] })
@@ -36,24 +41,31 @@ const categories: fc.Arbitrary<PostedCategory> = fc
 
 const contents = fc.record({ categories: fc.array(categories, { minLength: 1, maxLength: 2 }) });
 
-/** Histories of two feeds with three products, two categories and their mappings. */
+/** Histories of two feeds with three products, two categories and their mappings, and of two programs with their currencies. */
 export const histories: fc.Arbitrary<History> = fc
   .array(
     fc.oneof(
       fc.record({
         feedId: feeds,
-        event: fc.oneof(
-          fc.tuple(products, prices, contents).map(([id, price, over]) => listed(id, price, over)),
-          fc.tuple(products, prices, contents).map(([id, price, over]) => revised(id, price, over)),
-          fc.tuple(products, prices).map(([id, price]) => repriced(id, price)),
-          products.map((id) => delisted(id)),
-        ),
+        event: fc
+          .tuple(
+            fc.option(currencies),
+            fc.oneof(
+              fc.tuple(products, prices, contents).map(([id, price, over]) => listed(id, price, over)),
+              fc.tuple(products, prices, contents).map(([id, price, over]) => revised(id, price, over)),
+              fc.tuple(products, prices).map(([id, price]) => repriced(id, price)),
+              products.map((id) => delisted(id)),
+            ),
+          )
+          .map(([currency, event]) => (currency === null ? event : inCurrency(event, currency))),
       }),
       fc.oneof(
         fc.tuple(categoryIds, names, names).map(([id, en, de]) => defined(id, en, { de })),
         categoryIds.map(removed),
         fc.tuple(feeds, names, categoryIds).map(([feedId, name, id]) => mapped(feedId, name, id)),
         fc.tuple(feeds, names).map(([feedId, name]) => unmapped(feedId, name)),
+        fc.tuple(programs, currencies).map(([id, currency]) => programIn(id, currency)),
+        fc.tuple(feeds, programs).map(([feedId, programId]) => feedOf(feedId, programId)),
       ),
     ),
     { minLength: 1, maxLength: 40 },
@@ -71,6 +83,15 @@ function possible(history: History): History {
     if (sample.event.type === 'ProductDelisted') present.delete(key);
     return true;
   });
+}
+
+/** A history in which each price records its currency, as those of later versions do. */
+export function recorded(history: History): History {
+  return history.map((sample) =>
+    'event' in sample && 'price' in sample.event.data && sample.event.data.currency === undefined
+      ? { ...sample, event: inCurrency(sample.event, 'EUR') }
+      : sample,
+  );
 }
 
 /** A history, and another one with the same streams interleaved differently. */
@@ -96,13 +117,24 @@ export function expectedAfter(history: History): readonly [products: Documents, 
   const mappings = new Map<string, string>();
   const offers = new Map<
     string,
-    { feedId: number; id: string; price: number; at: string; changed: number; product: Product }
+    {
+      feedId: number;
+      id: string;
+      price: number;
+      currency: string;
+      at: string;
+      changed: number;
+      product: Product;
+    }
   >();
   const remappings = new Remappings();
-  const prices: Record<string, { prices: [number, number][] }> = {};
+  const prices: Record<string, { feedId: number; prices: [number, number, string][] }> = {};
+  const [programCurrencies, firstPrograms] = [new Map<number, string>(), new Map<number, number>()];
   for (const [index, sample] of history.entries()) {
     if (!('event' in sample)) {
       applyTo(categoryNames, mappings, sample);
+      if (sample.type === 'ProgramDefined') programCurrencies.set(sample.data.id, sample.data.currency);
+      if (sample.type === 'FeedDefined') firstPrograms.set(sample.data.id, sample.data.programIds[0]!);
       remappings.note(categoryNames, mappings, index + 1, Date.parse(sample.data.at));
       continue;
     }
@@ -114,10 +146,22 @@ export function expectedAfter(history: History): readonly [products: Documents, 
       continue;
     }
     const { price, at, sourceProductId } = event.data;
+    const currency = event.data.currency ?? programCurrencies.get(firstPrograms.get(feedId) ?? 0) ?? '';
     const content = event.type === 'ProductRepriced' ? before!.product : event.data.product;
-    offers.set(id, { feedId, id: sourceProductId, price, at, changed: index + 1, product: content });
-    const entries = (prices[id] ??= { prices: [] }).prices;
-    if (entries.at(-1)?.[0] !== price) entries.push([price, Date.parse(at)]);
+    offers.set(id, {
+      feedId,
+      id: sourceProductId,
+      price,
+      currency,
+      at,
+      changed: index + 1,
+      product: content,
+    });
+    const entries = (prices[id] ??= { feedId, prices: [] }).prices;
+    const [last, , lastCurrency] = entries.at(-1) ?? [];
+    // An unknown currency is any.
+    const isOther = last !== price || (lastCurrency !== '' && currency !== '' && lastCurrency !== currency);
+    if (isOther) entries.push([price, Date.parse(at), currency]);
   }
   const mappedTo = (feedId: number, { id, name, tdCategoryName }: PostedCategory): string | null => {
     if (id !== undefined && categoryNames.has(id)) return id;

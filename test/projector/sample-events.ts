@@ -36,6 +36,25 @@ export function delisted(id: string, at = AT): OfferEvent {
   return { type: 'ProductDelisted', data: { sourceProductId: id, at } };
 }
 
+/** The event as later versions record it. */
+export function inCurrency(event: OfferEvent, currency: string): OfferEvent {
+  return (
+    event.type === 'ProductDelisted' ? event : { ...event, data: { ...event.data, currency } }
+  ) as OfferEvent;
+}
+
+export function programIn(id: number, currency: string): DirectoryEvent {
+  const terms = { acceptsClaims: false, daysToAutoApprove: null, events: [] };
+  const data = { id, organisationId: 1, name: 'Sol', country: 'BG', currency, logoUrl: null, ...terms };
+  return { type: 'ProgramDefined', data: { ...data, at: AT } };
+}
+
+export function feedOf(id: number, programId: number): DirectoryEvent {
+  const flags = { active: true, visible: true, secret: false, sendToNewPF: true };
+  const data = { id, programIds: [programId], name: 'All', language: 'bg', ...flags, at: AT };
+  return { type: 'FeedDefined', data };
+}
+
 export function defined(id: string, en: string, others: Record<string, string> = {}): DirectoryEvent {
   return { type: 'CategoryDefined', data: { id, parentId: null, names: { en, ...others }, at: AT } };
 }
@@ -64,6 +83,10 @@ export function streamFor(event: FeedEvent | DirectoryEvent, feedId = FEED_ID): 
     case 'CategoryDefined':
     case 'CategoryRemoved':
       return `category-${event.data.id}`;
+    case 'ProgramDefined':
+      return `program-${event.data.id}`;
+    case 'FeedDefined':
+      return `feedinfo-${event.data.id}`;
     case 'CategoryMapped':
     case 'CategoryUnmapped':
       return `mapping-${event.data.feedId}`;

@@ -230,9 +230,14 @@ export class Loader {
 
   private writerFor(feedId: number, state: Fingerprints, dryRun?: boolean): FeedWriter {
     const { directory, log, now } = this.options;
-    const isMapped = mappedIn(feedId, directory);
+    const feed = directory.feed(feedId);
     const at = now().toISOString();
-    return new FeedWriter(log, feedId, state, at, this.stopping.signal, { dryRun, isMapped });
+    return new FeedWriter(log, feedId, state, at, this.stopping.signal, {
+      dryRun,
+      currency: (feed && directory.currencyOf(feed)) ?? '',
+      currencyAt: (position) => directory.currencies.ofFeed(feedId, position),
+      isMapped: mappedIn(feedId, directory),
+    });
   }
 
   private loadOf(id: string): Load {

@@ -34,11 +34,11 @@ function append(
 ): Promise<void> | undefined {
   if (head.kind === 'valid')
     return writer.add({ kind: 'post', product: head, posted: head.posted, text, textBytes });
-  if (isUnchanged(head, state)) {
+  if (isUnchanged(head, state, writer.currency)) {
     writer.addUnchanged();
     return undefined;
   }
-  // The feed has changed since the product was recognised.
+  // The feed has changed since the product was recognised, or its currency has.
   const valid = intake.revalidate(text(), head.sequence);
   if (valid === undefined) return undefined;
   const content = Buffer.from(valid.text);
@@ -51,9 +51,13 @@ function append(
   });
 }
 
-function isUnchanged({ sourceProductId, posted }: RepeatedProduct, state: Fingerprints): boolean {
+function isUnchanged(
+  { sourceProductId, posted }: RepeatedProduct,
+  state: Fingerprints,
+  currency: string,
+): boolean {
   const product = state.find(sourceProductId);
-  return state.isListed(product) && state.hasPosted(product, posted);
+  return state.isListed(product) && state.hasPosted(product, posted) && state.isIn(product, currency);
 }
 
 /** Delists what a replacement did not name, after everything it named has been appended. */

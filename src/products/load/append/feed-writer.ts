@@ -4,6 +4,7 @@ import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
 import {
   count,
+  type CurrencyAt,
   decide,
   emptyTally,
   evolve,
@@ -25,6 +26,8 @@ export type WriteItem = (
       /** The content as JSON. */
       readonly text: () => Buffer;
       readonly textBytes: number;
+      /** Of its price; without it, that of the writer. */
+      readonly currency?: string;
     })
   | Extract<ProductCommand, { readonly kind: 'delist' }>
 ) & {
@@ -56,6 +59,10 @@ interface AppendedBatch extends DecidedBatch {
 interface WriterOptions {
   /** Decides and counts, but appends nothing and leaves the state as it is. */
   readonly dryRun?: boolean | undefined;
+  /** That of posted prices, ISO 4217; without it, or if it is empty, it is unknown. */
+  readonly currency?: string;
+  /** For events of other writers that do not record their currency. */
+  readonly currencyAt?: CurrencyAt;
   /** Whether a product with this content is mapped: those that are not are counted. Without it all are. */
   readonly isMapped?: (content: string) => boolean;
   /** Called when the state has caught up with other writers, before the commands are decided again. */
@@ -107,6 +114,11 @@ export class FeedWriter {
     private readonly options: WriterOptions = {},
   ) {
     this.stream = streamOf(FEED, feedId);
+  }
+
+  /** That of posted prices, empty if it is unknown. */
+  get currency(): string {
+    return this.options.currency ?? '';
   }
 
   /** Adds a command. Backpressure: if this returns a promise, await it before adding more. */
@@ -167,7 +179,8 @@ export class FeedWriter {
         if (conflicts === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN, { cause: error });
       }
       await backoff.wait(this.signal);
-      if (!(await catchUp(this.log, this.stream, this.state))) throw new EngineUnavailable(REPLACED);
+      if (!(await catchUp(this.log, this.stream, this.state, this.options.currencyAt)))
+        throw new EngineUnavailable(REPLACED);
       await this.options.onCatchUp?.();
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
       this.catchUps += 1;
@@ -195,9 +208,11 @@ export class FeedWriter {
     const tally = emptyTally();
     const changes: (ProductChange | undefined)[] = [];
     const events: NewEvent[] = [];
+    const { currency } = this;
     for (const item of items) {
       const applies = item.applies?.() ?? true;
-      const change = applies ? decide(this.state, item) : undefined;
+      const own = item.kind === 'post' ? (item.currency ?? currency) : currency;
+      const change = applies ? decide(this.state, item, own) : undefined;
       changes.push(change);
       if (applies) count(tally, item, change);
       if (change === undefined) continue;

@@ -1,5 +1,5 @@
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { evolve } from '../../feed';
+import { type CurrencyAt, evolve } from '../../feed';
 import { parseChange } from '../../feed-codec';
 import { type Fingerprints } from './fingerprints';
 
@@ -11,7 +11,12 @@ const BATCH = 5000;
  * this stream: another event, or none, is at its revision, since the log was restored from an older backup or replaced.
  * Raises `DamagedLog` if a revision is missing.
  */
-export async function catchUp(log: EventLog, stream: string, state: Fingerprints): Promise<boolean> {
+export async function catchUp(
+  log: EventLog,
+  stream: string,
+  state: Fingerprints,
+  currencyAt?: CurrencyAt,
+): Promise<boolean> {
   // The event at the revision itself is read too, to compare its id.
   let isVerified = state.lastEvent === '';
   for await (const batch of log.readStream(stream, {
@@ -26,7 +31,7 @@ export async function catchUp(log: EventLog, stream: string, state: Fingerprints
       }
       if (event.revision !== state.revision + 1)
         throw new DamagedLog(`${stream} has no event of revision ${state.revision + 1}`);
-      const change = parseChange(event);
+      const change = parseChange(event, currencyAt);
       if (change !== undefined) evolve(state, change);
       state.revision = event.revision;
       state.lastEvent = event.id;

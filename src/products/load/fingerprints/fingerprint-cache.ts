@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { streamOf } from '../../../kernel/event';
 import { type EventLog } from '../../../kernel/event-log';
 import { KeyedMutex } from '../../../kernel/keyed-mutex';
-import { FEED } from '../../feed';
+import { type CurrencyAt, FEED } from '../../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
 import { Fingerprints } from './fingerprints';
@@ -19,6 +19,17 @@ export type FeedLock = <Result>(
   signal: AbortSignal,
   run: () => Promise<Result>,
 ) => Promise<Result>;
+
+interface CacheOptions {
+  /** Without it, no other process loads feeds. */
+  readonly feedLock?: FeedLock | undefined;
+  /** For events that do not record their currency; without it, that is unknown. */
+  readonly currencyAt?: (feedId: number) => CurrencyAt;
+  /** Bytes of memory for fingerprints that are not in use. */
+  readonly memory?: number;
+}
+
+const MEMORY = 256 * 1024 * 1024;
 
 interface Entry {
   readonly prints: Fingerprints;
@@ -39,16 +50,14 @@ export class FingerprintCache {
   constructor(
     private readonly log: EventLog,
     private readonly folder: string,
-    /** Without it, no other process loads feeds. */
-    private readonly feedLock: FeedLock = (_, __, run) => run(),
-    /** Bytes of memory for fingerprints that are not in use. */
-    private readonly memory = 256 * 1024 * 1024,
+    private readonly options: CacheOptions = {},
   ) {}
 
   /** Runs with exclusive access to a feed's fingerprints. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
+    const { feedLock = (_, __, run) => run() } = this.options;
     return this.locks.runExclusive(feedId, () =>
-      this.feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run)),
+      feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run)),
     );
   }
 
@@ -76,11 +85,12 @@ export class FingerprintCache {
     run: (prints: Fingerprints) => Promise<Result>,
   ): Promise<Result> {
     const stream = streamOf(FEED, feedId);
+    const currencyAt = this.options.currencyAt?.(feedId);
     let entry = await this.open(feedId);
     try {
-      if (!(await catchUp(this.log, stream, entry.prints))) {
+      if (!(await catchUp(this.log, stream, entry.prints, currencyAt))) {
         entry = await this.discard(feedId);
-        await catchUp(this.log, stream, entry.prints);
+        await catchUp(this.log, stream, entry.prints, currencyAt);
       }
       return await run(entry.prints);
     } finally {
@@ -113,7 +123,7 @@ export class FingerprintCache {
   private evict(inUse: number): void {
     let bytes = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
     for (const [feedId, { prints }] of this.entries) {
-      if (bytes <= this.memory) return;
+      if (bytes <= (this.options.memory ?? MEMORY)) return;
       if (feedId === inUse || this.locks.isLocked(feedId)) continue;
       bytes -= prints.memory;
       this.entries.delete(feedId);

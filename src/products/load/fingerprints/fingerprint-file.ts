@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Fingerprints } from './fingerprints';
 
 /** Changes with the layout below or with the input of a digest. Files of another format are discarded. */
-const FORMAT = 'affilog-fingerprints-2';
+const FORMAT = 'affilog-fingerprints-3';
 
 interface Header {
   readonly format: string;
@@ -19,8 +19,8 @@ interface Header {
 
 /** Saves the fingerprints of a feed: writes a new file, then renames it over the old one. */
 export async function saveFingerprints(path: string, feedId: number, prints: Fingerprints): Promise<void> {
-  const { ends, bytes, contents, posted, prices, flags } = prints.columns();
-  const parts = [prices, contents, posted, ends, flags, bytes].map(
+  const { ends, bytes, contents, posted, prices, currencies, flags } = prints.columns();
+  const parts = [prices, contents, posted, ends, currencies, flags, bytes].map(
     ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
   );
   const header: Header = {
@@ -68,7 +68,7 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   if (header?.format !== FORMAT || header.feedId !== feedId) return undefined;
   const { products, idBytes } = header;
   const body = file.subarray(HEADER_BYTES);
-  if (body.length !== products * (8 + 16 + 16 + 4 + 1) + idBytes || sha256([body]) !== header.sha256)
+  if (body.length !== products * (8 + 16 + 16 + 4 + 2 + 1) + idBytes || sha256([body]) !== header.sha256)
     return undefined;
   // Copies, aligned and writable.
   let offset = body.byteOffset;
@@ -82,9 +82,10 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const contents = new Uint32Array(take(products * 16));
   const posted = new Uint32Array(take(products * 16));
   const ends = new Uint32Array(take(products * 4));
+  const currencies = new Uint16Array(take(products * 2));
   const flags = new Uint8Array(take(products));
   const bytes = Buffer.from(take(idBytes));
-  const prints = Fingerprints.fromColumns({ prices, contents, posted, ends, flags, bytes });
+  const prints = Fingerprints.fromColumns({ prices, currencies, contents, posted, ends, flags, bytes });
   prints.revision = header.revision;
   prints.lastEvent = header.lastEvent;
   prints.removals = header.removals;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { NO_STREAM } from '../../../kernel/event';
+import { currencyCode } from './currency-code';
 import { IdTable } from './id-table';
 
 /** 128 bits of SHA-256 as 32 hexadecimal digits. */
@@ -14,7 +15,7 @@ const WORDS = 4;
 
 /**
  * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed, the
- * digest of its content, and its price. Beside it a cache: the digest of the bytes that a product was last posted as,
+ * digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was last posted as,
  * so that the same bytes need not be parsed again.
  *
  * About 80 bytes per product, outside the JavaScript heap.
@@ -31,6 +32,8 @@ export class Fingerprints {
   private contents = new Uint32Array(512 * WORDS);
   private posted = new Uint32Array(512 * WORDS);
   private prices = new Float64Array(512);
+  /** `currencyCode`; 0 if it is unknown. */
+  private currencies = new Uint16Array(512);
   private flags = new Uint8Array(512);
   /** Hash table of product numbers by posted digest; lookups skip outdated entries. */
   private byPosted = new Int32Array(1024).fill(-1);
@@ -47,7 +50,7 @@ export class Fingerprints {
 
   /** Size in bytes. */
   get memory(): number {
-    const columns = [this.contents, this.posted, this.prices, this.flags, this.byPosted];
+    const columns = [this.contents, this.posted, this.prices, this.currencies, this.flags, this.byPosted];
     return columns.reduce((sum, column) => sum + column.byteLength, this.ids.memory);
   }
 
@@ -99,8 +102,15 @@ export class Fingerprints {
     return this.prices[product] ?? 0;
   }
 
+  /** False if the price is known to be in another currency. */
+  isIn(product: number, currency: string): boolean {
+    const known = this.currencies[product] ?? 0;
+    const code = currencyCode(currency);
+    return known === code || known === 0 || code === 0;
+  }
+
   /** Lists or revises a product; returns its number. */
-  set(sourceProductId: string, content: Digest, price: number): number {
+  set(sourceProductId: string, content: Digest, price: number, currency: string): number {
     const product = this.ids.add(sourceProductId);
     this.reserve(product + 1);
     if (!this.isListed(product)) this.listed += 1;
@@ -108,14 +118,16 @@ export class Fingerprints {
     write(this.contents, product, content);
     this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
     this.prices[product] = price;
+    this.currencies[product] = currencyCode(currency);
     return product;
   }
 
   /** Returns the product's number, or -1. */
-  reprice(sourceProductId: string, price: number): number {
+  reprice(sourceProductId: string, price: number, currency: string): number {
     const product = this.find(sourceProductId);
     if (product < 0) return product;
     this.prices[product] = price;
+    this.currencies[product] = currencyCode(currency);
     this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
     return product;
   }
@@ -153,6 +165,7 @@ export class Fingerprints {
       contents: this.contents.subarray(0, size * WORDS),
       posted: this.posted.subarray(0, size * WORDS),
       prices: this.prices.subarray(0, size),
+      currencies: this.currencies.subarray(0, size),
       flags: this.flags.subarray(0, size),
     };
   }
@@ -162,6 +175,7 @@ export class Fingerprints {
     prints.contents = columns.contents;
     prints.posted = columns.posted;
     prints.prices = columns.prices;
+    prints.currencies = columns.currencies;
     prints.flags = columns.flags;
     prints.listed = columns.flags.reduce((sum, flag) => sum + flag, 0);
     prints.indexPosted();
@@ -174,6 +188,7 @@ export class Fingerprints {
     this.contents = extended(this.contents, new Uint32Array(length * WORDS));
     this.posted = extended(this.posted, new Uint32Array(length * WORDS));
     this.prices = extended(this.prices, new Float64Array(length));
+    this.currencies = extended(this.currencies, new Uint16Array(length));
     this.flags = extended(this.flags, new Uint8Array(length));
   }
 
@@ -204,6 +219,7 @@ export interface FingerprintColumns {
   readonly contents: Uint32Array<ArrayBuffer>;
   readonly posted: Uint32Array<ArrayBuffer>;
   readonly prices: Float64Array<ArrayBuffer>;
+  readonly currencies: Uint16Array<ArrayBuffer>;
   readonly flags: Uint8Array<ArrayBuffer>;
 }
 
@@ -227,7 +243,7 @@ function write(column: Uint32Array, product: number, digest: Digest): void {
   for (let index = 0; index < WORDS; index += 1) column[product * WORDS + index] = word(digest, index);
 }
 
-function extended<Column extends Uint32Array | Float64Array | Uint8Array>(
+function extended<Column extends Uint32Array | Float64Array | Uint16Array | Uint8Array>(
   old: Column,
   larger: Column,
 ): Column {

@@ -1,6 +1,6 @@
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { FEED, type FeedClosing } from '../../feed';
+import { type CurrencyAt, FEED, type FeedClosing } from '../../feed';
 import { parseChange } from '../../feed-codec';
 import { IdTable } from '../fingerprints/id-table';
 import { type Difference, grown, ProductStates } from './product-states';
@@ -52,6 +52,8 @@ export class LoadHistory {
     private readonly log: EventLog,
     feedId: number,
     private readonly importId: string,
+    /** For events that do not record their currency; without it, that is unknown. */
+    readonly currencyAt: CurrencyAt = () => undefined,
   ) {
     this.stream = streamOf(FEED, feedId);
   }
@@ -82,8 +84,10 @@ export class LoadHistory {
   }
 
   /** The product whose content before the load this event holds, if it has to be restored; undefined for any other. */
-  restoredBy(event: RecordedEvent): (Undo & { readonly price: number }) | undefined {
-    const change = parseChange(event);
+  restoredBy(
+    event: RecordedEvent,
+  ): (Undo & { readonly price: number; readonly currency: string }) | undefined {
+    const change = parseChange(event, this.currencyAt);
     if (change === undefined || !('content' in change)) return undefined;
     const { sourceProductId } = change;
     const product = this.ids.find(sourceProductId);
@@ -92,7 +96,8 @@ export class LoadHistory {
     const difference = this.now.difference(product, this.before);
     if (difference === undefined || difference === 'removed' || this.hasChangedSince(product))
       return undefined;
-    return { sourceProductId, difference, product, price: this.before.priceOf(product) };
+    const [price, currency] = [this.before.priceOf(product), this.before.currencyOf(product)];
+    return { sourceProductId, difference, product, price, currency };
   }
 
   private *differences(): Generator<Undo> {
@@ -108,7 +113,7 @@ export class LoadHistory {
     if (event.revision !== this.revision + 1)
       throw new DamagedLog(`${this.stream} has no event of revision ${this.revision + 1}`);
     this.revision = event.revision;
-    const change = parseChange(event);
+    const change = parseChange(event, this.currencyAt);
     if (change === undefined) {
       this.close(event);
       return;

@@ -39,6 +39,7 @@ export async function restoreLoad(state: Fingerprints, options: RestoreOptions):
   await history.catchUp();
   const started = now();
   const writer = new FeedWriter(log, feedId, state, started.toISOString(), signal, {
+    currencyAt: history.currencyAt,
     onCatchUp: () => history.catchUp(),
   });
   for await (const item of itemsOf(options)) {
@@ -106,13 +107,14 @@ async function* itemsOf({ log, feedId, history }: RestoreOptions): AsyncGenerato
 
 function postOf(
   { data }: RecordedEvent,
-  { sourceProductId, price }: Undo & { readonly price: number },
+  { sourceProductId, price, currency }: Undo & { readonly price: number; readonly currency: string },
   applies: () => boolean,
 ): WriteItem {
   const text = Buffer.from(contentOf(data));
   return {
     kind: 'post',
     product: { sourceProductId, price, content: digestOf(text) },
+    currency,
     posted: undefined,
     text: () => text,
     textBytes: text.length,
