@@ -19,6 +19,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /built dist
+COPY affilog ./
 RUN mkdir /data && chown node:node /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 USER node
@@ -26,5 +27,5 @@ VOLUME /data
 EXPOSE 3000
 # The shell asks by itself: the image has no curl, and a Node.js process every five seconds would cost more than most requests.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'GET /health/ready HTTP/1.0\\r\\nHost: 127.0.0.1\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
-ENTRYPOINT ["node", "dist/src/main.js"]
+ENTRYPOINT ["./affilog"]
 CMD ["serve"]

@@ -66,7 +66,7 @@ async function reportAll({ log }: Engines, count: number): Promise<void> {
   await inParallel(Array.from({ length: count }).keys(), IN_FLIGHT, async (number) => {
     const transaction = transactionOf(number);
     const at = new Date(start + (number % 60_000)).toISOString();
-    const id = transactionIdOf(legacyIdOf(transaction));
+    const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
     await execute(log, transactionDecider, id, { do: 'report', at, transaction, posted: [], surroundings });
   });
 }

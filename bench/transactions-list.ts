@@ -83,7 +83,7 @@ function documentOf(number: number) {
     sequenceNumber: 2,
     autoApproveDate: new Date(time + 200 * 86_400_000).toISOString(),
   };
-  const id = transactionIdOf(legacyIdOf(transaction));
+  const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
   const { fields, document } = transactions.describe(stored, id, new Directory());
   return { id, fields, body: JSON.stringify(document) };
 }

@@ -43,7 +43,7 @@ export function toTrackedOrder(
   transactionId: string,
   { transaction, messageTypeId }: StoredTransaction,
 ): TrackedOrder {
-  const { siteId, publisherId } = transaction;
+  const { programId, siteId, publisherId } = transaction;
   const publisher = publisherId === undefined ? {} : { publisherId };
-  return { transactionId, siteId, ...publisher, standing: STANDINGS[messageTypeId] };
+  return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[messageTypeId] };
 }

@@ -74,10 +74,12 @@ export async function totalTransactions(
   }));
 }
 
-/** One transaction; undefined if there is none. */
-export async function transactionById(store: ReadStore, id: string): Promise<ListedTransaction | undefined> {
-  const [found] = await store.get(TARGET, [id]);
-  return found && toTransaction(found);
+/** Those of these ids that exist. */
+export async function transactionsById(
+  store: ReadStore,
+  ids: readonly string[],
+): Promise<readonly ListedTransaction[]> {
+  return (await store.get(TARGET, ids)).map(toTransaction);
 }
 
 function toTransaction({ id, body }: Found): ListedTransaction {

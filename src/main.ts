@@ -35,8 +35,8 @@ void runCli(process.argv.slice(2), {
   stdin: process.stdin,
   stopSignal,
   threads: true,
-  start: async (config, options) => {
+  start: async (...args) => {
     isServing = true;
-    return (await import('./host/start.js')).start(config, options);
+    return (await import('./host/start.js')).start(...args);
   },
 }).then((code) => setImmediate(() => process.exit(exitCode(code))));

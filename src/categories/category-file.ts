@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { forbiddenCharacter } from '../wire/characters';
-import { type SourceNode, nodesOfJson } from './category-json';
-import { nodesOfLines } from './category-lines';
+import { nodesOfJson } from './category-json';
+import { nodesOfLines, type SourceNode } from './category-lines';
 
 /** Limits: characters of a name, nodes of a file, reported faults. */
 const MAX = { characters: 1000, nodes: 50_000, faults: 1000 } as const;
@@ -32,7 +32,7 @@ export class CategoryFaults extends Error {
 }
 
 /**
- * Reads a published category tree: JSON (nested, or a list of nodes with their paths) or lines of paths. Integer ids of
+ * Reads a published category tree: JSON (nested, or a list of nodes with their parents or paths) or lines of paths. Integer ids of
  * the source are retained, others are assigned (`docs/decisions.md#p29`). Raises `CategoryFaults`.
  */
 export function readCategories(text: string): CategoryFile {
@@ -69,7 +69,7 @@ function merge(nodes: readonly SourceNode[], faults: string[]): CategoryFile {
     owners.set(id, key);
     const parent = parentKey === undefined ? undefined : nodesByKey.get(parentKey);
     if (parentKey !== undefined && parent === undefined) {
-      faults.push(`${location}: expected its parent ${asPath(parentKey)} earlier in the file`);
+      faults.push(`${location}: expected its parent ${asPath(parentKey)} in the file, and not below itself`);
     } else if (name === undefined || name.trim() === '') {
       skipped.set(key, { id, location: `${location} (${asPath(key)})`, reason: 'it has no name' });
     } else if (parentKey !== undefined && skipped.has(parentKey)) {

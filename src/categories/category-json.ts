@@ -1,25 +1,19 @@
 import { shortJson } from '../wire/json-write';
-import { isPosted } from '../wire/posted';
+import { isPosted, type Posted } from '../wire/posted';
+import {
+  ID,
+  MAX_LEVELS,
+  namesOf,
+  nodesOfPaths,
+  type PathEntry,
+  pathKey,
+  type SourceNode,
+} from './category-lines';
 
-/** A category as a file describes it; several nodes may describe the same one. */
-export interface SourceNode {
-  /** The source's id, or the path. */
-  readonly key: string;
-  readonly name: string | undefined;
-  readonly parentKey: string | undefined;
-  readonly location: string;
-}
-
-/** Maximum depth of a tree, so that a file cannot exhaust the stack. */
-export const MAX_LEVELS = 50;
-
-/** Names of the children property in files that shops publish. */
+/** Names of properties in files that shops publish: the children, the id of the parent, the path as text. */
 const CHILDREN = ['children', 'subCategories', 'subcategories', 'categories', 'nodes'] as const;
-
-/** The key of a path; ids contain no line breaks, so keys are unambiguous. */
-export function pathKey(names: readonly string[]): string {
-  return names.join('\n');
-}
+const PARENT = ['parentId', 'parent_id', 'parentID', 'parent'] as const;
+const PATH = ['path', 'fullPath', 'full_path', 'fullName', 'full_name'] as const;
 
 interface Parent {
   readonly key: string | undefined;
@@ -27,8 +21,9 @@ interface Parent {
 }
 
 /**
- * The nodes of a JSON file: lists of `{ id?, name, children? }`, or of nodes with their `path` from the root. Children
- * of a node with a path are only links and are ignored.
+ * The nodes of a JSON file: lists of `{ id?, name, children? }`, of nodes with the id of their parent, or of nodes with their
+ * path from the root, as a list or as text (`A > B`); or an object from ids to such texts or back. Children of a node with a
+ * path are only links and are ignored.
  */
 export function nodesOfJson(text: string, faults: string[]): readonly SourceNode[] {
   let json: unknown;
@@ -39,6 +34,7 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
     return [];
   }
   const found: SourceNode[] = [];
+  const paths: PathEntry[] = [];
   const add = (value: unknown, parent: Parent, location: string): Parent | undefined => {
     const node = typeof value === 'string' ? { name: value } : value;
     if (!isPosted(node)) return void faults.push(`${location}: expected a category, got ${shortJson(value)}`);
@@ -66,7 +62,12 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
         faults.push(`${location}.path: expected a path that ends with the category itself`);
       return;
     }
-    const at = add(value, parent, location);
+    const names = isPosted(value) ? textPathOf(value) : undefined;
+    if (names !== undefined && isPosted(value)) {
+      paths.push({ id: idOf(value['id']) ?? undefined, names, location });
+      return;
+    }
+    const at = add(value, parent.key === undefined ? (referredParent(value) ?? parent) : parent, location);
     if (at === undefined || !isPosted(value)) return;
     for (const name of CHILDREN) walkList(value[name], at, `${location}.${name}`);
   };
@@ -79,11 +80,71 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
   const [list, ...others] = isPosted(json)
     ? Object.entries(json).filter(([, value]) => Array.isArray(value))
     : [];
-  if (Array.isArray(json)) walkList(json, root, '$');
+  const entries = isPosted(json) ? entriesOf(json) : undefined;
+  if (entries !== undefined) paths.push(...entries);
+  else if (Array.isArray(json)) walkList(json, root, '$');
   else if (list === undefined || others.length > 0)
     faults.push('$: expected a list, or an object with one list');
   else walkList(list[1], root, `$.${list[0]}`);
-  return found;
+  const roots = found.filter(({ parentKey }) => parentKey === undefined);
+  return [...parentsFirst(found), ...nodesOfPaths(paths, faults, roots)];
+}
+
+/** The path of a node that has it as text, or in place of its name. */
+function textPathOf(node: Posted): readonly string[] | undefined {
+  const text = PATH.map((key) => node[key]).find((path) => typeof path === 'string' && path !== '');
+  if (typeof text === 'string') return namesOf(text);
+  const name = node['name'];
+  const isPath = typeof name === 'string' && / > /.test(name) && CHILDREN.every((key) => !(key in node));
+  return isPath ? namesOf(name) : undefined;
+}
+
+/** The parent of a node that refers to it by its id; 0 is none. */
+function referredParent(node: unknown): Parent | undefined {
+  if (!isPosted(node)) return undefined;
+  const id = PARENT.map((key) => idOf(node[key])).find((one) => typeof one === 'string' && one !== '0');
+  return typeof id === 'string' ? { key: id, names: [id] } : undefined;
+}
+
+/** An object from ids to paths, or from paths to ids. */
+function entriesOf(json: Posted): readonly PathEntry[] | undefined {
+  const pairs = Object.entries(json).map(([key, value]) => [key, String(idOf(value))] as const);
+  const isText = Object.values(json).every((value) => typeof value === 'string' || typeof value === 'number');
+  if (pairs.length === 0 || !isText) return undefined;
+  const isId = (text: string): boolean => ID.test(text);
+  const entry = (id: string, path: string, key: string): PathEntry => ({
+    id,
+    names: namesOf(path),
+    location: `$[${JSON.stringify(key)}]`,
+  });
+  if (pairs.every(([key]) => isId(key))) return pairs.map(([id, path]) => entry(id, path, id));
+  if (pairs.every(([, value]) => isId(value))) return pairs.map(([path, id]) => entry(id, path, path));
+  return undefined;
+}
+
+/** In an order in which parents precede their children; last those whose parent is missing, or below themselves. */
+function parentsFirst(nodes: readonly SourceNode[]): readonly SourceNode[] {
+  const placed = new Set<string>();
+  const ordered: SourceNode[] = [];
+  const waiting = new Map<string, SourceNode[]>();
+  for (const node of nodes) {
+    const { parentKey } = node;
+    if (parentKey !== undefined && !placed.has(parentKey)) {
+      const siblings = waiting.get(parentKey);
+      if (siblings === undefined) waiting.set(parentKey, [node]);
+      else siblings.push(node);
+      continue;
+    }
+    // A list of what can be placed now, which grows while it is read.
+    const ready = [node];
+    for (const one of ready) {
+      ordered.push(one);
+      placed.add(one.key);
+      for (const child of waiting.get(one.key) ?? []) ready.push(child);
+      waiting.delete(one.key);
+    }
+  }
+  return [...ordered, ...[...waiting.values()].flat()];
 }
 
 /** Undefined if absent, null if invalid. */

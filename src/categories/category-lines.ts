@@ -1,12 +1,28 @@
-import { MAX_LEVELS, pathKey, type SourceNode } from './category-json';
+/** A category as a file describes it; several nodes may describe the same one. */
+export interface SourceNode {
+  /** The source's id, or the path. */
+  readonly key: string;
+  readonly name: string | undefined;
+  readonly parentKey: string | undefined;
+  readonly location: string;
+}
+
+/** Maximum depth of a tree, so that a file cannot exhaust the stack. */
+export const MAX_LEVELS = 50;
+
+/** The key of a path; ids contain no line breaks, so keys are unambiguous. */
+export function pathKey(names: readonly string[]): string {
+  return names.join('\n');
+}
 
 /** Separators after an id: `166 - A > B`, a tab, `166 > A > B`. */
 const STYLES = [/^(\S+)\s+-\s+(.*)$/, /^([^\s>]+)\t(.*)$/, /^([^\s>]+)\s*>\s*(.*)$/] as const;
 
 /** Distinguishes an id from a name. */
-const ID = /^(?:\d+|[a-z_-]*\d{3,}[\w-]*)$/i;
+export const ID = /^(?:\d+|[a-z_-]*\d{3,}[\w-]*)$/i;
 
-interface Line {
+/** A category with its path from the root. */
+export interface PathEntry {
   readonly id: string | undefined;
   readonly names: readonly string[];
   readonly location: string;
@@ -17,15 +33,28 @@ interface Line {
  * determines whether and how ids precede the paths. Lines that begin with `#` are comments.
  */
 export function nodesOfLines(text: string, faults: string[]): readonly SourceNode[] {
-  const lines = linesOf(text, faults);
-  const keys = new Map<string, string>();
-  for (const { id, names, location } of lines) {
+  return nodesOfPaths(entriesOf(text, faults), faults);
+}
+
+/** The names of a path that is written as text: `A > B`. */
+export function namesOf(path: string): readonly string[] {
+  return path.split('>').map((name) => name.trim());
+}
+
+/** The nodes of these paths, and of all above them that are not among `roots`. */
+export function nodesOfPaths(
+  entries: readonly PathEntry[],
+  faults: string[],
+  roots: readonly SourceNode[] = [],
+): readonly SourceNode[] {
+  const keys = new Map(roots.map(({ name = '', key }) => [name, key]));
+  for (const { id, names, location } of entries) {
     const path = pathKey(names);
     if (keys.has(path)) faults.push(`${location}: ${names.join(' > ')} is a duplicate`);
     else keys.set(path, id ?? path);
   }
   const found: SourceNode[] = [];
-  const added = new Set<string>();
+  const added = new Set(roots.map(({ name = '' }) => name));
   const addNode = (names: readonly string[], location: string): string => {
     const path = pathKey(names);
     const key = keys.get(path) ?? path;
@@ -35,24 +64,25 @@ export function nodesOfLines(text: string, faults: string[]): readonly SourceNod
     found.push({ key, name: names.at(-1), parentKey, location });
     return key;
   };
-  for (const { names, location } of lines) addNode(names, location);
+  for (const { names, location } of entries) {
+    if (names.length > MAX_LEVELS) faults.push(`${location}: expected at most ${MAX_LEVELS} levels`);
+    else addNode(names, location);
+  }
   return found;
 }
 
-function linesOf(text: string, faults: string[]): readonly Line[] {
+function entriesOf(text: string, faults: string[]): readonly PathEntry[] {
   let style: RegExp | undefined;
-  const lines: Line[] = [];
+  const entries: PathEntry[] = [];
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const location = `line ${index + 1}`;
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
-    if (lines.length === 0) style = STYLES.find((one) => ID.test(one.exec(line)?.[1] ?? ''));
+    if (entries.length === 0) style = STYLES.find((one) => ID.test(one.exec(line)?.[1] ?? ''));
     const [, id, path = line] = style?.exec(line) ?? [];
     if (style !== undefined && !ID.test(id ?? ''))
       faults.push(`${location}: expected an id at the start, as in the first line, got ${line.slice(0, 80)}`);
-    const names = path.split('>').map((name) => name.trim());
-    if (names.length > MAX_LEVELS) faults.push(`${location}: expected at most ${MAX_LEVELS} levels`);
-    else lines.push({ id, names, location });
+    entries.push({ id, names: namesOf(path), location });
   }
-  return lines;
+  return entries;
 }

@@ -3,6 +3,7 @@ import { type Directory } from '../directory/directory';
 import { type EventLog } from '../kernel/event-log';
 import { forbiddenCharacter } from '../wire/characters';
 import { type Appended, appendFacts } from '../directory/append-facts';
+import { type FeedCounts } from './category-counts';
 
 /** Maps a category name of a feed; without `categoryId` it removes the mapping. */
 export interface MappingChange {
@@ -23,8 +24,14 @@ export const outcomes = ['mapped', 'unmapped', 'unchanged', 'refused'] as const;
 interface MappingOutcome {
   readonly line: number;
   readonly outcome: (typeof outcomes)[number];
+  /** Why it was refused, or that no product has the name that is mapped. */
   readonly message?: string;
 }
+
+/** Counts the products of feeds, by their categories. Raises `EngineUnavailable` and `NoGeneration`. */
+export type CountFeeds = (
+  feedIds: readonly number[],
+) => Promise<readonly { readonly feedId: number; readonly counts: Pick<FeedCounts, 'posted'> }[]>;
 
 /** What changes of mappings would append, and the outcome of each line. */
 export interface MappingPlan {
@@ -43,10 +50,46 @@ export async function changeMappings(
   log: EventLog,
   directory: Directory,
   lines: readonly MappingLine[],
-  at: string,
+  { at, count }: { readonly at: string; readonly count: CountFeeds },
 ): Promise<Appended & MappingPlan> {
   const plan = planMappings(directory, lines, at);
-  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
+  const report = await notingUnused(plan.report, lines, count);
+  return { ...(await appendFacts(log, plan.facts, directory)), facts: plan.facts, report };
+}
+
+/**
+ * The report, with a message for each mapped name that no product has: it may be mistyped. Without one while products cannot
+ * be counted, which must not prevent the change.
+ */
+export async function notingUnused(
+  report: MappingPlan['report'],
+  lines: readonly MappingLine[],
+  count: CountFeeds,
+): Promise<MappingPlan['report']> {
+  const mapped = new Map<number, MappingChange>();
+  for (const [at, { change }] of lines.entries())
+    if ('categoryId' in change && report[at]?.outcome !== 'refused') mapped.set(at, change);
+  const feedIds = new Set([...mapped.values()].map(({ feedId }) => feedId));
+  const counted = await count([...feedIds]).catch(() => []);
+  const names = new Map(
+    counted.map(({ feedId, counts }) => [feedId, new Set(counts.posted.map(({ name }) => name))] as const),
+  );
+  return report.map((one, at) => {
+    const change = mapped.get(at);
+    const used = names.get(change?.feedId ?? NaN);
+    if (change === undefined || used === undefined || used.has(change.name)) return one;
+    return {
+      ...one,
+      message: `no product of feed ${change.feedId} has this name${nearest(change.name, used)}`,
+    };
+  });
+}
+
+/** A name that differs in case or white space only. */
+function nearest(name: string, used: ReadonlySet<string>): string {
+  const plain = (text: string): string => text.toLowerCase().replace(/\s/g, '');
+  const meant = [...used].find((one) => plain(one) === plain(name));
+  return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
 }
 
 /** Decides what `changeMappings` appends and reports. */

@@ -41,7 +41,10 @@ export async function importCategories(
   return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
 }
 
-/** Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names (`docs/decisions.md#x95`). */
+/**
+ * Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names (`docs/decisions.md#x95`), and
+ * if nothing in the file can be imported.
+ */
 export function planCategories(
   directory: Directory,
   file: CategoryFile,
@@ -57,6 +60,11 @@ export function planCategories(
   });
   const taken = merge ? [] : imported.flatMap((category) => nameFault(category, directory, language) ?? []);
   if (taken.length > 0) throw new CategoryFaults(taken);
+  const [first] = skipped;
+  if (imported.length === 0 && first !== undefined)
+    throw new CategoryFaults([
+      `none of the ${skipped.length} categories in the file can be imported; the first one is ${first.location}: ${first.reason}`,
+    ]);
   const omitted = prune ? [...directory.categories.all()].filter(({ id }) => !mentioned.has(id)) : [];
   const definitions = imported.map((category) =>
     definitionOf(category, directory.category(category.id), language),

@@ -4,7 +4,7 @@ import { NotParsable } from '../wire/not-parsable';
 import { isPosted } from '../wire/posted';
 import { type Fields } from '../wire/record';
 import { postedFromCsv } from '../wire/record-csv';
-import { postedFromXml } from '../wire/record-xml';
+import { postedFromXml, unreadOfRoot } from '../wire/posted-xml';
 import { parseXml, type XmlNode } from '../wire/xml-read';
 import { claimFaults as fault } from './faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
@@ -19,6 +19,8 @@ export interface PostedList {
   /** What it is called in JSON and XML. */
   readonly name: keyof typeof LISTS;
   readonly items: readonly unknown[];
+  /** Paths of what was not read beside the items. */
+  readonly unread?: readonly string[];
   readonly format: PostedFormat;
   /** The body, if it is JSON: for messages. */
   readonly text?: string;
@@ -53,7 +55,7 @@ export async function postedList(
  * else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
  */
 export function readPosted(name: PostedList['name'], bytes: Buffer, format: PostedFormat): PostedList {
-  const items = itemsIn(name, bytes, format);
+  const { items, unread = [] } = listIn(name, bytes, format);
   if (items === undefined || items.length === 0) {
     const missing = format === 'json' ? fault.missingValue : fault.missingParameter;
     throw missing(`${name} must be set: at least one ${LISTS[name].each}`);
@@ -62,25 +64,26 @@ export function readPosted(name: PostedList['name'], bytes: Buffer, format: Post
     throw fault.illegalValue(
       `${name} has ${items.length} items: expected at most ${MOST}; post the others separately`,
     );
-  return { name, items, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
+  return { name, items, unread, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
 }
 
 const NOT_PARSABLE = { json: fault.notJson, xml: fault.notXml, csv: fault.notCsv } as const;
 
-function itemsIn(
-  name: PostedList['name'],
-  bytes: Buffer,
-  format: PostedFormat,
-): readonly unknown[] | undefined {
+interface List {
+  readonly items: readonly unknown[] | undefined;
+  readonly unread?: readonly string[];
+}
+
+function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): List {
   try {
-    if (format === 'csv') return postedFromCsv(LISTS[name].of(), bytes);
+    if (format === 'csv') return { items: postedFromCsv(LISTS[name].of(), bytes) };
     return format === 'json' ? inJson(name, bytes) : inXml(name, bytes);
   } catch (error) {
     throw error instanceof NotParsable ? NOT_PARSABLE[format](error.message) : error;
   }
 }
 
-function inJson(name: PostedList['name'], bytes: Buffer): readonly unknown[] | undefined {
+function inJson(name: PostedList['name'], bytes: Buffer): List {
   const { each } = LISTS[name];
   const found = parseJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
@@ -91,10 +94,10 @@ function inJson(name: PostedList['name'], bytes: Buffer): readonly unknown[] | u
   if (items !== undefined && !isList) throw fault.notReadable(`${name}: expected a list of ${each} objects`);
   // A scan takes ten times as long as parsing, so not for a list that is refused anyway.
   if (!isList || items.length <= MOST) requireOnce(repeatedMember(bytes.toString()));
-  return items;
+  return { items, unread: Object.keys(found).filter((member) => member !== name) };
 }
 
-function inXml(name: PostedList['name'], bytes: Buffer): readonly unknown[] {
+function inXml(name: PostedList['name'], bytes: Buffer): List {
   const { each, of } = LISTS[name];
   const root = parseXml(bytes);
   const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;
@@ -104,11 +107,12 @@ function inXml(name: PostedList['name'], bytes: Buffer): readonly unknown[] {
   if (version !== VERSION)
     throw fault.illegalValue(`${name}: version is ${cut(version)}, expected ${VERSION}`);
   const kind = of();
-  return root.children.map((child, at) => {
+  const items = root.children.map((child, at) => {
     const repeated = repeatedElement(child, kind.fields);
     requireOnce(repeated === undefined ? undefined : `${name}[${at}].${repeated}`);
     return postedFromXml(kind, child);
   });
+  return { items, unread: unreadOfRoot(root, ['version']) };
 }
 
 /** The name of the first element that is there already; unknown ones are ignored. */

@@ -17,7 +17,7 @@ export const claimService = defineService({
   legacyPrefixes: ['uts'],
   namespace: '/1.0/uts',
   bareErrors: ['DELETE'],
-  followsAccept: true,
+  byAccept: ['json', 'xml', 'csv'],
   description: {
     title: 'Claims',
     description:

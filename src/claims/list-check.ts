@@ -37,8 +37,11 @@ export function checkEach<K extends RecordKind>(
 }
 
 /** The header that names posted fields which a table does not have: they are ignored (`docs/decisions.md#a15`). */
-export function ignoredIn({ items }: PostedList, kind: RecordKind): Readonly<Record<string, string>> {
-  return ignoredFields(unknownFields(kind, items));
+export function ignoredIn(
+  { items, unread = [] }: PostedList,
+  kind: RecordKind,
+): Readonly<Record<string, string>> {
+  return ignoredFields([...unknownFields(kind, items), ...unread]);
 }
 
 /** `docs/decisions.md#c7`. */

@@ -3,9 +3,10 @@ import { type Program } from '../directory/programs';
 import { type ClaimContent, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId } from './statuses';
 
-/** A transaction of the claim's advertiser with the order number of the claim, of any event. */
+/** A transaction of the claim's advertiser with the order number of the claim, of any program and event. */
 export interface TrackedOrder {
   readonly transactionId: string;
+  readonly programId: number;
   readonly siteId: number;
   /** Absent for an unknown site. */
   readonly publisherId?: number;
@@ -34,7 +35,8 @@ export function screen({ publisherId, claim }: Claimed, options: ScreeningOption
   const wrong = RULES.find(([, applies]) => applies(facts));
   if (wrong !== undefined) return { statusId: wrong[0] };
   if (orders === 'unavailable') return { statusId: CANNOT_VALIDATE };
-  const tracked = trackedOrder({ publisherId, siteId: claim.siteId }, orders);
+  const { programId, siteId } = claim;
+  const tracked = trackedOrder({ publisherId, programId, siteId }, orders);
   if (tracked === undefined) return awaiting(facts.program, now);
   const { statusId } = tracked;
   return statusId === 111 ? { statusId, message: 'Tracked for another publisher' } : { statusId };
@@ -90,24 +92,27 @@ const TRACKED: readonly (readonly [ScreenedStatusId, Relation, readonly TrackedO
   [108, 'same site', ['refused']],
 ];
 
-/** The transaction by which an order of this site is tracked already, and the status for it; undefined if it is not. */
+/** Whose order it is. */
+type OrderOf = Pick<TrackedOrder, 'programId' | 'siteId'> & { readonly publisherId: number };
+
+/** The transaction by which an order of this program and site is tracked already, and the status for it; undefined if it is not. */
 export function trackedOrder(
-  of: { readonly publisherId: number; readonly siteId: number },
+  of: OrderOf,
   orders: readonly TrackedOrder[],
 ): { readonly statusId: ScreenedStatusId; readonly transactionId: string } | undefined {
   for (const [statusId, relation, standings] of TRACKED) {
     const found = orders.find(
-      (order) => relationOf(of, order) === relation && standings.includes(order.standing),
+      (order) =>
+        order.programId === of.programId &&
+        relationOf(of, order) === relation &&
+        standings.includes(order.standing),
     );
     if (found !== undefined) return { statusId, transactionId: found.transactionId };
   }
   return undefined;
 }
 
-function relationOf(
-  { publisherId, siteId }: { readonly publisherId: number; readonly siteId: number },
-  order: TrackedOrder,
-): Relation {
+function relationOf({ publisherId, siteId }: OrderOf, order: TrackedOrder): Relation {
   if (order.siteId === siteId) return 'same site';
   return order.publisherId === publisherId ? 'same publisher' : 'another publisher';
 }

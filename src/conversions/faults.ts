@@ -1,8 +1,8 @@
 import { faultsOf } from '../kernel/fault';
 
 /**
- * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last five are beyond
- * the document (`docs/decisions.md#t2`, `#n16`, `#n17`).
+ * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last six are beyond
+ * the document (`docs/decisions.md#t2`, `#n16`, `#n17`, `#t1`).
  */
 export const conversionFaultTable = {
   notRelated: ['CON_200', 403, 'Subscription not related to the subscriber'],
@@ -35,6 +35,7 @@ export const conversionFaultTable = {
   noSuchMove: ['CON_520', 409, 'Transaction cannot make this transition in its state'],
   unknownReceiver: ['CON_530', 404, 'Subscription has no such receiver'],
   unknownDelivery: ['CON_540', 404, 'Subscription has no such message'],
+  ambiguous: ['CON_550', 409, 'legacyTransactionId names several transactions'],
 } as const;
 
 export const conversionFaults = faultsOf(conversionFaultTable);

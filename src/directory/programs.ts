@@ -19,6 +19,8 @@ export class Programs {
   private readonly connected = new Multimap<number, number>();
   private readonly sitesByOrganisation = new Multimap<number, number>();
   private readonly sitesEver = new Multimap<number, number>();
+  /** By organisation and event. */
+  private readonly programsEver = new Multimap<string, number>();
 
   get(id: number): Program | undefined {
     return this.programs.get(id);
@@ -54,6 +56,11 @@ export class Programs {
     return this.sitesEver.of(organisationId);
   }
 
+  /** Ids of all programs that have, or once had, this event while they belonged to an organisation. */
+  everWithEvent(organisationId: number, eventId: number): ReadonlySet<number> {
+    return this.programsEver.of(`${organisationId} ${eventId}`);
+  }
+
   /** Ids of the programs a site is connected to, including programs that do not exist. */
   connectionsOf(siteId: number): ReadonlySet<number> {
     return this.connected.of(siteId);
@@ -62,8 +69,10 @@ export class Programs {
   evolve(event: ProgramEvent | SiteEvent | FeedInfoEvent): void {
     switch (event.type) {
       case 'ProgramDefined': {
-        const status = this.programs.get(event.data.id)?.status ?? 'active';
-        this.programs.set(event.data.id, { ...event.data, status });
+        const { id, organisationId, events } = event.data;
+        const status = this.programs.get(id)?.status ?? 'active';
+        this.programs.set(id, { ...event.data, status });
+        for (const { id: eventId } of events) this.programsEver.add(`${organisationId} ${eventId}`, id);
         return;
       }
       case 'ProgramActivated':

@@ -78,10 +78,14 @@ export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLo
 }
 
 /**
- * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later. Raises
- * `UnknownEngine`, and `EngineUnavailable`: with a `cause` that has a `path` if the data folder or a file in it cannot be used.
+ * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later; `signal` ends
+ * waiting for a server. Raises `UnknownEngine`, the reason of `signal`, and `EngineUnavailable`: with a `cause` that has a `path` if the data folder or a file in it cannot be used.
  */
-export async function openEngines(settings: EngineSettings, onRetry?: OnRetry): Promise<Engines> {
+export async function openEngines(
+  settings: EngineSettings,
+  onRetry?: OnRetry,
+  signal?: AbortSignal,
+): Promise<Engines> {
   const { eventLog, readStore, dataDir, threads } = settings;
   await makeFolder(dataDir);
   if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
@@ -91,7 +95,7 @@ export async function openEngines(settings: EngineSettings, onRetry?: OnRetry): 
     const { log, ticket } = await namingPath(file, () => openLog(file, threads));
     return await withStore(settings, { log, ticket, deliveries }, onRetry);
   }
-  const log = await openServerLog(eventLog, 'EVENT_LOG', onRetry);
+  const log = await unlessAborted(openServerLog(eventLog, 'EVENT_LOG', onRetry), signal);
   return await withStore(settings, { log, ticket: () => undefined, deliveries }, onRetry);
 }
 
@@ -113,6 +117,24 @@ export async function joinEngines(
   };
   const threads = settings.threads && writes;
   return await withStore({ ...settings, threads, readers: 0, startEarly: true }, logs);
+}
+
+/** Raises the reason of `signal` when it aborts; what is opened after that is closed again. */
+async function unlessAborted(opening: Promise<EventLog>, signal: AbortSignal | undefined): Promise<EventLog> {
+  if (signal === undefined) return await opening;
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([opening, aborted]);
+  } catch (error) {
+    void opening.then((log) => log.close()).catch(() => undefined);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** Opens just a log, in this thread. `setting` is named in errors. Otherwise as `openEngines`. */

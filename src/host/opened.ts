@@ -3,14 +3,23 @@ import { type Report } from './failure-report';
 /** Open resources, closed in reverse order. */
 export class Opened {
   private readonly closings: (() => Promise<void>)[] = [];
+  private closing: Promise<void> = Promise.resolve();
+
+  /** `signal`: once it has aborted, `push` raises its reason. */
+  constructor(private readonly signal?: AbortSignal) {}
 
   /** Adds a resource; it is closed before those added earlier. */
   push(close: () => Promise<void>): void {
     this.closings.push(close);
+    this.signal?.throwIfAborted();
   }
 
-  /** Closes everything, then raises what failed, several failures as an `AggregateError`. A second call does nothing. */
-  async close(): Promise<void> {
+  /** Closes what is open, then raises what failed, several failures as an `AggregateError`. Calls wait for those before. */
+  close(): Promise<void> {
+    return (this.closing = this.closing.catch(() => undefined).then(() => this.closeAll()));
+  }
+
+  private async closeAll(): Promise<void> {
     const failures: unknown[] = [];
     for (const close of this.closings.splice(0).reverse())
       await close().catch((error: unknown) => failures.push(error));
@@ -25,16 +34,29 @@ export function raise(failures: readonly unknown[]): void {
   throw new AggregateError(failures, failures.map(String).join('; '));
 }
 
-/** Opens several resources. On failure closes those already open, reports failures to close, and raises the original one. */
+/**
+ * Opens several resources. On failure closes those already open, reports failures to close, and raises the original one.
+ * When `signal` aborts, those already open are closed at once, so that whatever waits for them ends; its reason is raised
+ * when everything has been closed.
+ */
 export async function openAll<Result>(
   open: (opened: Opened) => Promise<Result>,
   report: Report,
+  signal?: AbortSignal,
 ): Promise<Result> {
-  const opened = new Opened();
+  const opened = new Opened(signal);
+  const close = async (): Promise<void> => await opened.close().catch(report);
+  signal?.addEventListener('abort', close, { once: true });
   try {
-    return await open(opened);
+    signal?.throwIfAborted();
+    const result = await open(opened);
+    signal?.throwIfAborted();
+    return result;
   } catch (error) {
-    await opened.close().catch(report);
+    await close();
+    signal?.throwIfAborted();
     throw error;
+  } finally {
+    signal?.removeEventListener('abort', close);
   }
 }

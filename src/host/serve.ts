@@ -21,14 +21,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export type Start = (config: Config, options: ServeOptions) => Promise<Running>;
+/** When `signal` aborts, what is open is closed, and then its reason raised. */
+export type Start = (config: Config, options: ServeOptions, signal: AbortSignal) => Promise<Running>;
 
 /** Less than the ten seconds after which process managers kill a process. */
 const STOP_MS = 9_000;
 
 /**
- * Serves until `signal`. Prints where it listens with `say`. Does not wait for a stop that takes longer than `patience`
- * (ms): everything acknowledged is durable.
+ * Serves until `signal`, which may also stop the start. Prints where it listens with `say`. Does not wait for a stop that
+ * takes longer than `patience` (ms): everything acknowledged is durable.
  */
 export async function serve(
   start: Start,
@@ -39,15 +40,24 @@ export async function serve(
   patience = STOP_MS,
 ): Promise<void> {
   if (signal.aborted) return;
+  const settled = new AbortController();
   const stopped = new Promise<undefined>((resolve) => {
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
-  const running = await Promise.race([start(config, options), stopped]);
-  if (running === undefined) return;
-  for (const line of running.shown ?? []) say(line);
-  say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
-  await stopped;
-  const settled = new AbortController();
-  const late = after(patience, undefined, { signal: settled.signal });
-  await Promise.race([running.stop(), late]).finally(() => settled.abort());
+  const late = stopped.then(() => after(patience, undefined, { signal: settled.signal }));
+  // It is the only one that is left once the others have settled.
+  late.catch(() => undefined);
+  try {
+    const started = start(config, options, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    const running = await Promise.race([started, late]);
+    if (running === undefined) return;
+    for (const line of running.shown ?? []) say(line);
+    say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
+    await stopped;
+    await Promise.race([running.stop(), late]);
+  } finally {
+    settled.abort();
+  }
 }

@@ -20,7 +20,7 @@ export interface Follower {
 
 /** A state in memory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
 export class FollowedLog {
-  /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged. */
+  /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged, or after the signal. */
   readonly ready: Promise<void>;
   /** Resolves after the signal; rejects on any failure other than an unavailable engine. */
   readonly ended: Promise<void>;
@@ -57,7 +57,7 @@ export class FollowedLog {
     throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
   }
 
-  private async follow(caughtUp: () => void, damaged: (error: unknown) => void): Promise<void> {
+  private async follow(caughtUp: () => void, notReady: (error: unknown) => void): Promise<void> {
     const backoff = new Backoff(BACKOFF);
     while (!this.signal.aborted) {
       try {
@@ -72,9 +72,10 @@ export class FollowedLog {
         throw new EngineUnavailable('the log has ended the subscription');
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) throw error;
-        if (error instanceof DamagedLog) damaged(error);
+        if (error instanceof DamagedLog) notReady(error);
         await backoff.wait(this.signal);
       }
     }
+    notReady(this.signal.reason);
   }
 }

@@ -2,6 +2,7 @@ import { type ListedDelivery } from '../notifications/stored-delivery';
 import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import {
   type Exclusion,
@@ -16,18 +17,13 @@ import { toDelivery, type Waiting } from '../subscriptions/deliveries.output';
 import { type SubscriptionKind } from '../subscriptions/kind';
 import { transactionTopic } from '../transactions/topic';
 import { TRANSACTION } from '../transactions/transaction';
-import { TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
 import { AnyWaiting } from './any-waiting';
+import { transactionNamed } from './transaction-named';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
-function subjectOf(id: string) {
+async function subjectOf(log: EventLog, id: string) {
   if (/^\d{1,16}$/.test(id)) return { topic: claimTopic, stream: CLAIM, id };
-  return { topic: transactionTopic, stream: TRANSACTION, id: transactionIdIn(id) };
-}
-
-/** The `transactionId` of a transaction that is named by either of its ids. */
-export function transactionIdIn(id: string): string {
-  return TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
+  return { topic: transactionTopic, stream: TRANSACTION, id: (await transactionNamed(log, id)) ?? id };
 }
 
 /** No transaction or claim has this id. */
@@ -51,7 +47,7 @@ export async function* explainNotifications(
   id: string,
   { only, now }: Explaining,
 ): AsyncGenerator<string> {
-  const subject = subjectOf(id);
+  const subject = await subjectOf(log, id);
   const kind = SUBSCRIPTION_KINDS[subject.topic.name];
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
   const explained = await explainMatches(log, subject.topic, streamOf(subject.stream, subject.id), only);

@@ -11,7 +11,8 @@ import { subscriptionDecider } from '../notifications/subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
 import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
 import { AnyWaiting } from './any-waiting';
-import { counted, deliveryText, transactionIdIn } from './explain-notifications';
+import { counted, deliveryText } from './explain-notifications';
+import { transactionIdsOf } from './transaction-named';
 
 /** No message has this id, or it cannot be sent again. */
 class UnknownMessage extends Error {
@@ -70,12 +71,14 @@ interface Listing {
 }
 
 /** What messages are about, by `transactionId`, `legacyTransactionId` and `claimId`; undefined without any. */
-export function subjectsOf(
+export async function subjectsOf(
+  log: EventLog,
   transactions: readonly string[] = [],
   claims: readonly string[] = [],
-): readonly string[] | undefined {
-  const subjects = [...transactions.map(transactionIdIn), ...claims];
-  return subjects.length === 0 ? undefined : subjects;
+): Promise<readonly string[] | undefined> {
+  const named = await Promise.all(transactions.map((id) => transactionIdsOf(log, id)));
+  const subjects = [...named.flat(), ...claims];
+  return transactions.length + claims.length === 0 ? undefined : subjects;
 }
 
 /** A line for each message, newest first, `most` at most. */

@@ -4,7 +4,8 @@ import { type EventLog } from '../kernel/event-log';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
 import { AMOUNTS, type TransactionFacts } from '../transactions/transaction-facts';
-import { legacyIdOf, TRANSACTION_ID, transactionIdOf } from '../transactions/transaction-id';
+import { legacyIdOf } from '../transactions/transaction-id';
+import { transactionNamed } from './transaction-named';
 
 /** No transaction has this id. */
 class UnknownTransaction extends Error {
@@ -16,7 +17,7 @@ class UnknownTransaction extends Error {
  * `transactionId` or a `legacyTransactionId`. Raises `UnknownTransaction`.
  */
 export async function* transactionHistory(log: EventLog, id: string): AsyncGenerator<string> {
-  const transactionId = TRANSACTION_ID.test(id) ? id : transactionIdOf(id);
+  const transactionId = (await transactionNamed(log, id)) ?? id;
   let before: Details = {};
   for await (const batch of log.readStream(streamOf(TRANSACTION, transactionId))) {
     for (const recorded of batch) {

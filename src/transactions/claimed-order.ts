@@ -3,10 +3,10 @@ import { execute } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { commissionOf } from './commission';
+import { reportedTransaction } from './find-transaction';
 import { STANDINGS, stateIdOf } from './states';
 import { transactionDecider, type TransactionState } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
-import { legacyIdOf, transactionIdOf } from './transaction-id';
 import { type Surroundings } from './validation';
 
 /** An order that a publisher has claimed, as it was approved; amounts are hundredths. */
@@ -64,7 +64,7 @@ async function track(
   transaction: TransactionFacts,
   at: string,
 ): Promise<{ readonly tracked: Tracked; readonly state: TransactionState }> {
-  const transactionId = transactionIdOf(legacyIdOf(transaction));
+  const { transactionId } = await reportedTransaction(log, transaction);
   const command = { do: 'report', at, transaction, posted: [], surroundings: APPROVED } as const;
   const { position, state } = await execute(log, transactionDecider, transactionId, command);
   return { tracked: { transactionId, ...(position === undefined ? {} : { position }) }, state };

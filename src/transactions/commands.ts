@@ -1,16 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
+import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { execute, load, type StateAt } from '../kernel/decider';
-import { NO_STREAM, type Position } from '../kernel/event';
+import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { KeyedMutex } from '../kernel/keyed-mutex';
+import {
+  type Named,
+  onlyOne,
+  type Reported,
+  reportedTransaction,
+  transactionsWith,
+} from './find-transaction';
 import { checkReport } from './report-check';
 import { stateIdOf, type StateId } from './states';
 import {
@@ -19,7 +27,8 @@ import {
   type TransactionEvent,
   type TransactionState,
 } from './transaction';
-import { legacyIdOf, transactionIdOf } from './transaction-id';
+import { type TransactionFacts } from './transaction-facts';
+import { legacyIdOf } from './transaction-id';
 import { checkTransition, type Transition, transitionCommand } from './transition-check';
 
 /** A transaction after a command; `isNew`: the command has created it. */
@@ -75,7 +84,7 @@ export class Transactions {
   ) {}
 
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
-  async each(posted: readonly unknown[], one: (item: unknown) => Promise<RecordedAt>): Promise<Results> {
+  async each<Item>(posted: readonly Item[], one: (item: Item) => Promise<RecordedAt>): Promise<Results> {
     const results: Results['results'][number][] = [];
     const written: { readonly position?: Position | undefined }[] = [];
     await inParallel(posted.entries(), AT_ONCE, async ([at, item]) => {
@@ -113,8 +122,17 @@ export class Transactions {
   }
 
   /** Several items of one list may concern one transaction: they are executed in their order. */
-  async inOrder<Result>(transactionId: string, run: () => Promise<Result>): Promise<Result> {
-    return await this.mutex.runExclusive(transactionId, run);
+  async inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
+    return await this.mutex.runExclusive(id, run);
+  }
+
+  async reported(transaction: TransactionFacts): Promise<Reported> {
+    return await reportedTransaction(this.log, transaction);
+  }
+
+  /** Those with a legacy id. */
+  async named(legacyId: string, programs: Directory['programs']): Promise<readonly Named[]> {
+    return await transactionsWith(this.log, programs, legacyId);
   }
 
   async load(transactionId: string): Promise<StateAt<TransactionState>> {
@@ -134,15 +152,15 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
     const { directory } = this.follower;
     const now = this.clock.now();
     return await this.transactions.each(posted, async (item) => {
-      const { legacyId, command } = checkReport(item, { directory, caller, now });
-      const id = transactionIdOf(legacyId);
-      // Most reports are new ones: a repeated one is loaded after the conflict.
-      return await this.transactions.inOrder(id, () => this.transactions.execute(id, command, UNKNOWN));
+      const command = checkReport(item, { directory, caller, now });
+      const { transaction } = command;
+      return await this.transactions.inOrder(legacyIdOf(transaction), async () => {
+        const { transactionId, known } = await this.transactions.reported(transaction);
+        return await this.transactions.execute(transactionId, command, known);
+      });
     });
   }
 }
-
-const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, revision: NO_STREAM };
 
 @CommandHandler(MoveTransactions)
 export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions> {
@@ -154,26 +172,47 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
 
   async execute({ posted, caller }: MoveTransactions): Promise<Results> {
     const at = this.clock.now().toISOString();
-    return await this.transactions.each(posted, async (item) => {
-      const transition = checkTransition(item, caller);
-      return await this.transactions.inOrder(transition.transactionId, () =>
-        this.move(transition, caller, at),
-      );
+    // All are found before the first one is executed, so that those for one transaction keep their order.
+    const found: (Found | { readonly faults: readonly Fault[] })[] = [];
+    await inParallel(posted.entries(), AT_ONCE, async ([index, item]) => {
+      found[index] = await this.find(item, caller).catch((error: unknown) => ({ faults: faultsIn(error) }));
+    });
+    return await this.transactions.each(found, async (item) => {
+      if ('faults' in item) throw new Faults(item.faults);
+      return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller, at));
     });
   }
 
+  private async find(item: unknown, caller: MoveTransactions['caller']): Promise<Found> {
+    const { programs } = this.follower.directory;
+    const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
+    if (transactionId !== undefined) return { request, transactionId };
+    const named = await this.transactions.named(legacyTransactionId, programs);
+    const own = named.filter(({ reported }) => mayMove(caller, reported.advertiserId));
+    const only = onlyOne(legacyTransactionId, own);
+    if (only === undefined) throw notFound(legacyTransactionId);
+    return { request, transactionId: only.transactionId };
+  }
+
   private async move(
-    { transactionId, request }: Transition,
+    { transactionId, request }: Found,
     caller: MoveTransactions['caller'],
     at: string,
   ): Promise<RecordedAt> {
     const known = await this.transactions.load(transactionId);
     const { state } = known;
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
-      throw fault.unknownTransaction(`${transactionId}: your programs have no such transaction`);
+      throw notFound(transactionId);
     const command = transitionCommand(request, state.transaction, this.follower.directory, at);
     return await this.transactions.execute(transactionId, command, known);
   }
+}
+
+/** A requested transition, and of which transaction. */
+type Found = Pick<Transition, 'request'> & { readonly transactionId: string };
+
+function notFound(id: string): Fault {
+  return fault.unknownTransaction(`${id}: your programs have no such transaction`);
 }
 
 function mayMove({ kind, organisationId }: MoveTransactions['caller'], advertiserId: number): boolean {

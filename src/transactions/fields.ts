@@ -70,7 +70,8 @@ const TRANSACTION_ID = {
 
 const LEGACY_ID = {
   kind: text({ maxBytes: 1100 }),
-  description: 'Order number, event id and advertiser id, joined by underscores',
+  description:
+    'Order number, event id and advertiser id, joined by underscores; shared by transactions of several programs',
 } as const;
 
 const ACTIONS = ['approve', 'deny', 'delete', 'amend', 'validate', 'invalidate', 'pay'] as const;
@@ -79,7 +80,11 @@ const ACTIONS = ['approve', 'deny', 'delete', 'amend', 'validate', 'invalidate',
 export const postedTransition = record(
   {
     transactionId: TRANSACTION_ID,
-    legacyTransactionId: { ...LEGACY_ID, description: 'In place of transactionId', example: 'A-1001_1011_1' },
+    legacyTransactionId: {
+      ...LEGACY_ID,
+      description: 'In place of transactionId, unless it names several',
+      example: 'A-1001_1011_1',
+    },
     action: {
       kind: wordOf(...ACTIONS),
       required: true,

@@ -48,7 +48,7 @@ export const TOTALS = {
 const ID = {
   id: {
     type: TEXT,
-    description: 'Id of the transaction',
+    description: 'transactionId or legacyTransactionId; 409 (CON_550) if the latter names several',
     example: '0123456789abcdef0123456789abcdef',
   },
 } as const;

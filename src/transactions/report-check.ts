@@ -13,7 +13,6 @@ import { EVENT_TYPES } from './states';
 import { surroundingsOf } from './surroundings';
 import { type TransactionCommand } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
-import { legacyIdOf } from './transaction-id';
 
 /** What a report is checked against. */
 export interface CheckOptions {
@@ -42,10 +41,7 @@ export const PROBLEMS = {
 } as const;
 
 /** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkReport(
-  posted: unknown,
-  options: CheckOptions,
-): { readonly legacyId: string; readonly command: Report } {
+export function checkReport(posted: unknown, options: CheckOptions): Report {
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = read(posted, refusals);
@@ -63,7 +59,7 @@ export function checkReport(
   if (program === undefined || event === undefined || site === undefined) throw new Error('checked above');
   const { validate, ...facts } = report;
   const transaction = completed(facts, { program, event, site, now: options.now });
-  const command: Report = {
+  return {
     do: 'report',
     at: options.now.toISOString(),
     transaction,
@@ -71,7 +67,6 @@ export function checkReport(
     surroundings: surroundingsOf(options.directory, transaction),
     ...(validate === false ? { isHeld: true } : {}),
   };
-  return { legacyId: legacyIdOf(transaction), command };
 }
 
 /** Document 2, Errors: CON_220, CON_230, CON_240. */

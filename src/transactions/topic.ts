@@ -95,7 +95,7 @@ function exampleOf(messageTypeId: StateId, now: Date): ListedTransaction {
     deniedReasonId: messageTypeId === stateIdOf('Deleted') ? 22 : 21,
   };
   return {
-    transactionId: transactionIdOf(legacyIdOf(transaction)),
+    transactionId: transactionIdOf(legacyIdOf(transaction), transaction.programId),
     messageTypeId,
     transaction,
     changed: now.getTime(),

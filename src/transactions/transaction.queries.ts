@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   listTransactions,
   totalTransactions,
-  transactionById,
+  transactionsById,
   type TransactionCriteria,
 } from '../../projections/transaction-list';
 import { conversionFaults as fault } from '../conversions/faults';
@@ -18,12 +18,13 @@ import { eachOf } from '../kernel/search-in-parts';
 import { type DateFormat } from '../wire/date';
 import { type OutputTransaction, type OutputTotal } from './fields';
 import { pageSizeHeader } from '../wire/page-size';
+import { onlyOne } from './find-transaction';
 import { type FilterKeys, listCursors, type ListKeys } from './list-keys';
 import { toOutput } from './output';
 import { STATES, type StateId } from './states';
 import { type ListedTransaction, storedAfter, type StoredTransaction } from './stored-transaction';
 import { TRANSACTION, type TransactionEvent } from './transaction';
-import { TRANSACTION_ID } from './transaction-id';
+import { idsWith, TRANSACTION_ID } from './transaction-id';
 
 /** A page of transactions, in batches that are read on demand. */
 export interface ListedPage {
@@ -80,27 +81,32 @@ export class TransactionQueries {
     }));
   }
 
-  /** Raises CON_500 unless the caller may see it. */
+  /** Raises CON_500 unless the caller may see it, CON_550 if the id names several. */
   async one(id: string, caller: Caller, dates: DateFormat): Promise<OutputTransaction> {
     return toOutput(await this.visible(id, caller), dates);
   }
 
-  /** Its state after each of its events, oldest first. Raises CON_500 unless the caller may see it. */
+  /** Its state after each of its events, oldest first. Raises CON_500 unless the caller may see it, CON_550 if the id names several. */
   async history(id: string, caller: Caller, dates: DateFormat): Promise<readonly OutputTransaction[]> {
-    await this.visible(id, caller);
+    const { transactionId } = await this.visible(id, caller);
     const history: OutputTransaction[] = [];
     let stored: StoredTransaction | undefined;
-    for await (const batch of this.log.readStream(streamOf(TRANSACTION, id)))
+    for await (const batch of this.log.readStream(streamOf(TRANSACTION, transactionId)))
       for (const recorded of batch) {
         stored = storedAfter(stored, toDomainEvent(recorded) as TransactionEvent, recorded.revision);
-        history.push(toOutput({ transactionId: id, ...stored }, dates));
+        history.push(toOutput({ transactionId, ...stored }, dates));
       }
     return history;
   }
 
+  /** By either of its ids. */
   private async visible(id: string, caller: Caller): Promise<ListedTransaction> {
-    const found = TRANSACTION_ID.test(id) ? await transactionById(this.store, id) : undefined;
-    if (found !== undefined && mayRead(caller, found, this.follower.directory)) return found;
+    const { directory } = this.follower;
+    const ids = TRANSACTION_ID.test(id) ? [id] : idsWith(id, directory.programs);
+    const found = await transactionsById(this.store, ids);
+    const visible = found.filter((one) => mayRead(caller, one, directory));
+    const only = onlyOne(id, visible);
+    if (only !== undefined) return only;
     throw fault.unknownTransaction(`${id}: you have no such transaction`);
   }
 }

@@ -100,9 +100,9 @@ export class TransactionsController {
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.several);
-    const posted = readSeveral(postedTransactions, 'transactions', bytes, format);
-    const results = await this.commands.execute(new ReportTransactions(posted, caller));
-    return toAnswers(results, ignoredIn(postedTransactions, posted));
+    const { items, unread } = readSeveral(postedTransactions, 'transactions', bytes, format);
+    const results = await this.commands.execute(new ReportTransactions(items, caller));
+    return toAnswers(results, ignoredIn(postedTransactions, items, unread));
   }
 
   @Post('transitions')
@@ -121,9 +121,9 @@ export class TransactionsController {
   async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.several);
-    const posted = readSeveral(postedTransitions, 'transitions', bytes, format);
-    const results = await this.commands.execute(new MoveTransactions(posted, caller));
-    return toAnswers(results, ignoredIn(postedTransitions, posted));
+    const { items, unread } = readSeveral(postedTransitions, 'transitions', bytes, format);
+    const results = await this.commands.execute(new MoveTransactions(items, caller));
+    return toAnswers(results, ignoredIn(postedTransitions, items, unread));
   }
 }
 
@@ -137,8 +137,12 @@ const resultsToXml = documentWriter(RESULTS);
 type Headers = Readonly<Record<string, string>>;
 
 /** The header that names posted fields which were ignored. */
-function ignoredIn({ of }: List<RecordKind>, posted: readonly unknown[]): Headers {
-  return ignoredFields(unknownFields(of(), posted));
+function ignoredIn(
+  { of }: List<RecordKind>,
+  posted: readonly unknown[],
+  unread: readonly string[] = [],
+): Headers {
+  return ignoredFields([...unknownFields(of(), posted), ...unread]);
 }
 
 /** The only result; raises its faults. */

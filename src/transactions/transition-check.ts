@@ -1,6 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { type Programs } from '../directory/programs';
 import { isPosted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, recordReader } from '../wire/record-read';
@@ -11,11 +12,13 @@ import { type DeniedReasonId } from './states';
 import { surroundingsOf } from './surroundings';
 import { type TransactionCommand } from './transaction';
 import { AMENDABLE, type TransactionFacts } from './transaction-facts';
-import { TRANSACTION_ID, transactionIdOf } from './transaction-id';
+import { idsWith, TRANSACTION_ID } from './transaction-id';
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
 export interface Transition {
-  readonly transactionId: string;
+  /** At least one of both. */
+  readonly transactionId?: string | undefined;
+  readonly legacyTransactionId?: string | undefined;
   readonly request: Request;
 }
 
@@ -33,16 +36,24 @@ const REASONS = {
 const read = recordReader(postedTransition);
 
 /** Checks a request, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkTransition(posted: unknown, caller: Pick<Caller, 'kind'>): Transition {
+export function checkTransition(
+  posted: unknown,
+  caller: Pick<Caller, 'kind'>,
+  programs: Pick<Programs, 'everWithEvent'>,
+): Transition {
   if (!isPosted(posted)) throw fault.content(wrong('a transition', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = read(posted, refusals);
   const { action, deniedReasonId, transactionId, legacyTransactionId } = found;
-  const id = legacyTransactionId === undefined ? transactionId : transactionIdOf(legacyTransactionId);
-  if (id === undefined) refusals.missing('transactionId', ', or legacyTransactionId');
-  else if (!TRANSACTION_ID.test(id)) refusals.wrong('transactionId', id, '32 hexadecimal digits');
-  else if (transactionId !== undefined && transactionId !== id)
-    refusals.wrong('transactionId', transactionId, `${id}, the id of the given legacyTransactionId`);
+  if (transactionId === undefined) {
+    if (legacyTransactionId === undefined) refusals.missing('transactionId', ', or legacyTransactionId');
+  } else if (!TRANSACTION_ID.test(transactionId))
+    refusals.wrong('transactionId', transactionId, '32 hexadecimal digits');
+  else if (
+    legacyTransactionId !== undefined &&
+    !idsWith(legacyTransactionId, programs).includes(transactionId)
+  )
+    refusals.wrong('transactionId', transactionId, 'the id of the given legacyTransactionId');
   if (action === 'pay' && found.paymentId === undefined)
     refusals.missing('paymentId', ' where action is pay');
   if (action === 'pay' && caller.kind !== 'operator')
@@ -59,7 +70,7 @@ export function checkTransition(posted: unknown, caller: Pick<Caller, 'kind'>): 
       'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
     );
   const request = complete<Request>(found, refusals);
-  return { transactionId: id ?? '', request };
+  return { transactionId, legacyTransactionId, request };
 }
 
 function checkReason(action: Request['action'], reason: DeniedReasonId, refusals: Refusals): void {

@@ -1,7 +1,7 @@
 import { type BodyFormat } from '../wire/format';
 import { parseJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
-import { postedFromXml } from '../wire/record-xml';
+import { postedFromXml } from '../wire/posted-xml';
 import { parseXml, type XmlNode } from '../wire/xml-read';
 import { voucherFaults as fault } from './faults';
 import { postedVoucher, postedVouchers } from './fields';

@@ -1,4 +1,4 @@
-import { isPosted } from './posted';
+import { isPosted, notesOf } from './posted';
 import { type RecordKind } from './record';
 
 /** Names in a header, and characters of a name. */
@@ -29,10 +29,13 @@ export function ignoredFields(names: Iterable<string>): Readonly<Record<string, 
   return list === '' ? {} : { 'X-Ignored-Fields': list };
 }
 
-/** Names of posted fields that the table of a flat record does not have. */
+/** Paths of posted fields that the table of a flat record does not have, and of what else was not read. */
 export function unknownFields({ fields }: RecordKind, posted: readonly unknown[]): ReadonlySet<string> {
   const unknown = new Set<string>();
-  for (const item of posted)
-    if (isPosted(item)) for (const name in item) if (!Object.hasOwn(fields, name)) unknown.add(name);
+  for (const item of posted) {
+    if (!isPosted(item)) continue;
+    for (const name in item) if (!Object.hasOwn(fields, name)) unknown.add(name);
+    for (const path of notesOf(item)?.unread ?? []) unknown.add(path);
+  }
   return unknown;
 }

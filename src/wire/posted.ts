@@ -29,6 +29,22 @@ export function wholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? (number as number) + 0 : undefined;
 }
 
+/** What a posted object does not show of the text that it was read from. */
+export interface Notes {
+  /** Paths of what was not read, as `Origin.onUnknown` gets them. */
+  readonly unread: ReadonlySet<string>;
+}
+
+const notes = new WeakMap<Posted, Notes>();
+
+export function note(posted: Posted, noted: Notes): void {
+  notes.set(posted, noted);
+}
+
+export function notesOf(posted: Posted): Notes | undefined {
+  return notes.get(posted);
+}
+
 /** What is known about the text that a posted record was read from. */
 export interface Origin {
   /** Called with the path of each member that the table does not name, list indexes left out: `categories.colour`. */

@@ -1,22 +1,84 @@
-import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals } from './posted';
-import { type Kind, type List, type PostedOf, type RecordKind } from './record';
+import { meantBy } from './misspelling';
+import { isPosted, isUnset, nameOf, notesOf, type Place, type Posted, type Refusals } from './posted';
+import { type Fields, type Kind, type List, type PostedOf, type RecordKind } from './record';
 
 type Read = (value: unknown, place: Place, refusals: Refusals) => unknown;
 
 /** What was read of a posted record: fields that are refused or not set are absent. */
 export type FoundIn<K extends RecordKind> = Partial<PostedOf<K>>;
 
+/** `within` is the place of the record; fields that are read apart are put into `into`. */
+type ReadRecord<K extends RecordKind> = (
+  posted: Posted,
+  refusals: Refusals,
+  into?: object,
+  within?: Place,
+) => FoundIn<K>;
+
 /**
  * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
- * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`; the others keep
- * the order of the table. Those that are read `apart` are put into the object that is given for them. `path` is that of the
- * record, with a dot at its end.
+ * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`, unless they look like
+ * one that restricts who sees the post: these are refused. The others keep the order of the table. Those that are read `apart`
+ * are put into the object that is given for them.
  */
-export function recordReader<K extends RecordKind>(
+export function recordReader<K extends RecordKind>(kind: K, apart: readonly string[] = []): ReadRecord<K> {
+  const read = fieldsReader(kind, apart, '');
+  const restricting = restrictingIn(kind.fields);
+  return (posted, refusals, into, within) => {
+    const found = read(posted, refusals, into, within);
+    const { unread = NONE } = notesOf(posted) ?? {};
+    for (const path of unread) refusals.origin.onUnknown?.(path);
+    if (restricting.size > 0) {
+      const unknown = Object.keys(posted).filter((name) => !Object.hasOwn(kind.fields, name));
+      for (const path of [...unknown, ...unread]) refuseIfRestricting(path, restricting, refusals, within);
+    }
+    return found;
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Descriptions of the fields that restrict who sees a post, by their names. */
+function restrictingIn(fields: Fields): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(fields).flatMap(([name, { kind, restricts }]) => {
+      if (restricts !== true) return [];
+      if (kind.is !== 'list') return [[name, name]];
+      const { each, items = 'values' } = kind;
+      const expected = `${name}, a list of ${items}, in XML ${each} elements`;
+      return [
+        [name, expected],
+        [each, expected],
+      ];
+    }),
+  );
+}
+
+/** To ignore a misspelt field, or a part of one, would show the post to more than its sender wants. */
+function refuseIfRestricting(
+  path: string,
+  restricting: ReadonlyMap<string, string>,
+  refusals: Refusals,
+  within: Place | undefined,
+): void {
+  const [first = ''] = path.replace(/^@/, '').split('.');
+  const spellings = [...restricting.keys()].map((name) => [name.toLowerCase(), name] as const);
+  const meant = meantBy(first.slice(0, 100).toLowerCase(), spellings);
+  if (meant === undefined) return;
+  const expected = restricting.get(meant) ?? meant;
+  const place = nameOf(placeOf(within, path.slice(0, 100)));
+  refusals.refuse(
+    'unusable',
+    `${place}: cannot be read, and is not ignored since it may restrict who sees this: expected ${expected}`,
+  );
+}
+
+/** The same of a record within another; `path` is its path, with a dot at its end. */
+function fieldsReader<K extends RecordKind>(
   { fields }: K,
-  apart: readonly string[] = [],
-  path = '',
-): (posted: Posted, refusals: Refusals, into?: object, within?: Place) => FoundIn<K> {
+  apart: readonly string[],
+  path: string,
+): ReadRecord<K> {
   const steps = Object.entries(fields).map(([name, { kind, required, missing, otherwise }]) => ({
     name,
     isApart: apart.includes(name),
@@ -66,7 +128,7 @@ function readerOf(kind: Kind, path: string): Read {
     case 'list':
       return listReader(kind, path);
     case 'record': {
-      const read = recordReader(kind, [], path);
+      const read = fieldsReader(kind, [], path);
       const { expected = 'an object', isNoneIfEmpty } = kind;
       return (value, place, refusals) => {
         if (!isPosted(value)) {

@@ -1,59 +1,6 @@
 import { type Posted } from './posted';
-import { type AnswerOf, type Field, type Fields, type Kind, type List, type RecordKind } from './record';
-import { type XmlNode } from './xml-read';
+import { type AnswerOf, type Field, type Kind, type List, type RecordKind } from './record';
 import { type XmlContent, type XmlElement } from './xml-write';
-
-/** Stands in the place of a text that has elements in it: no text, so that it is refused. */
-const MIXED = { text: 'with elements in it' };
-
-/**
- * A posted element in the shape of JSON: by local names, in any namespace, values as text. Of elements that are there
- * twice the last one counts. Elements and attributes that the table does not name are members without a value, by their
- * names: `colour`, `@colour`.
- */
-export function postedFromXml({ fields }: RecordKind, node: XmlNode): Posted {
-  const found: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(fields)) {
-    const value = valueIn(node, name, field);
-    if (value !== undefined) found[name] = value;
-  }
-  // An element may be called `__proto__`.
-  for (const name of unknownIn(node, fields))
-    Object.defineProperty(found, name, { value: '', enumerable: true, configurable: true });
-  return found;
-}
-
-function unknownIn({ attributes, children }: XmlNode, fields: Fields): readonly string[] {
-  const attributeNames = Object.keys(attributes).filter((name) => fields[name]?.in !== 'attribute');
-  const elements = Object.entries(fields).flatMap(([name, { kind, in: place }]) =>
-    place === undefined ? name : place === 'content' && kind.is === 'list' ? kind.each : [],
-  );
-  const others = children.map(({ name }) => name).filter((name) => !elements.includes(name));
-  return [
-    ...attributeNames.map((name) => `@${name}`),
-    ...others.filter((name) => !Object.hasOwn(fields, name)),
-  ];
-}
-
-function valueIn(node: XmlNode, name: string, { kind, in: place }: Field): unknown {
-  if (place === 'attribute') return node.attributes[name];
-  if (place !== undefined) return valueOf(node, kind);
-  const element = node.children.findLast((child) => child.name === name);
-  return element === undefined ? undefined : valueOf(element, kind);
-}
-
-function valueOf(node: XmlNode, kind: Kind): unknown {
-  if (kind.is === 'record') return postedFromXml(kind, node);
-  if (kind.is === 'list') return itemsIn(node, kind);
-  if (node.children.length > 0) return MIXED;
-  return kind.posted.isText === true ? node.text : node.text.trim();
-}
-
-/** Empty ones are none. */
-function itemsIn(node: XmlNode, { of, each }: List): readonly unknown[] {
-  const items = node.children.filter(({ name }) => name === each);
-  return items.map((item) => valueOf(item, of())).filter((value) => value !== '');
-}
 
 type Write = (value: unknown) => XmlContent;
 type Draft = Record<string, XmlElement[string]>;

@@ -56,8 +56,11 @@ export class XsdTypes {
     for (const [name, field] of Object.entries(fields)) {
       const { kind, in: place, prefix } = field;
       const occurs = isAlways(field, this.direction) ? '' : '?';
-      if (place === 'content') Object.assign(elements, this.elementsOf(this.contentOf(kind)));
-      else if (place === 'text' && kind.is === 'scalar') text = this.simpleType(kind[this.direction].xsd);
+      if (place === 'content') {
+        Object.assign(elements, this.elementsOf(this.contentOf(kind)));
+        // A post may have them in an element too (`docs/decisions.md#a18`).
+        if (this.direction === 'posted') elements[`${name}?`] = this.typeOf(kind);
+      } else if (place === 'text' && kind.is === 'scalar') text = this.simpleType(kind[this.direction].xsd);
       else if (place === 'attribute') attributes[`${name}${occurs}`] = this.typeOf(kind);
       else if (prefix === undefined) elements[`${name}${occurs}`] = this.typeOf(kind);
       else elements[`${prefix}:${name}${occurs}`] = {};

@@ -1,11 +1,12 @@
 import { claimDecider } from '../../src/claims/claim';
 import { claimBatchDecider } from '../../src/claims/claim-batch';
-import { execute, load } from '../../src/kernel/decider';
+import { execute, load, toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { transactionIdOf } from '../../src/transactions/transaction-id';
+import { formerIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
 import { overrideLog } from '../support/temporary-log';
-import { eventsOfTransaction } from '../support/transactions';
+import { eventsOfTransaction, sale } from '../support/transactions';
 import { automatedClaims } from './automated-claims';
 import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf, claimWorld, INQUIRY } from './claim-network';
 import { transactionClientOf } from './transaction-network';
@@ -15,7 +16,7 @@ const world = claimWorld();
 const conversions = transactionClientOf(() => world.app);
 const { automate, stateOf, eventsOf } = automatedClaims(world);
 
-const idOf = (orderNumber: string, eventId = INQUIRY) => transactionIdOf(`${orderNumber}_${eventId}_1`);
+const idOf = (orderNumber: string, eventId = INQUIRY) => transactionIdOf(`${orderNumber}_${eventId}_1`, 101);
 const transactionOf = (orderNumber: string, eventId = INQUIRY) =>
   eventsOfTransaction(world.app.engines.log, idOf(orderNumber, eventId));
 
@@ -134,7 +135,7 @@ describe('an approved claim (decisions C10)', () => {
     changes: object = {},
     ruling: object = {},
   ): Promise<number> => {
-    const { claimId } = await world.create(orderNumber, changes);
+    const { claimId } = await world.create(orderNumber, changes, 'preisblickAll');
     const answer = await world.rule([{ claimId, statusIdClaim: 3, versionNo: 0, ...ruling }]);
     expect([answer.statusCode, answer.body]).toEqual([200, '']);
     return claimId;
@@ -208,6 +209,40 @@ describe('an approved claim (decisions C10)', () => {
     for (const id of ids) expect(await stateOf(id)).toMatchObject({ transactionId: idOf('twice') });
   });
 
+  it('makes a transaction for each program, though they share event and order number (decisions T1, C5)', async () => {
+    const order = 'two programs';
+    const ids = [await approved(order), await approved(order, { programId: 102, affiliateSiteId: 1102 })];
+    await automate(NOW);
+    const transactionIds = [101, 102].map((id) => transactionIdOf(`${order}_${INQUIRY}_1`, id));
+    for (const [at, id] of ids.entries())
+      expect(await stateOf(id)).toMatchObject({ statusId: 3, transactionId: transactionIds[at] });
+    const listed = (await conversions.get(`;orderNumber=${order}`)).json<readonly object[]>();
+    expect(listed).toHaveLength(2);
+  });
+
+  it.each([
+    { whose: 'its site', siteId: 1101, isOwn: true },
+    { whose: 'another site, where it is Invalid', siteId: 1201, isOwn: false },
+  ])(
+    'meets a transaction of $whose that was stored when ids did not have the program (decisions T1, C10)',
+    async ({ siteId, isOwn }) => {
+      const order = `of old for ${siteId}`;
+      const legacyId = `${order}_${INQUIRY}_1`;
+      const id = await approved(order);
+      const facts = { advertiserId: 1, programId: 101, eventId: INQUIRY, orderNumber: order };
+      const transaction = sale({ ...facts, siteId, publisherId: siteId === 1101 ? 11 : 12 });
+      const data = { at: '2026-02-25T00:00:00.000Z', transaction };
+      await world.app.engines.log.append(`transaction-${formerIdOf(legacyId)}`, NO_STREAM, [
+        toNewEvent({ type: 'TransactionTracked', data }),
+        toNewEvent({ type: 'TransactionInvalidated', data: { ...data, reasons: [] } }),
+      ]);
+      await automate(NOW);
+      const transactionId = isOwn ? formerIdOf(legacyId) : transactionIdOf(`${legacyId}_claim${id}`, 101);
+      expect(await stateOf(id)).toMatchObject({ statusId: 3, transactionId });
+      expect(await transactionOf(order)).toEqual([]);
+    },
+  );
+
   it.each([
     { whose: 'another publisher', siteId: 1201 },
     { whose: 'another site of the publisher', siteId: 1102 },
@@ -220,7 +255,7 @@ describe('an approved claim (decisions C10)', () => {
     const events = await transactionOf(order, 301);
     expect(events.map(({ type }) => type)).toEqual(['TransactionTracked', 'TransactionInvalidated']);
     const legacyTransactionId = `${order}_301_1_claim${id}`;
-    const transactionId = transactionIdOf(legacyTransactionId);
+    const transactionId = transactionIdOf(legacyTransactionId, 101);
     expect(await stateOf(id)).toMatchObject({ statusId: 3, transactionId });
     await automate(NOW + 60_000);
     const listed = (await conversions.get(`;orderNumber=${order};siteId=1101`)).json<readonly object[]>();

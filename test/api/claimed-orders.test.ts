@@ -138,7 +138,12 @@ function bothMessages(orderNumber: string, values: Values): readonly Values[] {
   };
   return [
     { ...common, messageTypeId: 1, transactionId: null, sequenceNumber: '1' },
-    { ...common, messageTypeId: 5, transactionId: transactionIdOf(legacyTransactionId), sequenceNumber: '2' },
+    {
+      ...common,
+      messageTypeId: 5,
+      transactionId: transactionIdOf(legacyTransactionId, 101),
+      sequenceNumber: '2',
+    },
   ];
 }
 

@@ -81,7 +81,10 @@ const lines = (...changes: object[]) => json({ mappings: changes });
 
 const transactions = '/1.0/conversions/transactions';
 const legacyTransactionId = 'T-1_301_1';
-const transactionId = createHash('sha256').update(legacyTransactionId).digest('hex').slice(0, 32);
+const transactionId = createHash('sha256')
+  .update(`${legacyTransactionId}_program101`)
+  .digest('hex')
+  .slice(0, 32);
 
 const REQUESTS: readonly Asked[] = [
   ['searchProducts', products],
@@ -187,7 +190,7 @@ const REQUESTS: readonly Asked[] = [
   ...CLAIM_REQUESTS,
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
-  ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'text/csv' } }],
+  ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
   ['suggestMappings', `${mappings}/suggestions;fid=${german};name=Lamps`],
   ['suggestMappings', `${mappings}/suggestions`],
   [

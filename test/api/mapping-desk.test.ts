@@ -74,14 +74,23 @@ describe('category mappings for operators (decisions X60)', () => {
         { line: 4, outcome: 'refused', message: 'feedId=7: expected the id of a feed' },
         { line: 5, outcome: 'refused', message: 'feedId=x: expected an integer' },
         { line: 6, outcome: 'refused', message: '2 columns: expected 3, as in the first line' },
-        { line: 8, outcome: 'unchanged' },
+        { line: 8, outcome: 'unchanged', message: `no product of feed ${italian} has this name` },
         { line: 9, outcome: 'unmapped' },
         { line: 10, outcome: 'refused', message: 'replaced by line 11' },
-        { line: 11, outcome: 'mapped' },
+        { line: 11, outcome: 'mapped', message: `no product of feed ${german} has this name` },
       ],
     });
     await app.settled();
     expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['b']);
+  });
+
+  it('suggests the name that a mapped name seems to be, if no product has it', async () => {
+    const answer = await change([{ feedId: german, name: 'kopf hoerer', categoryId: 11 }]);
+    const message = `no product of feed ${german} has this name; did you mean "Kopfhoerer"?`;
+    expect(answer.json()).toEqual({ report: [{ line: 1, outcome: 'mapped', message }] });
+    expect((await change([{ feedId: german, name: 'kopf hoerer' }])).json()).toEqual({
+      report: [{ line: 1, outcome: 'unmapped' }],
+    });
   });
 
   it('applies the last valid line for a name, and reports the others', async () => {
@@ -94,7 +103,7 @@ describe('category mappings for operators (decisions X60)', () => {
     expect(answer.json()).toEqual({
       report: [
         { line: 1, outcome: 'refused', message: 'replaced by line 2' },
-        { line: 2, outcome: 'mapped' },
+        { line: 2, outcome: 'mapped', message: `no product of feed ${feedId} has this name` },
         { line: 3, outcome: 'refused', message: 'categoryId=99: expected the id of a platform category' },
       ],
     });

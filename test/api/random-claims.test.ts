@@ -212,7 +212,7 @@ class History {
     const pending = { 301: 10, 302: undefined, 305: 3 }[eventId];
     const isValid = siteId !== 1102;
     this.model.report({
-      ...{ order: orderNumber, eventId, siteId, publisherId: OWNERS[siteId] ?? NaN },
+      ...{ order: orderNumber, programId: 101, eventId, siteId, publisherId: OWNERS[siteId] ?? NaN },
       standing: !isValid ? 'refused' : pending === undefined ? 'accepted' : 'pending',
       ...(isValid && pending !== undefined
         ? { end: { at: now + pending * DAY, standing: eventId === 301 ? 'accepted' : 'refused' } as const }

@@ -84,15 +84,15 @@ class History {
         return;
       }
       case 'move': {
-        const { id, body } = this.moveOf(step.move);
-        const expected = model.move(id, step.move.request, CALLER_IDS[step.caller], now);
+        const { id, body, byLegacyId } = this.moveOf(step.move);
+        const expected = model.move(id, step.move.request, CALLER_IDS[step.caller], now, byLegacyId);
         expect(resultOf(await client.move(body, step.caller))).toEqual(sorted(expected));
         return;
       }
       case 'moves': {
         const moves = step.moves.map((one) => this.moveOf(one));
         const expected = step.moves.map(({ request }, at) =>
-          model.move(moves[at]!.id, request, CALLER_IDS[step.caller], now),
+          model.move(moves[at]!.id, request, CALLER_IDS[step.caller], now, moves[at]!.byLegacyId),
         );
         const answer = await client.moveAll(
           moves.map(({ body }) => body),
@@ -129,7 +129,12 @@ class History {
     const casa = expected.filter((one) => one?.['advertiserId'] === 2);
     expect((await client.get(keys, 'casa')).json()).toEqual(casa);
     expect((await client.get(`/totals${keys}`, 'operator')).json()).toEqual(totalsOf(expected));
-    for (const { id, history } of known) {
+    for (const one of known) {
+      const { id, history } = one;
+      const legacyId = String(one.fixed['legacyTransactionId']);
+      const byLegacyId = await client.get(`/${legacyId}`, 'operator');
+      if (model.isAmbiguous(one)) expect(resultOf(byLegacyId)).toEqual(['CON_550']);
+      else expect(byLegacyId.json()).toEqual(history.at(-1));
       expect((await client.get(`/${id}`, 'operator')).json()).toEqual(history.at(-1));
       expect((await client.get(`/${id}/transitions`, 'operator')).json()).toEqual(history);
     }
@@ -166,13 +171,13 @@ class History {
     };
   }
 
-  private moveOf({ pick, request, byLegacyId }: RandomMove): { readonly id: string; readonly body: object } {
+  private moveOf({ pick, request, byLegacyId }: RandomMove) {
     const ids = [...this.ids, '0'.repeat(32)];
     const id = ids[pick % ids.length]!;
     const legacyTransactionId = model.all.get(id)?.fixed['legacyTransactionId'];
-    const named =
-      byLegacyId && legacyTransactionId !== undefined ? { legacyTransactionId } : { transactionId: id };
-    return { id, body: { ...named, ...request } };
+    const isNamed = byLegacyId && legacyTransactionId !== undefined;
+    const named = isNamed ? { legacyTransactionId } : { transactionId: id };
+    return { id, byLegacyId: isNamed, body: { ...named, ...request } };
   }
 }
 

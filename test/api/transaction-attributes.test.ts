@@ -72,7 +72,11 @@ const ALL = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 const ofLead = (state: number) => state === 5 || state === 9;
 const program = (state: number) => (state === 3 || state === 7 ? 104 : 101);
 const legacyId = (state: number) => `A-${state}_${ofLead(state) ? 302 : 301}_1`;
-const idOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
+const idOf = (state: number) =>
+  createHash('sha256')
+    .update(`${legacyId(state)}_program${program(state)}`)
+    .digest('hex')
+    .slice(0, 32);
 
 /** Each attribute: the states that have it, and its value in a state. */
 const ATTRIBUTES: readonly (readonly [string, readonly number[], (state: number) => unknown])[] = [
@@ -109,7 +113,7 @@ const ATTRIBUTES: readonly (readonly [string, readonly number[], (state: number)
   ['siteName', ALL, (state) => (state === 2 ? 'Site 1201' : 'Site 1101')],
   ['timeOfEvent', ALL, () => iso(NOW - HOUR)],
   ['timeOfVisit', ALL, () => iso(NOW - 2 * HOUR)],
-  ['transactionId', [2, 3, 4, 5, 6, 7, 8, 9], (state) => idOf(legacyId(state))],
+  ['transactionId', [2, 3, 4, 5, 6, 7, 8, 9], idOf],
   ['legacyTransactionId', ALL, legacyId],
   ['visitorId', [1, 2, 3, 4, 5, 7, 9], () => 'v-1'],
 ];

@@ -5,7 +5,7 @@ import { CONVERSION_NETWORK } from './transaction-network';
 type Definition = Omit<ModelProgram, 'status' | 'invoicesPaid'>;
 
 const EVENT = { pendingDays: 3, autoDeny: false } as const;
-/** The programs of random histories; their changes change the terms of events. */
+/** The programs of random histories, two of which share an event; their changes change the terms of events. */
 export const DEFINITIONS: readonly Definition[] = [
   {
     ...{ id: 101, organisationId: 1, country: 'DE', currency: 'EUR' },
@@ -17,7 +17,7 @@ export const DEFINITIONS: readonly Definition[] = [
   {
     ...{ id: 102, organisationId: 1, country: 'SE', currency: 'SEK' },
     events: [
-      { ...EVENT, id: 303, kind: 'sale', commission: { percent: 5 } },
+      { ...EVENT, id: 301, kind: 'sale', commission: { percent: 5 } },
       { ...EVENT, id: 304, kind: 'lead', commission: { fixed: 0 } },
     ],
   },

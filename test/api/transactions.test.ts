@@ -1,4 +1,8 @@
 import { createHash } from 'node:crypto';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM } from '../../src/kernel/event';
+import { formerIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+import { sale } from '../support/transactions';
 import { CONVERSION_TOKENS, PATH, reportOf, type Result, transactionWorld } from './transaction-network';
 import { XML_UTF8 } from './posted';
 import { NOW, refusalOf } from './voucher-network';
@@ -11,7 +15,10 @@ describe('reporting a transaction', () => {
   it('answers 201 with its ids and state, then 200 (decisions T1, T2)', async () => {
     const first = await report(reportOf('A-1'));
     const legacyTransactionId = 'A-1_301_1';
-    const transactionId = createHash('sha256').update(legacyTransactionId).digest('hex').slice(0, 32);
+    const transactionId = createHash('sha256')
+      .update(`${legacyTransactionId}_program101`)
+      .digest('hex')
+      .slice(0, 32);
     expect([first.statusCode, first.json()]).toEqual([
       201,
       { transactionId, legacyTransactionId, messageTypeId: 4 },
@@ -173,6 +180,80 @@ describe('reporting a transaction', () => {
     for await (const batch of world.app.engines.log.readStream(`transaction-${transactionId}`))
       events.push(...batch.map(({ type }) => type));
     expect(events).toEqual(['TransactionTracked', 'TransactionBecamePending']);
+  });
+});
+
+describe('programs of an advertiser that share an event and an order number (decisions T1)', () => {
+  const [one, two] = [101, 104].map((programId) => ({ programId, orderValue: programId }));
+  const legacyId = (order: string): string => `${order}_301_1`;
+  const former = async (order: string, programId: number): Promise<string> => {
+    const { timeOfEvent, ...fields } = reportOf(order, { programId, advertiserId: 1, publisherId: 11 });
+    const at = new Date(Number(timeOfEvent)).toISOString();
+    const transaction = sale({ ...fields, orderValue: 10_000, currencyId: 'EUR', timeOfEvent: at });
+    const id = formerIdOf(legacyId(order));
+    const event = toNewEvent({ type: 'TransactionTracked', data: { at, transaction } });
+    await world.app.engines.log.append(`transaction-${id}`, NO_STREAM, [event]);
+    await world.app.settled();
+    return id;
+  };
+
+  it('have a transaction each, with the same legacyTransactionId', async () => {
+    const answers = await reportAll([reportOf('TWO', one), reportOf('TWO', two), reportOf('TWO', one)]);
+    const results = answers.json<readonly Result[]>();
+    expect(results.map(({ transactionId }) => transactionId)).toEqual(
+      [101, 104, 101].map((id) => transactionIdOf(legacyId('TWO'), id)),
+    );
+    expect(new Set(results.map(({ legacyTransactionId }) => legacyTransactionId))).toEqual(
+      new Set([legacyId('TWO')]),
+    );
+    expect((await get(`;legacyTransactionId=${legacyId('TWO')}`)).json()).toHaveLength(2);
+  });
+
+  it('are CON_550 by it, naming both transactionIds, in reads and in transitions', async () => {
+    const ids = [await create('BOTH', one), await create('BOTH', two)].map(
+      ({ transactionId }) => transactionId,
+    );
+    const legacyTransactionId = legacyId('BOTH');
+    for (const answer of [
+      await get(`/${legacyTransactionId}`),
+      await get(`/${legacyTransactionId}/transitions`),
+      await move({ legacyTransactionId, action: 'approve' }),
+    ]) {
+      const { codes, message } = refusalOf(answer);
+      expect(codes).toBe('409 CON_550');
+      for (const id of ids) expect(message).toContain(id);
+    }
+    const both = { legacyTransactionId, transactionId: ids[0], action: 'approve' };
+    expect((await move(both)).json<Result>()).toMatchObject({ transactionId: ids[0], messageTypeId: 6 });
+    expect(refusalOf(await get(`/${legacyTransactionId}`, 'deals')).codes).toBe('404 CON_500');
+  });
+
+  it('a transaction keeps the id under which it was stored before ids had the program', async () => {
+    const id = await former('OLD', 101);
+    const again = await report(reportOf('OLD'));
+    expect([again.statusCode, again.json<Result>().transactionId]).toEqual([200, id]);
+    expect(refusalOf(await report(reportOf('OLD', { orderValue: 1 }))).codes).toBe('409 CON_510');
+    expect((await get(`/${legacyId('OLD')}`)).json()).toMatchObject({ orderNumber: 'OLD' });
+    expect((await create('OLD', two)).transactionId).toBe(transactionIdOf(legacyId('OLD'), 104));
+    expect(refusalOf(await get(`/${legacyId('OLD')}`)).message).toContain(id);
+  });
+
+  it('requests of a list keep their order, by whichever id they name the transaction', async () => {
+    const { transactionId, legacyTransactionId } = await create('ORDER');
+    const amend = (orderValue: number) => ({ action: 'amend', orderValue });
+    const answer = await moveAll([
+      { legacyTransactionId, ...amend(1) },
+      { transactionId, ...amend(2) },
+      { legacyTransactionId, ...amend(3) },
+      { transactionId, action: 'approve' },
+      { legacyTransactionId, ...amend(4) },
+    ]);
+    expect(answer.json()).toMatchObject([
+      ...Array<object>(3).fill({ messageTypeId: 4 }),
+      { messageTypeId: 6 },
+      { errors: [{ code: 'CON_520' }] },
+    ]);
+    expect((await get(`/${transactionId}`)).json()).toMatchObject({ orderValue: 3 });
   });
 });
 

@@ -42,8 +42,37 @@ describe('a published category tree (decisions P29)', () => {
       'nodes with their paths and links to their children',
       '[{"id":"712","name":"Spades","path":[{"id":"7","name":"Garden"},{"id":"71","name":"Tools"},{"id":"712","name":"Spades"}],"subCategories":[{"id":"9","name":"Elsewhere"}]}]',
     ],
+    [
+      'nodes with their paths as text',
+      '[{"id":71,"path":"Garden > Tools"},{"id":712,"full_name":"Garden > Tools > Spades","name":"Spades"},{"id":7,"path":"Garden"}]',
+    ],
+    [
+      'nodes with paths in place of their names',
+      '{"version":"1","categories":[{"id":7,"name":"Garden"},{"id":71,"name":"Garden > Tools"},{"id":712,"name":"Garden > Tools > Spades"}]}',
+    ],
+    [
+      'nodes with the ids of their parents, in any order',
+      '[{"id":712,"name":"Spades","parentId":71},{"id":71,"name":"Tools","parentId":"7"},{"id":7,"name":"Garden","parentId":null}]',
+    ],
+    [
+      'nodes with the ids of their parents, where 0 is none',
+      '[{"id":7,"name":"Garden","parent_id":0},{"id":71,"name":"Tools","parent_id":7},{"id":712,"name":"Spades","parent_id":71}]',
+    ],
+    ['paths by id', '{"7":"Garden","712":"Garden > Tools > Spades","71":"Garden > Tools"}'],
+    ['ids by path', '{"Garden":7,"Garden > Tools":71,"Garden > Tools > Spades":"712"}'],
   ])('is read from %s', (_, text) => {
     expect(pathsOf(text)).toEqual(new Map(TREE));
+  });
+
+  it.each([
+    ['[{"id":1,"name":"A","parentId":2}]', ['$[0]: expected its parent 2 in the file, and not below itself']],
+    [
+      '[{"id":1,"name":"A","parentId":2},{"id":2,"name":"B","parentId":1}]',
+      ['$[0]: expected its parent 2 in the file, and not below itself'],
+    ],
+    ['{"Garden":{"Tools":{}}}', ['$: expected a list, or an object with one list']],
+  ])('is refused in another shape, or with a parent that is missing: %s', (text, faults) => {
+    expect(faultsOf(text)).toEqual(faults);
   });
 
   it('gets ids of 15 digits in place of foreign ids, by the id of the source', () => {

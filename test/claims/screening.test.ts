@@ -66,11 +66,13 @@ function screened(claim: Partial<ClaimContent>, options: Partial<ScreeningOption
 
 const order = (changes: Partial<TrackedOrder> = {}): TrackedOrder => ({
   transactionId: 't',
+  programId: 31,
   siteId: 51,
   publisherId: 5,
   standing: 'accepted',
   ...changes,
 });
+const OTHER_PROGRAM = { programId: 32 };
 const OTHER_SITE = { siteId: 52 };
 const OTHER_PUBLISHER = { siteId: 61, publisherId: 6 };
 
@@ -133,6 +135,7 @@ const CASES: readonly Case[] = [
     {},
     { orders: [order({ ...OTHER_SITE, standing: 'refused' })] },
   ],
+  [2, 'another program has such an order', {}, { orders: [order(OTHER_PROGRAM)] }],
   [
     2,
     'the order was not accepted for another publisher',

@@ -1,6 +1,16 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folderWithNetwork, NETWORK, PUBLISHER, removeFolder, runProgram, Server } from '../support/server';
+import { spawnSync } from 'node:child_process';
+import { copyFile, symlink } from 'node:fs/promises';
+import {
+  folderWithNetwork,
+  NETWORK,
+  PUBLISHER,
+  removeFolder,
+  runProgram,
+  Server,
+  temporaryFolder,
+} from '../support/server';
 
 const NEW_TOKEN = 'c'.repeat(40);
 
@@ -66,7 +76,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     expect(await runProgram(['serve', '--port', port], { DATA_DIR: other })).toEqual({
       code: 1,
       stdout: '',
-      stderr: `affilog: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
+      stderr: `affilog: listen EADDRINUSE: address already in use 127.0.0.1:${port}: choose another port with --port\n`,
     });
     await removeFolder(other);
   });
@@ -108,4 +118,27 @@ it('The program does not start with read models of another log (decisions X31)',
     stderr: expect.stringMatching(/^affilog: READ_STORE contains read models of another log .*\n$/),
   });
   await removeFolder(folder);
+});
+
+describe('./affilog', () => {
+  const ROOT = join(__dirname, '../..');
+  let folder: string;
+  beforeEach(async () => (folder = await temporaryFolder()));
+  afterEach(() => removeFolder(folder));
+
+  it('runs the built program from any folder, through links too, and returns its exit code', async () => {
+    await symlink(join(ROOT, 'affilog'), join(folder, 'linked'));
+    const { status, stdout } = spawnSync(join(folder, 'linked'), ['--version'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect([status, stdout]).toEqual([0, '0.1.0\n']);
+    expect(spawnSync(join(ROOT, 'affilog'), ['unknown']).status).toBe(2);
+  });
+
+  it('names the build if there is none', async () => {
+    await copyFile(join(ROOT, 'affilog'), join(folder, 'affilog'));
+    const { status, stderr } = spawnSync(join(folder, 'affilog'), ['--version'], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([1, 'affilog: not built yet: run npm ci && npm run build\n']);
+  });
 });

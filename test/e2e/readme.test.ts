@@ -33,14 +33,14 @@ function examples(): Example[] {
 const CURL = `curl() { command curl -w '%{stderr}%{http_code}' "$@"; }`;
 
 /** `npm start` builds, then becomes the server. */
-const { scripts, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: { readonly start: string };
-  readonly bin: { readonly affilog: string };
 };
+const AFFILOG = join(ROOT, 'affilog');
 const [BUILD, START = ''] = scripts.start.split(/ && (?:exec )?/);
 
 /** What runs in a second shell. */
-const [, RECEIVER = ''] = /^npx affilog (receiver .*)$/m.exec(README) ?? [];
+const [, RECEIVER = ''] = /^\.\/affilog (receiver .*)$/m.exec(README) ?? [];
 
 /** Replaces times and random ids, which differ from run to run. */
 function withoutTimes(text: string): string {
@@ -84,7 +84,7 @@ describe('the README', () => {
   });
 
   test('names a program that runs after a build', async () => {
-    const { stdout } = await run(join(ROOT, bin.affilog), ['--help']);
+    const { stdout } = await run(AFFILOG, ['--help']);
     expect(stdout).toMatch(/^Usage: affilog /);
   });
 
@@ -102,7 +102,7 @@ describe('the README', () => {
       ...[true, true, true, true, true, true],
       ...[false, true],
     ]);
-    const receiver = spawn(join(ROOT, bin.affilog), RECEIVER.replace('4000', `${port}`).split(' '), {
+    const receiver = spawn(AFFILOG, RECEIVER.replace('4000', `${port}`).split(' '), {
       cwd: folder,
     });
     const printed: string[] = [];

@@ -9,6 +9,7 @@ import {
   removeFolder,
   runShell,
   Server,
+  stopDuringStart,
 } from '../support/server';
 
 const PRODUCTS = [...generateProducts({ count: 2_000, categories: [{ id: '1' }] })];
@@ -32,6 +33,17 @@ describe('a server that builds its read models at the start (decisions X98)', ()
     await server.end();
     await removeFolder(folder);
   });
+
+  it.each([/opened/, /built/, /reference data/])(
+    'ends with 0 when it is stopped meanwhile (%s), once its threads have ended: none is inside the driver then',
+    async (reason) => {
+      for (let run = 0; run < 4; run++) {
+        const { code, stderr } = await stopDuringStart(folder, reason);
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        await rm(join(folder, 'read'), { recursive: true, force: true });
+      }
+    },
+  );
 
   it('refuses connections, then answers 503, then listens and finds all; never in another order', async () => {
     const port = await freePort();
@@ -57,6 +69,14 @@ describe('a server that builds its read models at the start (decisions X98)', ()
     expect(['', '200']).toContain(seen.slice(2).join());
     expect((await fetch(`${server.url}/health/ready`)).status).toBe(200);
   });
+});
+
+it('a server that waits for an EventStoreDB that is down ends as soon as it is stopped (decisions X98)', async () => {
+  const folder = await folderWithNetwork();
+  const environment = { EVENT_LOG: `esdb://127.0.0.1:${await freePort()}?tls=false` };
+  const { code, stderr } = await stopDuringStart(folder, /engines are being opened/, environment);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  await removeFolder(folder);
 });
 
 it('a process without the role `api` says nothing about searches, which it does not answer (decisions X98)', async () => {

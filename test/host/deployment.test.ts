@@ -130,7 +130,7 @@ describe('The Dockerfile', () => {
   });
 
   it('starts the built program', () => {
-    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", "dist\/src\/main.js"\]$/m);
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["\.\/affilog"\]$/m);
   });
 });
 

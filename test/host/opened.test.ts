@@ -38,4 +38,26 @@ describe('opened resources', () => {
     await expect(opening).rejects.toThrow('api');
     expect([closed, reported]).toEqual([['projector'], [closing]]);
   });
+
+  test('are closed at once when the signal aborts, which ends what waits for them; nothing else is opened', async () => {
+    const stop = new AbortController();
+    const closed: string[] = [];
+    const opening = openAll(
+      async (opened) => {
+        await new Promise<void>((resolve) => {
+          opened.push(async () => {
+            closed.push('engines');
+            resolve();
+          });
+          stop.abort();
+        });
+        opened.push(async () => void closed.push('projector'));
+        closed.push('never');
+      },
+      (failure) => closed.push(String(failure)),
+      stop.signal,
+    );
+    await expect(opening).rejects.toBe(stop.signal.reason);
+    expect(closed).toEqual(['engines', 'projector']);
+  });
 });

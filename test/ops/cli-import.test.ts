@@ -136,6 +136,15 @@ describe('affilog categories import (decisions P29)', () => {
     expect(again.out).toContain(`nothing has changed; ${categories} categories in the file`);
   });
 
+  it('exits with 1 if nothing in the file can be imported', async () => {
+    const file = await fileOf('[{"id":1,"title":"A"},{"id":2,"title":"B"}]');
+    expect(await run(['categories', 'import', file], settings())).toEqual({
+      code: 1,
+      out: '',
+      err: 'affilog: none of the 2 categories in the file can be imported; the first one is $[0] (1): it has no name\n',
+    });
+  });
+
   it('lists all faults of an invalid file, changes nothing, exits with 1', async () => {
     const file = await fileOf('[{"id":1,"name":"A"},{"id":2,"name":2},7]');
     expect(await run(['categories', 'import', file], settings())).toEqual({

@@ -14,7 +14,7 @@ describe('affilog mappings (decisions X60)', () => {
 
   it('lists, maps and unmaps', async () => {
     expect((await mappings('map', '--feed', '302', '--name', 'Lys', '--category', '42')).out).toBe(
-      'line 1\tmapped\t\n',
+      'line 1\tmapped\tno product of feed 302 has this name\n',
     );
     expect((await mappings('list', '--feed', '302')).out).toBe('mapped\t0\tLys\t42\tLights\n');
     expect((await mappings('unmap', '--feed', '302', '--name', 'Lys')).out).toBe('line 1\tunmapped\t\n');
@@ -26,7 +26,7 @@ describe('affilog mappings (decisions X60)', () => {
     expect(await mappings('import', file)).toEqual({
       code: 1,
       out:
-        'line 2\tmapped\t\nline 3\trefused\tcategoryId=77: expected the id of a platform category\n' +
+        'line 2\tmapped\tno product of feed 302 has this name\nline 3\trefused\tcategoryId=77: expected the id of a platform category\n' +
         'created: 1 mapping\n  mapping feed 302, "Lys" 42\n',
       err: 'affilog: 1 of 2 lines were refused\n',
     });
@@ -35,7 +35,7 @@ describe('affilog mappings (decisions X60)', () => {
 
   it('unmaps names of a file only with --yes or when asked, and nothing in a dry run (decisions X93)', async () => {
     const file = await fileOf('feedId,name,categoryId\n301,Lys & reflekser,\n302,Lys,42\n');
-    const report = 'line 2\tunmapped\t\nline 3\tmapped\t\n';
+    const report = 'line 2\tunmapped\t\nline 3\tmapped\tno product of feed 302 has this name\n';
     const changes =
       'created: 1 mapping\n  mapping feed 302, "Lys" 42\nremoved: 1 mapping\n  mapping feed 301, "Lys & reflekser" 42\n';
     expect(await mappings('import', file)).toEqual({

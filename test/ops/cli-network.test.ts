@@ -131,7 +131,7 @@ it('a pruned file without the list of tokens removes only tokens of removed orga
   expect(networkOf(await directory()).tokens).toHaveLength(5);
 });
 
-it('examples/network.json imports, and its export is itself without tokens', async () => {
+it('examples/network.json has tokens for all systems, imports, and its export is itself without tokens', async () => {
   const file = JSON.parse(readFileSync(EXAMPLE, 'utf8')) as NetworkFile;
   expect(await network('import', EXAMPLE)).toMatchObject({ code: 0, err: '' });
   expect(await network('import', '--prune', EXAMPLE)).toEqual({
@@ -140,5 +140,12 @@ it('examples/network.json imports, and its export is itself without tokens', asy
     err: '',
   });
   const { feeds } = JSON.parse((await network('export')).out) as NetworkFile;
+  const systems = (id: number): unknown[] =>
+    file.tokens?.flatMap(({ organisationId, system }) => (organisationId === id ? [system] : [])) ?? [];
+  for (const { id, kind } of file.organisations ?? [])
+    expect([id, systems(id)]).toEqual([
+      id,
+      kind === 'operator' ? ['CONVERSIONS', 'OPS'] : ['PRODUCTS', 'VOUCHERS', 'CONVERSIONS', 'CLAIMS'],
+    ]);
   expect(feeds?.map(({ id }) => id)).toEqual(file.feeds?.map(({ id }) => id));
 });

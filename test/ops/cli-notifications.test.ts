@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openLogAt } from '../../src/engines/open';
 import { continuationOf } from '../../src/notifications/matching/cursor';
 import { messageIdOf } from '../../src/notifications/receiver-id';
-import { transactionIdOf } from '../../src/transactions/transaction-id';
+import { formerIdOf } from '../../src/transactions/transaction-id';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 test('affilog notifications deliveries lists messages, newest first, and selects them', async () => {
   const one = await nord.due('t-1', { at: at(1) });
   await history().outcome(one, { outcome: 'failed', error: 'status 500', next: at(5) });
-  const subject = transactionIdOf('T-2_301_1');
+  const subject = formerIdOf('T-2_301_1');
   const two = await deals.due('t-2', { subject, at: at(2), stateId: 6 });
   await settled();
 

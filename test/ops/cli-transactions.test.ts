@@ -96,7 +96,7 @@ describe('affilog transactions import (decisions T2)', () => {
       out: 'line 6\trefused\t4 columns: expected 6, as in the first line\n3 new, 0 known, 1 refused\n',
     });
     const events = await eventsByStream();
-    expect(events[`transaction-${transactionIdOf('A-2_312_3')}`]).toEqual(['TransactionTracked']);
+    expect(events[`transaction-${transactionIdOf('A-2_312_3', 31)}`]).toEqual(['TransactionTracked']);
     expect((await transactions('show', 'A;1_312_3')).out).toContain('   epi: two\r\nlines\n');
     expect((await transactions('show', 'A-2_312_3')).out).toContain('   epi: a 5" screen\n');
     expect((await transactions('show', 'A-4_312_3')).out).toContain('   epi: say "hi"\n');
@@ -171,7 +171,7 @@ describe('affilog transactions show', () => {
     await transactions('import', await fileOf(ndjson(sale), 'reports.ndjson'));
     const { code, out } = await transactions('show', 'S-1_311_3');
     expect(code).toBe(0);
-    const id = transactionIdOf('S-1_311_3');
+    const id = transactionIdOf('S-1_311_3', 31);
     expect(out.split('\n')[0]).toBe(`transaction ${id} (S-1_311_3)`);
     expect(out).toMatch(/^1 {2}\d{4}-\S+Z {2}Tracked \(1\)\n {3}advertiserId: 3\n/m);
     expect(out).toContain('   orderValue: 99.90 NOK\n');
@@ -179,6 +179,24 @@ describe('affilog transactions show', () => {
       /^2 {2}\d{4}-\S+Z {2}Invalid \(2\)\n {3}reasons: the site is not connected to the program\n$/m,
     );
     expect(await transactions('show', id)).toMatchObject({ code: 0, out });
+  });
+
+  it('names all transactions if several programs share the legacyTransactionId (decisions T1)', async () => {
+    const network = smallNetwork();
+    const [first, ...others] = network.programs;
+    const second = { ...first!, id: 39, name: 'Also there' };
+    const connections = [...network.connections, { siteId: 52, programId: 39 }];
+    const changed = { ...network, programs: [first!, second, ...others], connections };
+    await run(['network', 'import', await fileOf(changed)], settings());
+    const file = await fileOf(ndjson(lead('S-2'), lead('S-2', { programId: 39 })), 'reports.ndjson');
+    expect((await transactions('import', file)).out).toBe('2 new, 0 known, 0 refused\n');
+    const { code, out, err } = await transactions('show', 'S-2_312_3');
+    expect([code, out]).toEqual([1, '']);
+    for (const programId of [31, 39]) {
+      const id = transactionIdOf('S-2_312_3', programId);
+      expect(err).toContain(id);
+      expect((await transactions('show', id)).out).toContain(`programId: ${programId}\n`);
+    }
   });
 
   it('exits with 2 for an id that no transaction has', async () => {

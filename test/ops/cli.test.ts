@@ -119,23 +119,35 @@ describe('affilog serve', () => {
     });
   });
 
-  it('exits at once at a stop signal during the start', async () => {
+  it('exits with 0 at a stop signal during the start, once what has been opened is closed', async () => {
     const stopping = new AbortController();
-    const start: Start = () => {
+    let closed = false;
+    const start: Start = async (_, __, signal) => {
       stopping.abort();
-      return new Promise(() => undefined);
+      await new Promise(setImmediate);
+      closed = true;
+      throw signal.reason;
     };
     expect(await run(['serve'], {}, { start, stopping })).toEqual({ code: 0, out: '', err: '' });
+    expect(closed).toBe(true);
   });
 
-  it('prints one line when it cannot start', async () => {
+  it('does not wait for a start that takes too long to be stopped', async () => {
+    const stuck: Start = () => new Promise(() => undefined);
+    const options = { roles: ['projector'], demo: false } as const;
+    const serving = serve(stuck, readConfig({}), options, AbortSignal.timeout(20), () => undefined, 20);
+    await expect(serving).resolves.toBeUndefined();
+  });
+
+  it('prints one line when it cannot start, with the remedy', async () => {
     const busy = Object.assign(new Error('listen EADDRINUSE: address already in use 127.0.0.1:3000'), {
       syscall: 'listen',
+      code: 'EADDRINUSE',
     });
     expect(await run(['serve'], {}, { start: () => Promise.reject(busy) })).toEqual({
       code: 1,
       out: '',
-      err: 'affilog: listen EADDRINUSE: address already in use 127.0.0.1:3000\n',
+      err: 'affilog: listen EADDRINUSE: address already in use 127.0.0.1:3000: choose another port with --port\n',
     });
   });
 

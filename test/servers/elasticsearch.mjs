@@ -178,6 +178,8 @@ async function unpacked() {
   try {
     process.stderr.write(`getting Elasticsearch ${VERSION} …\n`);
     const got = spawn('mvn', ['-q', '-B', UNPACK, `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${partial}`], {
+      // Without a project, the plugin leaves a folder `${project.basedir}` where it runs.
+      cwd: partial,
       stdio: ['ignore', process.stderr, process.stderr],
     });
     const [code] = await once(got, 'exit');

@@ -25,6 +25,7 @@ export interface ModelClaim {
 
 export interface ModelTransaction {
   readonly order: string;
+  readonly programId: number;
   readonly eventId: number;
   readonly siteId: number;
   readonly publisherId: number;
@@ -114,11 +115,12 @@ export class ClaimModel {
     return [];
   }
 
-  /** A report that is taken if there is no transaction of this event and order. */
+  /** A report that is taken if there is no transaction of this program, event and order. */
   report(transaction: ModelTransaction): void {
-    const { order, eventId } = transaction;
-    if (!this.transactions.some((one) => one.order === order && one.eventId === eventId))
-      this.transactions.push(transaction);
+    const { order, programId, eventId } = transaction;
+    const isSame = (one: ModelTransaction) =>
+      one.order === order && one.programId === programId && one.eventId === eventId;
+    if (!this.transactions.some(isSame)) this.transactions.push(transaction);
   }
 
   /** What the system does by itself. */
@@ -138,10 +140,10 @@ export class ClaimModel {
     for (const claim of inOrder) {
       claim.tracked = true;
       if (this.statusByOrder(claim) !== undefined) continue;
-      const { orderNumber: order, eventId, affiliateSiteId: siteId } = claim.content;
+      const { orderNumber: order, programId, eventId, affiliateSiteId: siteId } = claim.content;
       // Also beside a transaction of this event that was refused for another site.
       const { publisherId } = claim;
-      this.transactions.push({ order, eventId, siteId, publisherId, standing: 'accepted' });
+      this.transactions.push({ order, programId, eventId, siteId, publisherId, standing: 'accepted' });
     }
   }
 
@@ -181,7 +183,9 @@ export class ClaimModel {
   }
 
   private statusByOrder({ content, publisherId }: ModelClaim): number | undefined {
-    const found = this.transactions.filter(({ order }) => order === content.orderNumber);
+    const found = this.transactions.filter(
+      ({ order, programId }) => order === content.orderNumber && programId === content.programId,
+    );
     const has = (standing: string, whose: (one: ModelTransaction) => boolean) =>
       found.some((one) => one.standing === standing && whose(one));
     const own = (one: ModelTransaction) => one.siteId === content.affiliateSiteId;

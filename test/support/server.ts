@@ -82,6 +82,26 @@ export async function runUntilError(
   return errors.join('');
 }
 
+/** Starts the built server and stops it as soon as a request is answered with a reason to wait that matches, or by 200. */
+export async function stopDuringStart(
+  dataDir: string,
+  reason: RegExp,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ProgramResult> {
+  const port = await freePort();
+  const settings = { LOG_LEVEL: 'error', PORT: `${port}`, DATA_DIR: dataDir, ...environment };
+  const child = launch([...AFFILOG, 'serve'], settings);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const ended = once(child, 'close');
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    if (answer?.ok === true || reason.test((await answer?.text()) ?? '') || child.exitCode !== null) break;
+  }
+  child.kill('SIGTERM');
+  const [code] = (await ended) as [number | null];
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
 /** A server in its own process, on a free port. */
 export class Server {
   private constructor(

@@ -81,9 +81,9 @@ export class TransactionModel {
   constructor(public network: ModelNetwork) {}
 
   /** The id of a report's transaction (decisions T1). */
-  static idOf({ orderNumber, eventId }: ModelReport, organisationId: number): string {
+  static idOf({ orderNumber, eventId, programId }: ModelReport, organisationId: number): string {
     return createHash('sha256')
-      .update(`${orderNumber}_${eventId}_${organisationId}`)
+      .update(`${orderNumber}_${eventId}_${organisationId}_program${programId}`)
       .digest('hex')
       .slice(0, 32);
   }
@@ -143,12 +143,19 @@ export class TransactionModel {
     return known.state;
   }
 
-  /** Decisions T5. */
-  move(id: string, request: ModelRequest, caller: ModelCaller, now: number): Expected {
+  /** Decisions T1, T5; `byLegacyId`: the request names it so. */
+  move(
+    id: string,
+    request: ModelRequest,
+    caller: ModelCaller,
+    now: number,
+    byLegacyId: boolean = false,
+  ): Expected {
     const { action } = request;
     if (action === 'pay' && caller !== 'operator') return ['CON_330'];
     const known = this.all.get(id);
     if (known === undefined || (caller !== 'operator' && caller !== known.organisationId)) return ['CON_500'];
+    if (byLegacyId && this.isAmbiguous(known)) return ['CON_550'];
     const { state } = known;
     const isIn = (...states: readonly number[]) => states.includes(state);
     const reason = request.deniedReasonId ?? (action === 'approve' ? 21 : 22);
@@ -181,6 +188,12 @@ export class TransactionModel {
         return ['CON_520'];
       }
     }
+  }
+
+  /** Another program of the advertiser has a transaction of the same event and order number (decisions T1). */
+  isAmbiguous({ id, fixed }: KnownTransaction): boolean {
+    const name = (one: Listed) => one['legacyTransactionId'];
+    return [...this.all.values()].some((one) => one.id !== id && name(one.fixed) === name(fixed));
   }
 
   /** Decisions T4: what the system does by itself. */

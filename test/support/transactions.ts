@@ -36,7 +36,7 @@ export async function report(
   at: Date,
   transaction: TransactionFacts,
 ): Promise<string> {
-  const id = transactionIdOf(legacyIdOf(transaction));
+  const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
   const surroundings = surroundingsOf(directory, transaction);
   const command = { do: 'report', at: at.toISOString(), transaction, posted: [], surroundings } as const;
   await execute(log, transactionDecider, id, command);

@@ -4,8 +4,9 @@ import { listOf, record, type RecordKind } from '../../src/wire/record';
 import { exampleOf, xmlExampleOf } from '../../src/wire/record-document';
 import { JsonSchemas } from '../../src/wire/record-json';
 import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record-kinds';
+import { postedFromXml } from '../../src/wire/posted-xml';
 import { recordReader } from '../../src/wire/record-read';
-import { postedFromXml, xmlWriter } from '../../src/wire/record-xml';
+import { xmlWriter } from '../../src/wire/record-xml';
 import { parseXml } from '../../src/wire/xml-read';
 
 const now = new Date('2026-03-01');

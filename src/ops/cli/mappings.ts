@@ -18,6 +18,7 @@ class RefusedMapping extends Error {
 
 /** What queries need. */
 interface MappingTools {
+  readonly log: EventLog;
   readonly directory: Directory;
   readonly counted: CountedFeeds;
 }
@@ -49,11 +50,12 @@ export function addMappings(affilog: Command, context: CliContext): void {
       facts: readonly Fact[],
     ) => Promise<unknown>,
   ): Promise<void> => {
-    const { planMappings } = await import('../../categories/change-mappings.js');
-    await withDirectory(command, context, async ({ log }, directory) => {
-      const { report, facts } = planMappings(directory, lines, new Date().toISOString());
+    const { notingUnused, planMappings } = await import('../../categories/change-mappings.js');
+    await withTools(command, context, async ({ log, directory, counted }) => {
+      const plan = planMappings(directory, lines, new Date().toISOString());
+      const report = await notingUnused(plan.report, lines, (feedIds) => counted.of(feedIds));
       for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
-      await apply({ log, directory }, facts);
+      await apply({ log, directory }, plan.facts);
       const refused = report.filter(({ outcome }) => outcome === 'refused').length;
       if (refused > 0) throw new RefusedMapping(`${refused} of ${report.length} lines were refused`);
     });
@@ -143,11 +145,11 @@ async function withTools(
 ): Promise<void> {
   const { CountedFeeds } = await import('../../products/feed-counts.queries.js');
   const { FeedStates } = await import('../../products/feed-states.queries.js');
-  await withDirectory(command, context, async ({ store }, directory) => {
+  await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();
     const states = new FeedStates(store, { directory, reachedInTime });
-    await work({ directory, counted: new CountedFeeds(store, states, { directory }) });
+    await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
   });
 }
 

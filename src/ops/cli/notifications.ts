@@ -59,7 +59,7 @@ function addDeliveries(notifications: Command, context: CliContext): Command {
       await withEngines(command, context, async (engines) => {
         const criteria = {
           ...{ organisationId: organisation, subscriptionId: subscription, receiver },
-          subject: subjectsOf(transaction, claim),
+          subject: await subjectsOf(engines.log, transaction, claim),
           states: state?.map((one) => ({ state: one })),
           at: {},
         };

@@ -73,6 +73,13 @@ const REMEDIES: Readonly<Record<string, string>> = {
   NoGeneration: 'a server builds missing read models when it starts, and so does `affilog rebuild all`',
 };
 
+/** What helps when a port cannot be listened on, by the code of the system. */
+const LISTENING: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'choose another port with --port',
+  EACCES: 'choose a port from 1024 with --port',
+  EADDRNOTAVAIL: 'choose an address of this machine with --host',
+};
+
 /** Runs `affilog <args>`. Prints expected errors without a stack trace. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<ExitCode> {
   try {
@@ -104,8 +111,10 @@ function describe(error: unknown): { readonly text: string; readonly code: ExitC
   const remedy = REMEDIES[error.name];
   if (remedy !== undefined) return { text: `${error.message}: ${remedy}`, code: 1 };
   if (code !== undefined) return { text: withPath(error), code };
+  if (!('syscall' in error)) return { text: error.stack ?? error.message, code: 1 };
   // System errors name the port, the file or the folder.
-  return { text: 'syscall' in error ? error.message : (error.stack ?? error.message), code: 1 };
+  const listening = error.syscall === 'listen' && 'code' in error ? LISTENING[String(error.code)] : undefined;
+  return { text: listening === undefined ? error.message : `${error.message}: ${listening}`, code: 1 };
 }
 
 /** The message, with the file or folder that is the cause: messages themselves contain no path, since HTTP answers them too. */

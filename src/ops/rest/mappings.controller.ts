@@ -83,12 +83,10 @@ export class MappingsController {
 
   private async change(lines: readonly MappingLine[]): Promise<Answer> {
     const { directory } = this.follower;
-    const { report, events, position } = await changeMappings(
-      this.log,
-      directory,
-      lines,
-      this.clock.now().toISOString(),
-    );
+    const { report, events, position } = await changeMappings(this.log, directory, lines, {
+      at: this.clock.now().toISOString(),
+      count: (feedIds) => this.counted.of(feedIds),
+    });
     if (events > 0) await this.readModels.afterWrite({ position, changes: events });
     const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
     return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });

@@ -1,4 +1,5 @@
 import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml-read';
+import { note } from '../../../wire/posted';
 import { type Field } from '../../../wire/record';
 import { productFaults as fault } from '../../faults';
 import { postedProduct } from '../../fields';
@@ -12,6 +13,23 @@ const LISTS = namesOf(
     kind.is === 'list' ||
     (kind.is === 'record' && Object.values(kind.fields).every((field: Field) => field.in !== 'text')),
 );
+
+/** Lists by the names of their elements and of their items, which may stand in the place of their list. */
+const LIST_OF = new Map(
+  FIELDS.flatMap(([name, { kind }]) =>
+    kind.is === 'list'
+      ? [
+          [name, name],
+          [kind.each, name],
+        ]
+      : [],
+  ),
+);
+
+/** Elements that a product may have. */
+const ELEMENTS = namesOf((field: Field) => field.in === undefined);
+
+const IDENTIFIERS: ReadonlySet<string> = new Set(Object.keys(postedProduct.fields.identifiers.kind.fields));
 
 /** The value of an element with text and elements: no string, so that validation refuses it. */
 const MIXED = { text: 'with elements in it' };
@@ -33,6 +51,8 @@ export interface ProductSink {
   readonly onProduct: (product: Readonly<Record<string, unknown>>) => void;
   /** A product larger than `MAX_PRODUCT`, with its id if that was found. */
   readonly onOversized: (sourceProductId: string | undefined) => void;
+  /** What is not read around the products, by its path. */
+  readonly onUnread?: (path: string) => void;
 }
 
 /**
@@ -45,14 +65,18 @@ export class ProductXml {
   private product: Growing = {};
   /** Characters of the current product so far, as JSON. */
   private size = 0;
-  /** Name of the open child of `product`. */
+  /** Name of the open child of `product`; that of the list for an item in its place. */
   private child = '';
-  /** The open category or custom field. */
+  /** The open category or custom field, and how deep it is. */
   private part: Growing | undefined;
-  private partName = '';
+  private partDepth = 0;
+  /** Name of the open identifier of `identifiers`. */
+  private identifier: string | undefined;
   private text = '';
   /** True if there is an element in the text. */
   private isMixed = false;
+  /** Paths of what was not read of the product. */
+  private unread = new Set<string>();
 
   constructor(private readonly sink: ProductSink) {
     this.reader = readXml({
@@ -98,65 +122,87 @@ export class ProductXml {
     if (this.isOver()) return;
     switch (this.depth) {
       case 1:
-        if (name !== 'products')
-          throw fault.noParsableContent(`expected the root element products, not ${name}`);
-        requireVersion3(attributes.version);
+        this.openRoot(name, attributes);
         return;
       case 2:
         if (name !== 'product')
           throw fault.noParsableContent(`expected product elements in products, not ${name}`);
         this.product = { sourceProductId: this.counted(attributes.sourceProductId) };
         this.size = 0;
-        this.addUnknown(this.product, attributes, OF_PRODUCT);
+        this.child = '';
+        this.leaveOthers(attributes, OF_PRODUCT, '');
         return;
       case 3:
         this.openChild(name, attributes);
         return;
       case 4:
-        if (LISTS.has(this.child)) this.openPart(name, attributes);
-        else this.isMixed = true;
+        if (this.part === undefined && LISTS.has(this.child)) this.openPart(name, attributes);
+        else this.openWithin(name);
         return;
       default:
-        this.isMixed = true;
+        this.openWithin(name);
     }
+  }
+
+  private openRoot(name: string, attributes: XmlAttributes): void {
+    if (name !== 'products') throw fault.noParsableContent(`expected the root element products, not ${name}`);
+    requireVersion3(attributes.version);
+    for (const other in attributes) if (other !== 'version') this.sink.onUnread?.(`products.@${other}`);
   }
 
   private openChild(name: string, attributes: XmlAttributes): void {
-    this.child = name;
+    const list = LIST_OF.get(name);
+    this.child = list ?? name;
     this.size += name.length;
     this.openText();
-    if (name === 'productImage') {
-      const { width, height } = attributes;
-      this.addUnknown((this.product.productImage = { width, height }), attributes, OF_IMAGE);
-      return;
+    if (list !== undefined) {
+      this.product[list] ??= [];
+      const known = ATTRIBUTES[list] ?? NONE;
+      const isItem = name !== list || Object.keys(attributes).some((attribute) => known.has(attribute));
+      if (isItem) this.openItem(attributes);
+      else this.leaveOthers(attributes, NONE, `${name}.`);
+    } else if (!ELEMENTS.has(name)) this.leave(name);
+    else {
+      this.leaveOthers(attributes, ATTRIBUTES[name] ?? NONE, `${name}.`);
+      if (name === 'productImage')
+        this.product.productImage = { width: attributes.width, height: attributes.height };
+      else if (name === 'identifiers') this.product.identifiers ??= {};
     }
-    this.addUnknown(this.product, attributes, NONE, `${name}.`);
-    if (name === 'categories' || name === 'fields') this.product[name] ??= [];
-    else if (name === 'identifiers') this.product.identifiers ??= {};
   }
 
   private openPart(name: string, attributes: XmlAttributes): void {
-    this.partName = name;
-    this.part = undefined;
+    this.identifier = undefined;
     this.openText();
-    if (this.child === 'categories' && name === 'category') {
-      const { id, name: own, tdCategoryName } = attributes;
-      this.part = {
-        id: this.counted(id),
-        name: this.counted(own),
-        tdCategoryName: this.counted(tdCategoryName),
-      };
-    } else if (this.child === 'fields' && name === 'field') {
-      this.part = { name: this.counted(attributes.name) };
-    } else if (this.child !== 'identifiers') this.product[`${this.child}.${this.counted(name) ?? ''}`] = '';
-    if (this.part === undefined) return;
-    this.addUnknown(this.part, attributes, this.child === 'fields' ? OF_FIELD : OF_CATEGORY);
+    if (LIST_OF.get(name) === this.child) this.openItem(attributes);
+    else if (this.child === 'identifiers' && IDENTIFIERS.has(name)) {
+      this.identifier = name;
+      this.leaveOthers(attributes, NONE, `identifiers.${name}.`);
+    } else this.leave(`${this.child}.${name}`);
+  }
+
+  private openItem(attributes: XmlAttributes): void {
+    const known = ATTRIBUTES[this.child] ?? NONE;
+    this.part = {};
+    this.partDepth = this.depth;
+    for (const name of known) this.part[name] = this.counted(attributes[name]);
+    this.leaveOthers(attributes, known, `${this.child}.`);
     (this.product[this.child] as Growing[]).push(this.part);
   }
 
-  /** Adds attributes that the document does not name, as members that no table names: they are reported as ignored. */
-  private addUnknown(to: Growing, attributes: XmlAttributes, known: ReadonlySet<string>, path = ''): void {
-    for (const name in attributes) if (!known.has(name)) to[`${path}@${this.counted(name) ?? ''}`] = '';
+  /** An element in a text, in a category, or in something that is not read. */
+  private openWithin(name: string): void {
+    this.isMixed = true;
+    if (this.child === 'categories' && this.part !== undefined && this.depth === this.partDepth + 1)
+      this.leave(`categories.${name}`);
+  }
+
+  private leaveOthers(attributes: XmlAttributes, known: ReadonlySet<string>, path: string): void {
+    for (const name in attributes) if (!known.has(name)) this.leave(`${path}@${name}`);
+  }
+
+  /** Notes what is not read of the product. */
+  private leave(path: string): void {
+    this.unread.add(this.counted(path) ?? '');
   }
 
   private openText(): void {
@@ -165,34 +211,59 @@ export class ProductXml {
   }
 
   private addText(piece: string): void {
-    if (this.depth === 3 || this.depth === 4) this.text += this.counted(piece) ?? '';
+    if (this.isInValue()) this.text += this.counted(piece) ?? '';
+    else if (this.depth < 4 && piece.trim() !== '') this.leaveText();
+  }
+
+  private isInValue(): boolean {
+    if (this.part !== undefined) return this.depth === this.partDepth;
+    if (this.depth === 4) return this.child === 'identifiers' && this.identifier !== undefined;
+    return this.depth === 3 && !LISTS.has(this.child);
+  }
+
+  private leaveText(): void {
+    if (this.depth === 1) this.sink.onUnread?.('products.text()');
+    else if (this.depth === 2) this.leave('text()');
+    else this.leave(`${this.child}.text()`);
   }
 
   private close(): void {
     if (this.depth === 2) this.closeProduct();
-    else if (this.isOver()) this.text = '';
+    else if (this.isOver()) this.openText();
+    else if (this.part !== undefined && this.depth === this.partDepth) this.closeItem(this.part);
     else if (this.depth === 3) this.closeChild();
-    else if (this.depth === 4 && LISTS.has(this.child)) this.closePart();
+    else if (this.depth === 4) this.closeIdentifier();
     this.depth -= 1;
   }
 
-  private closePart(): void {
-    if (this.child === 'fields' && this.part !== undefined) this.part.value = this.value('value');
-    if (this.child === 'identifiers')
-      (this.product.identifiers as Growing)[this.partName] = this.value(this.partName);
+  private closeItem(part: Growing): void {
+    if (this.child === 'fields') part.value = this.value('value');
+    else if (this.text.trim() !== '') this.leave('categories.text()');
+    this.part = undefined;
     this.openText();
+  }
+
+  private closeIdentifier(): void {
+    if (this.child !== 'identifiers' || this.identifier === undefined) return;
+    (this.product.identifiers as Growing)[this.identifier] = this.value(this.identifier);
+    this.identifier = undefined;
   }
 
   private closeChild(): void {
     const name = this.child;
     if (name === 'productImage') (this.product.productImage as Growing).url = this.value(name);
-    else if (!LISTS.has(name) && name !== 'sourceProductId') this.product[name] = this.value(name);
+    else if (ELEMENTS.has(name) && !LISTS.has(name)) this.product[name] = this.value(name);
   }
 
   private closeProduct(): void {
     if (this.isOver()) this.sink.onOversized(this.product.sourceProductId as string | undefined);
-    else this.sink.onProduct(this.product);
+    else {
+      if (this.unread.size > 0) note(this.product, { unread: this.unread });
+      this.sink.onProduct(this.product);
+    }
     this.product = {};
+    this.unread = new Set();
+    this.part = undefined;
     this.size = 0;
   }
 
@@ -215,9 +286,12 @@ export class ProductXml {
 
 const NONE: ReadonlySet<string> = new Set();
 const OF_PRODUCT: ReadonlySet<string> = new Set(['sourceProductId']);
-const OF_IMAGE: ReadonlySet<string> = new Set(['width', 'height']);
-const OF_CATEGORY: ReadonlySet<string> = new Set(['id', 'name', 'tdCategoryName']);
-const OF_FIELD: ReadonlySet<string> = new Set(['name']);
+/** The attributes of elements, and of the items of lists. */
+const ATTRIBUTES: Readonly<Record<string, ReadonlySet<string>>> = {
+  productImage: new Set(['width', 'height']),
+  categories: new Set(['id', 'name', 'tdCategoryName']),
+  fields: new Set(['name']),
+};
 
 function requireVersion3(version: string | undefined): void {
   if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;

@@ -23,6 +23,7 @@ export class XmlBody {
         this.count += 1;
         intake.addOversized(sourceProductId);
       },
+      onUnread: (path) => intake.ignored.add(path, 0, undefined),
     });
     this.cutter = new XmlCutter({
       maxElement: MAX_ELEMENT,
