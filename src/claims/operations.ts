@@ -70,12 +70,12 @@ function posted(
 
 /** An order is claimed once, and a claim updated once: the example of each format has another order number or id. */
 const CLAIM = {
-  affiliateSiteId: '1101',
-  programId: '101',
+  affiliateSiteId: 1101,
+  programId: 101,
   timeStampEvent: '2026-02-20',
-  eventId: '1011',
+  eventId: 1011,
   orderNumber: 'C-1001',
-  orderValue: '129.90',
+  orderValue: 129.9,
 } as const;
 
 const csvOf = (orderNumber: string): string =>
@@ -148,7 +148,7 @@ export const claimOperations = {
       'request was faster: then the error names the update, and the others are executed.',
     example: {},
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
-      json: { claimUpdates: [{ claimId: '56', versionNo: '0', statusIdClaim: '3' }] },
+      json: { claimUpdates: [{ claimId: 56, versionNo: 0, statusIdClaim: 3 }] },
     }),
     status: 200,
     sends: IGNORED_FIELDS,
@@ -175,7 +175,7 @@ export const claimOperations = {
     example: {},
     body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
       file: CLAIM_FILES.legacyInput,
-      json: { claimUpdates: [{ claimId: '58', statusIdClaim: '3' }] },
+      json: { claimUpdates: [{ claimId: 58, statusIdClaim: 3 }] },
     }),
     answer: { name: 'ErrorList', kind: errorList },
     sends: IGNORED_FIELDS,

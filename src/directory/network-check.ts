@@ -1,4 +1,3 @@
-import { type OrganisationKind, type System } from './events';
 import {
   LIST_NAMES,
   type ListName,
@@ -7,6 +6,7 @@ import {
   type ParsedNetwork,
   parseNetwork,
 } from './network-file';
+import { mayHave } from './organisations';
 
 /** An invalid network file, with all its faults. */
 export class NetworkFaults extends Error {
@@ -104,7 +104,7 @@ class MergedNetwork {
     for (const token of tokens) {
       const { organisationId, system, siteId, hash } = token;
       const organisation = this.find('organisations', organisationId, token, 'organisationId');
-      if (organisation !== undefined && !isAvailable(system, organisation.kind))
+      if (organisation !== undefined && !mayHave(organisation.kind, system))
         this.fault(token, '.system', `${system} is not available to ${withArticle(organisation.kind)}`);
       const site = siteId === undefined ? undefined : this.find('sites', siteId, token, 'siteId');
       if (site !== undefined && site.organisationId !== organisationId)
@@ -197,9 +197,4 @@ class MergedNetwork {
 
 function withArticle(kind: string): string {
   return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`;
-}
-
-/** Operators have the systems that other organisations have not, and transactions (`docs/decisions.md#t2`). */
-function isAvailable(system: System, kind: OrganisationKind): boolean {
-  return system === 'CONVERSIONS' || (kind === 'operator') === (system === 'OPS');
 }

@@ -18,6 +18,11 @@ export interface Caller {
   readonly expires?: string;
 }
 
+/** Whether such organisations have tokens of a system: operators have those that no others have, and transactions (`docs/decisions.md#t2`). */
+export function mayHave(kind: OrganisationKind, system: System): boolean {
+  return system === 'CONVERSIONS' || (kind === 'operator') === (system === 'OPS');
+}
+
 /** Whether a token is no longer valid at a time (`docs/decisions.md#x94`). */
 export function isExpired({ expires }: Pick<Token, 'expires'>, at: Date): boolean {
   return expires !== undefined && Date.parse(expires) <= at.getTime();

@@ -9,8 +9,8 @@ import {
   record,
   type Scalar,
 } from '../wire/record';
-import { count, date, integer, text, url } from '../wire/record-kinds';
-import { expectedPrice, formatPrice, parsePrice } from './price';
+import { count, date, DOUBLE, integer, text, url } from '../wire/record-kinds';
+import { expectedPrice, formatPrice, MAX_PRICE, parsePrice } from './price';
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
 const isSearched = true;
@@ -36,16 +36,11 @@ interface OutputPrice {
 const PRICE: Scalar<number, OutputPrice> = {
   is: 'scalar',
   posted: {
-    json: {
-      anyOf: [
-        { type: 'number', minimum: 0 },
-        { type: 'string', pattern: '^\\d{1,15}(\\.\\d{2})?$' },
-      ],
-    },
+    json: { ...DOUBLE, minimum: 0, maximum: MAX_PRICE },
     xsd: { name: 'price', base: 'xs:string', pattern: '\\s*\\d{1,15}(\\.\\d{2})?\\s*' },
     read: reading(parsePrice, expectedPrice, 'malformedPrice'),
   },
-  answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
+  answered: { json: DOUBLE, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
 };
 
 interface TextField extends Field<typeof TEXT> {

@@ -12,6 +12,9 @@ export function parsePrice(value: unknown): number | undefined {
   return Number.isSafeInteger(minor) ? minor : undefined;
 }
 
+/** The highest price. */
+export const MAX_PRICE = Number.MAX_SAFE_INTEGER / 100;
+
 /** Minor units as text with two decimals: `1250` is `12.50`. */
 export function formatPrice(minor: number): string {
   const cents = minor % 100;
@@ -21,7 +24,7 @@ export function formatPrice(minor: number): string {
 /** What messages say is expected in place of an unusable price. */
 export function expectedPrice(value: unknown): string {
   const amount = typeof value === 'string' && /^\d+(?:\.\d{2})?$/.test(value) ? Number(value) : value;
-  return typeof amount === 'number' && amount > Number.MAX_SAFE_INTEGER / 100
+  return typeof amount === 'number' && amount > MAX_PRICE
     ? `an amount of at most ${formatPrice(Number.MAX_SAFE_INTEGER)}`
     : 'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50';
 }

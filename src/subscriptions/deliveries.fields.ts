@@ -1,5 +1,5 @@
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../wire/record';
-import { boolean, date, integer, text, time, wordOf } from '../wire/record-kinds';
+import { boolean, instant, integer, text, time, wordOf } from '../wire/record-kinds';
 import { STATES } from '../notifications/stored-delivery';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
@@ -8,7 +8,7 @@ import { type SubscriptionKind } from './kind';
 const optional = { optional: true } as const;
 
 const ATTEMPT = {
-  time: { kind: date(), description: 'When it began' },
+  time: { kind: instant(), description: 'When it began' },
   status: { kind: integer(), ...optional, description: 'HTTP status of the answer' },
   error: { kind: text(), ...optional, description: 'Why it failed' },
 } as const satisfies Fields;
@@ -34,19 +34,19 @@ const DELIVERY = {
   transactionId: { kind: text(), description: 'Id of what the message is about' },
   messageTypeId: { kind: integer(), description: 'State that this has entered' },
   sequenceNumber: { kind: text(), description: 'Order of the messages with one such id' },
-  time: { kind: date(), description: 'When this entered the state' },
+  time: { kind: instant(), description: 'When this entered the state' },
   state: { kind: wordOf(...DELIVERY_STATES), description: 'What has become of the message' },
-  changed: { kind: date(), ...optional, description: 'Time of the last outcome' },
+  changed: { kind: instant(), ...optional, description: 'Time of the last outcome' },
   attempts: { kind: integer(), description: 'Number of attempts, redeliveries included' },
   lastStatus: { kind: integer(), ...optional, description: 'HTTP status of the last attempt' },
   lastError: { kind: text(), ...optional, description: 'Why the last attempt failed, or why there is none' },
   nextAttempt: {
-    kind: date(),
+    kind: instant(),
     ...optional,
     description:
       'When it is attempted next, unless at once: by the schedule, or after the rest of the receiver',
   },
-  redeliveryRequested: { kind: date(), ...optional, description: 'Since when it is to be sent once more' },
+  redeliveryRequested: { kind: instant(), ...optional, description: 'Since when it is to be sent once more' },
   test: { kind: boolean(), description: 'A test message with example values' },
 } as const satisfies Fields;
 
@@ -126,7 +126,7 @@ const TOTALS = {
   failed: { kind: integer(), description: 'Failed attempts' },
   delivered: { kind: integer(), description: 'Messages that were delivered' },
   dead: { kind: integer(), description: 'Messages that were given up' },
-  failingSince: { kind: date(), ...optional, description: 'First failure since the last success' },
+  failingSince: { kind: instant(), ...optional, description: 'First failure since the last success' },
   lastSuccess: { kind: ended, ...optional, description: 'Last attempt that has succeeded' },
   lastFailure: { kind: ended, ...optional, description: 'Last attempt that has failed' },
 } as const satisfies Fields;
@@ -151,7 +151,7 @@ const RECEIVER = {
 
 const RESTING = {
   restingUntil: {
-    kind: date(),
+    kind: instant(),
     ...optional,
     description: 'Nothing is attempted before, since it has failed often',
   },

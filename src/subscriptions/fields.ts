@@ -11,7 +11,7 @@ import {
   record,
   type Scalar,
 } from '../wire/record';
-import { boolean, date, idOf, integer, text, wordOf } from '../wire/record-kinds';
+import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record-kinds';
 import { atMost } from '../wire/record-lengths';
 import { currency } from '../wire/record-money';
 import { type FoundIn } from '../wire/record-read';
@@ -265,7 +265,7 @@ export type PostedSubscription = PostedOf<ReturnType<typeof postedSubscription>>
 export const subscriptionSecret = record(
   {
     secret: { kind: text(), description: 'The secret that messages are signed with (Standard Webhooks)' },
-    since: { kind: date(), description: 'When it replaced the one before, or the creation' },
+    since: { kind: instant(), description: 'When it replaced the one before, or the creation' },
   },
   { name: 'SubscriptionSecret' },
 );
@@ -282,7 +282,7 @@ export function postedTest({ states, name, example }: SubscriptionKind) {
         example: example.states[0],
       },
     },
-    { name: `${name}Test` },
+    { name: `Tested${name}` },
   );
 }
 

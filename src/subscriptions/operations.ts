@@ -117,7 +117,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
         'A message with example values, marked by the header webhook-test. The body may be absent.',
       example: {},
       path: RECEIVER,
-      body: { ...posted(`${name}Test`, postedTest(kind)), isOptional: true },
+      body: { ...posted(`Tested${name}`, postedTest(kind)), isOptional: true },
       status: 202,
     },
   } as const satisfies Readonly<Record<string, OperationText>>;

@@ -1,5 +1,5 @@
 import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { boolean, date, idOf, integer, text, time, wordOf } from '../wire/record-kinds';
+import { boolean, idOf, integer, text, time, wordOf } from '../wire/record-kinds';
 import { atMost } from '../wire/record-lengths';
 import { currency, money } from '../wire/record-money';
 import { errorList } from '../wire/errors';
@@ -128,8 +128,8 @@ const optional = { optional: true } as const;
 const LISTED = {
   adId: { kind: integer(), ...optional, description: 'Ad or banner' },
   advertiserId: { kind: integer(), description: 'Advertiser organisation' },
-  autoApproveDate: { kind: date(), ...optional, description: 'When the system approves' },
-  autoDenyDate: { kind: date(), ...optional, description: 'When the system denies' },
+  autoApproveDate: { kind: time(), ...optional, description: 'When the system approves' },
+  autoDenyDate: { kind: time(), ...optional, description: 'When the system denies' },
   batchId: { kind: integer(), ...optional, description: 'Batch file' },
   currencyId: { kind: text(), description: 'ISO 4217 code' },
   deniedReasonId: { kind: idOf(DENIED_REASONS), ...optional, description: 'Reason of the ruling' },
@@ -143,7 +143,7 @@ const LISTED = {
   orderNumber: { kind: text(), description: 'Unique order number of the advertiser' },
   orderValue: { kind: money(), description: 'Value of the order' },
   paymentId: { kind: integer(), ...optional, description: 'Payment, once Paid' },
-  pendingStatusDateChanged: { kind: date(), ...optional, description: 'Approval or denial' },
+  pendingStatusDateChanged: { kind: time(), ...optional, description: 'Approval or denial' },
   productId: { kind: text(), ...optional, description: 'Product feed' },
   productName: { kind: text(), ...optional, description: 'Names of the items, separated by |' },
   productNumber: { kind: text(), ...optional, description: 'Numbers of the items, separated by |' },
@@ -157,13 +157,13 @@ const LISTED = {
   sequenceNumber: { kind: text(), description: 'Order of the transitions of one transaction' },
   siteId: { kind: integer(), description: 'Site of the publisher' },
   siteName: { kind: text(), description: 'Name of the site' },
-  timeOfEvent: { kind: date(), description: 'Time of the conversion' },
-  timeOfVisit: { kind: date(), ...optional, description: 'Time of the click or impression' },
+  timeOfEvent: { kind: time(), description: 'Time of the conversion' },
+  timeOfVisit: { kind: time(), ...optional, description: 'Time of the click or impression' },
   transactionId: { ...TRANSACTION_ID, ...optional, description: 'Id of the transaction; not while Tracked' },
   legacyTransactionId: LEGACY_ID,
   visitorId: { kind: text(), ...optional, description: 'Visitor id' },
   stateName: { kind: text(), description: 'Name of the state' },
-  changed: { kind: date(), description: 'Last transition' },
+  changed: { kind: time(), description: 'Last transition' },
 } as const satisfies Fields;
 
 export const listedTransaction = record(LISTED, { name: 'Transaction' });

@@ -1,5 +1,6 @@
 import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { amount, boolean, date, idOf, integer, jsonOf, language, text, url } from '../wire/record-kinds';
+import { amount, boolean, date, idOf, integer, language, text, url } from '../wire/record-kinds';
+import { errorList } from '../wire/errors';
 import { VOUCHER_TYPES } from './voucher';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
@@ -113,18 +114,17 @@ export type OutputVoucher = AnswerOf<ReturnType<typeof listedVouchers.of>>;
 /** Document 2, Endpoints, Vouchers: the new primary key. */
 export const voucherKey = listOf(integer(), { each: 'long', least: 1, most: 1 });
 
-const ID = {
-  type: 'object',
-  properties: { id: { type: 'integer' } },
-  required: ['id'],
-  additionalProperties: false,
-};
+/** What became of one posted voucher: its id, or why it was refused. */
+const bulkResult = record(
+  {
+    id: { ...LISTED.id, optional: true },
+    errors: { ...errorList.fields.errors, optional: true },
+  },
+  { name: 'BulkResult' },
+);
 
 /** An id or an error list for each posted voucher (`docs/decisions.md#v17`). */
-export const bulkResults = listOf(jsonOf({ anyOf: [ID, { $ref: '#/components/schemas/ErrorList' }] }), {
-  each: 'result',
-  most: 1000,
-});
+export const bulkResults = listOf(bulkResult, { each: 'result', most: 1000 });
 
 /** `docs/decisions.md#v17`. */
 export const voucherVersions = record({

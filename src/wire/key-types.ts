@@ -34,7 +34,7 @@ export const TEXT: KeyType<string> = { expected: 'a text', problem: 'unusable', 
 
 export const INTEGER: KeyType<number> = {
   expected: 'an integer',
-  schema: { type: 'integer' },
+  schema: { type: 'integer', format: 'int64' },
   problem: 'notNumeric',
   read: (text) => {
     const number = /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : NaN;
@@ -44,7 +44,7 @@ export const INTEGER: KeyType<number> = {
 
 export const NUMBER: KeyType<number> = {
   expected: 'a number with a dot as decimal mark',
-  schema: { type: 'number' },
+  schema: { type: 'number', format: 'double' },
   problem: 'notNumeric',
   read: (text) => (/^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(text) ? Number(text) : undefined),
 };

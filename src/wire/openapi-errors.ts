@@ -5,65 +5,86 @@ import { httpFaultTable, openApiFaultTable } from './http-faults';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Which errors: those of a request, or those of the server. */
-export type Statuses = '4XX' | '5XX';
-
 type Service = Pick<Description, 'faults' | 'errorSchema'>;
 
 /** The error list of all services, as a shape. */
-export const ERRORS = { name: 'ErrorList' };
+const ERRORS = { name: 'ErrorList' };
+
+/**
+ * The error responses of an operation by their statuses: those of the codes of its service and of tokens, and `default` for
+ * the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX` (`docs/decisions.md#x36`).
+ */
+export function errorsOf(service: Service, method: string, isJson: boolean): Json {
+  const never = method === 'GET' ? OF_WRITES : [];
+  const listed = statusesOf(service).filter((status) => !never.includes(status));
+  const named = ['default' as const, ...listed].map((status) => [
+    status,
+    { $ref: `#/components/responses/${errorsName(service, status, isJson)}` },
+  ]);
+  return Object.fromEntries(named) as Json;
+}
+
+/** A conflict, and a body that is too large or of another type. */
+const OF_WRITES: readonly number[] = [409, 413, 415];
+
+type Status = number | 'default';
+
+/** Whoever sends no token, or not the right one, gets the first two. */
+const ALWAYS = [400, 403];
+
+/** Of methods that no operation has. */
+const UNDESCRIBED = 405;
+
+function statusesOf({ faults }: Service): readonly number[] {
+  const own = Object.values(faults).map(([, status]) => status);
+  const refusals = [...ALWAYS, ...own].filter((status) => status < 500 && status !== UNDESCRIBED);
+  return [...new Set(refusals)].sort((a, b) => a - b);
+}
 
 /** The name of a service's error response; operations with other formats than JSON have one that may be XML. */
-export function errorsName(
-  { errorSchema }: Pick<Service, 'errorSchema'>,
-  statuses: Statuses,
-  isJson: boolean,
-): string {
+function errorsName({ errorSchema }: Service, status: Status, isJson: boolean): string {
   const [service = ''] = errorSchema.split('_');
-  return `${service}${statuses}${isJson ? '' : 'As'}`;
+  return `${service}${status === 'default' ? 'Other' : status}${isJson ? '' : 'As'}`;
 }
 
 /** The error responses of a service, which its operations share, by their names: of those with JSON, or with other formats. */
 export function errorResponses(service: Service, views: readonly { readonly isJson: boolean }[]): Json {
   const kinds = new Set(views.map(({ isJson }) => isJson));
-  const responses = (['4XX', '5XX'] as const).flatMap((statuses) =>
-    [...kinds].map((isJson) => [
-      errorsName(service, statuses, isJson),
-      errorResponse(service, statuses, isJson),
-    ]),
+  const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>
+    [...kinds].map((isJson) => [errorsName(service, status, isJson), errorResponse(service, status, isJson)]),
   );
   return Object.fromEntries(responses) as Json;
 }
 
-function errorResponse({ faults, errorSchema }: Service, statuses: Statuses, isJson: boolean): Json {
+function errorResponse(service: Service, wanted: Status, isJson: boolean): Json {
+  const { faults, errorSchema } = service;
   const tables: readonly FaultTable[] = [openApiFaultTable, faults, httpFaultTable];
-  const rows = tables.flatMap((table) => Object.values(table));
-  const codes = rows
-    .filter(([, status]) => String(status).startsWith(statuses.charAt(0)))
-    .map(([code, status, meaning]) => `- \`${code}\` (${status}): ${meaning}`);
+  const listed = statusesOf(service);
+  const rows = tables
+    .flatMap((table) => Object.values(table))
+    .filter(([, status]) => (wanted === 'default' ? !listed.includes(status) : status === wanted));
+  const codes = rows.map(
+    ([code, status, meaning]) => `- \`${code}\`${wanted === 'default' ? ` (${status})` : ''}: ${meaning}`,
+  );
   const formats: readonly Format[] = isJson ? ['json'] : ['json', 'xml'];
   const list = { ...ERRORS, xml: { file: errorSchema } };
+  const summary =
+    wanted === 'default'
+      ? 'An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its codes, with their status:'
+      : 'The request was refused, or a part of it. The answer is an error list. Its codes:';
   return {
-    description: `${MEANINGS[statuses]} The answer is an error list. Its codes, with their status:\n\n${codes.join('\n')}`,
-    headers: headers(HEADERS[statuses]),
+    description: `${summary}\n\n${codes.join('\n')}`,
+    headers: headers(wanted === 'default' ? OTHER_HEADERS : REFUSAL_HEADERS),
     content: Object.fromEntries(
       formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, list) }]),
     ),
   };
 }
 
-const MEANINGS: Readonly<Record<Statuses, string>> = {
-  '4XX': 'The request was refused, or a part of it.',
-  '5XX': 'The server is unavailable or has failed: repeating the request is harmless.',
-};
-
-const HEADERS: Readonly<Record<Statuses, Readonly<Record<string, string>>>> = {
-  '4XX': {
-    Allow: 'Of 405: allowed methods',
-    'Retry-After': 'Of 429: seconds to wait',
-    'X-Log-Position': 'Of a partly refused post: position of the write in the log',
-  },
-  '5XX': { 'Retry-After': 'Seconds to wait before repeating the request' },
+const REFUSAL_HEADERS = { 'X-Log-Position': 'Of a partly refused post: position of the write in the log' };
+const OTHER_HEADERS = {
+  Allow: 'Of 405: allowed methods',
+  'Retry-After': 'Of 429 and 503: seconds to wait before repeating the request',
 };
 
 /** A shape as the schema of a format: JSON has one of its own, the others are texts. */

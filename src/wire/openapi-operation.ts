@@ -1,7 +1,7 @@
-import { type Description, type OperationText, type PostedShape } from './description';
+import { type Description, type OperationText, type PostedShape, type Shape } from './description';
 import { CONTENT_TYPES, type Format } from './format';
 import { type KeyTable } from './keys';
-import { ERRORS, errorsName, headers, shapeIn } from './openapi-errors';
+import { errorsOf, headers, shapeIn } from './openapi-errors';
 import { parametersOf } from './openapi-parameters';
 import { exampleOf, xmlExampleOf } from './record-document';
 
@@ -25,7 +25,7 @@ export interface Describing {
   readonly system: string;
   /** Examples are as of then. */
   readonly now: Date;
-  readonly description: Pick<Description, 'title' | 'errorSchema'>;
+  readonly description: Pick<Description, 'title' | 'faults' | 'errorSchema'>;
 }
 
 /**
@@ -75,9 +75,6 @@ export function describeOperation(operation: Operation, view: View, service: Des
   const { id, summary, description, body, isDeprecated } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
   const { isJson, formats } = view;
-  const errors = (statuses: '4XX' | '5XX'): Json => ({
-    $ref: `#/components/responses/${errorsName(service.description, statuses, isJson)}`,
-  });
   return {
     operationId: isJson ? id : `${id}As`,
     ...(isDeprecated === undefined ? {} : { deprecated: true }),
@@ -95,9 +92,8 @@ export function describeOperation(operation: Operation, view: View, service: Des
     ...(body === undefined ? {} : { requestBody: bodyOf(body, view, service.now) }),
     responses: {
       ...successOf(operation, view),
+      ...errorsOf(service.description, method, isJson),
       ...partlyOf(text),
-      '4XX': errors('4XX'),
-      '5XX': errors('5XX'),
     },
   };
 }
@@ -122,17 +118,21 @@ function successOf({ method, text }: Operation, { formats }: View): Json {
   return { [status]: answered, ...(Object.fromEntries(others) as Json) };
 }
 
-/** A partial refusal has the shape of the answer. */
+/** A partial refusal is in one shape, which has the fields of the answer and those of an error list. */
 function partlyOf({ partly, answer }: OperationText): Json {
   if (partly === undefined || answer === undefined) return {};
-  const schema = { anyOf: [shapeIn('json', ERRORS), shapeIn('json', answer)] };
   return {
     400: {
       description: `${partly} Or an error list: nothing has taken effect.`,
       headers: headers(WRITTEN),
-      content: { [CONTENT_TYPES.json]: { schema } },
+      content: { [CONTENT_TYPES.json]: { schema: shapeIn('json', { name: partlyNamed(answer) }) } },
     },
   };
+}
+
+/** The name of the shape of a partial refusal. */
+export function partlyNamed({ name }: Shape): string {
+  return `${name}OrErrors`;
 }
 
 /** The formats of a body, by its examples. */

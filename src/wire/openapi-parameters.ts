@@ -76,7 +76,7 @@ function keyParameter(name: string, spec: KeySpec, example: unknown): Json {
     in: 'query',
     description: descriptionOf(spec),
     ...(required === true ? { required } : {}),
-    ...(multiple === true ? { explode: false, schema: { type: 'array', items: value } } : { schema: value }),
+    ...(multiple === true ? { schema: { type: 'array', items: value } } : { schema: value }),
     ...(example === undefined ? {} : { example }),
   };
 }

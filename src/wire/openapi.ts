@@ -1,8 +1,9 @@
 import { type Description } from './description';
 import { errorList } from './errors';
 import { errorResponses } from './openapi-errors';
-import { describeOperation, type Operation, viewsOf } from './openapi-operation';
+import { describeOperation, type Operation, partlyNamed, viewsOf } from './openapi-operation';
 import { sharedParameters } from './openapi-parameters';
+import { type Fields, record, type RecordKind } from './record';
 import { JsonSchemas } from './record-json';
 
 /** A service, the system that its tokens are made for, and its operations. */
@@ -14,8 +15,11 @@ export interface DescribedService {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The interface of all services as OpenAPI 3.1. Its addresses are relative to it, because a proxy may add a prefix; examples are as of now. */
-export function openApiDocument(services: readonly DescribedService[], now: Date): Json {
+/**
+ * The interface of all services as OpenAPI 3.1. Its server is relative to it, because a proxy may add a prefix. `baseUrl`: for
+ * the one address that has to be absolute. Examples are as of now.
+ */
+export function openApiDocument(services: readonly DescribedService[], baseUrl: string, now: Date): Json {
   const operations = services.flatMap(({ operations: its }) => its);
   return {
     openapi: '3.1.0',
@@ -23,8 +27,8 @@ export function openApiDocument(services: readonly DescribedService[], now: Date
       title: 'Affilog',
       version: '1.0',
       description: GENERAL,
-      // As in `package.json`: none is given.
-      license: { name: 'All rights reserved', url: '../docs' },
+      // As in `package.json`: none is given. openapi-generator refuses an address that is not absolute.
+      license: { name: 'All rights reserved', url: `${baseUrl}/docs` },
     },
     servers: [{ url: '..' }],
     tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
@@ -56,7 +60,11 @@ parameters only.
 
 Bodies declare \`charset=utf-8\`: a client that sends \`application/json\` alone needs the header
 \`Content-Type: application/json; charset=utf-8\`. If requests per minute are limited, answers have the headers
-\`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.`;
+\`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.
+
+Each value is described in the form that clients should send. What is also accepted: a list as one text with commas
+(\`fid=1001,1002\`), numbers and booleans as texts (\`"12.5"\`), identifiers as integers, times as milliseconds since 1970. With
+\`dateOutputFormat\` or \`jsonp\` an answer may have other types than described.`;
 
 function pathsOf(services: readonly DescribedService[], now: Date): Json {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -83,8 +91,21 @@ function schemasOf(operations: readonly Operation[]): Json {
   const schemas = new JsonSchemas();
   schemas.add('ErrorList', errorList, 'answered');
   for (const { text } of operations) {
-    if (text.answer !== undefined) schemas.add(text.answer.name, text.answer.kind, 'answered');
+    const { answer, partly } = text;
+    if (answer !== undefined) schemas.add(answer.name, answer.kind, 'answered');
+    if (answer?.kind.is === 'record' && partly !== undefined)
+      schemas.add(
+        partlyNamed(answer),
+        optionally({ ...answer.kind.fields, ...errorList.fields }),
+        'answered',
+      );
     if (text.body !== undefined) schemas.add(text.body.name, text.body.kind, 'posted');
   }
   return schemas.byName;
+}
+
+/** A record of these fields, of which an answer may lack all. */
+function optionally(fields: Fields): RecordKind {
+  const optional = Object.entries(fields).map(([name, field]) => [name, { ...field, optional: true }]);
+  return record(Object.fromEntries(optional) as Fields);
 }

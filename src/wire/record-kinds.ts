@@ -3,10 +3,13 @@ import { asUpperBound, milliseconds, readDate, type WrittenDate } from './date';
 import { expectedAmount, expectedInteger, expectedTime } from './expected-numbers';
 import { isLanguage } from './iso-codes';
 import { nameOf, type Place, type Refusals, wholeNumber } from './posted';
-import { type JsonSchema, type NamedType, only, reading, type Scalar } from './record';
+import { type NamedType, only, reading, type Scalar } from './record';
 import { isWebUrl } from './web-url';
 
-/** The kinds of values that services share. In XML numbers and booleans are text, and JSON may have them as text too. */
+/**
+ * The kinds of values that services share. In XML numbers and booleans are text, and JSON may have them as text too
+ * (`docs/decisions.md#a11`); OpenAPI has the one type that clients should send (`docs/decisions.md#x36`).
+ */
 
 interface TextOptions {
   /** In UTF-8 (`docs/decisions.md#v4`). */
@@ -27,7 +30,7 @@ export function text(options: TextOptions = {}): Scalar<string, string> {
   return {
     is: 'scalar',
     posted: {
-      json: orInteger === true ? { anyOf: [json, INTEGER] } : json,
+      json,
       xsd: 'xs:string',
       ...(isTrimmed === true ? {} : { isText: true }),
       ...(maxBytes === undefined ? {} : { note: `, ${maxBytes} bytes of UTF-8 at most` }),
@@ -105,20 +108,15 @@ export function language(): Scalar<string, string> {
 export function integer(): Scalar<number, number> {
   return {
     is: 'scalar',
-    posted: { json: DIGITS, xsd: POSTED_INTEGER, read: reading(wholeNumber, expectedInteger, 'notNumeric') },
-    answered: { json: INTEGER, xsd: 'xs:integer', write: asIs },
+    posted: { json: INT64, xsd: POSTED_INTEGER, read: reading(wholeNumber, expectedInteger, 'notNumeric') },
+    answered: { json: INT64, xsd: 'xs:integer', write: asIs },
   };
 }
 
 /** An integer from 0 in an attribute, where white space belongs to the value. */
 export function count(expected: string): Scalar<number, number> {
   const { posted, answered } = only(integer(), (found) => found >= 0, expected);
-  const json = {
-    anyOf: [
-      { ...INTEGER, minimum: 0 },
-      { type: 'string', pattern: '^\\d{1,16}$' },
-    ],
-  };
+  const json = { ...INT64, minimum: 0 };
   const xsd = { name: 'count', base: 'xs:string', pattern: '(\\d{1,16})?' };
   return { is: 'scalar', posted: { ...posted, json, xsd }, answered };
 }
@@ -152,16 +150,11 @@ export function amount(): Scalar<number, number> {
   return {
     is: 'scalar',
     posted: {
-      json: {
-        anyOf: [
-          { type: 'number', minimum: 0 },
-          { type: 'string', pattern: AMOUNT.source },
-        ],
-      },
+      json: { ...DOUBLE, minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
       xsd: orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?'),
       read: reading(amountIn, expectedAmount),
     },
-    answered: { json: { type: 'number' }, xsd: 'xs:double', write: asIs },
+    answered: { json: DOUBLE, xsd: 'xs:double', write: asIs },
   };
 }
 
@@ -176,7 +169,7 @@ export function boolean(): Scalar<boolean, boolean> {
   return {
     is: 'scalar',
     posted: {
-      json: { anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['true', 'false'] }] },
+      json: { type: 'boolean' },
       xsd: orEmpty('boolean', '[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]'),
       read: reading(booleanIn, 'true or false'),
     },
@@ -190,12 +183,15 @@ function booleanIn(value: unknown): boolean | undefined {
   return word === false || word === 'false' ? false : undefined;
 }
 
-/** An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates. */
+/**
+ * An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates, by default in epoch
+ * milliseconds.
+ */
 export function date(): Scalar<string, WrittenDate> {
   return {
     is: 'scalar',
     posted: {
-      json: DIGITS,
+      json: INT64,
       xsd: POSTED_INTEGER,
       note: ', in milliseconds since 1970',
       read: reading(
@@ -204,9 +200,9 @@ export function date(): Scalar<string, WrittenDate> {
       ),
     },
     answered: {
-      json: { anyOf: [INTEGER, DATE_TIME] },
-      xsd: { name: 'date', union: ['xs:integer', 'xs:dateTime'] },
-      note: ', in milliseconds since 1970 or ISO 8601',
+      json: INT64,
+      xsd: WRITTEN_DATE,
+      note: ', in milliseconds since 1970',
       write: asIs,
     },
   };
@@ -217,21 +213,21 @@ interface TimeOptions {
   readonly isUpperBound?: true;
 }
 
-/** An instant, posted in epoch milliseconds or ISO 8601. */
+/** An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants its dates, by default in ISO 8601. */
 export function time({ isUpperBound }: TimeOptions = {}): Scalar<string, WrittenDate> {
   const timeIn = (text: string) => (isUpperBound ? asUpperBound(text, readDate(text)) : readDate(text));
   return {
     is: 'scalar',
     posted: {
-      json: { anyOf: [INTEGER, STRING] },
+      json: DATE_TIME,
       xsd: 'xs:string',
-      note: ', in ISO 8601 or milliseconds since 1970',
+      note: ', in ISO 8601 (milliseconds since 1970 are taken too)',
       read: reading(
         (value) => isoOf(typeof value === 'string' ? timeIn(value) : numberedTime(value)),
         (value) => expectedTime(value, EXPECTED_TIME),
       ),
     },
-    answered: date().answered,
+    answered: { json: DATE_TIME, xsd: WRITTEN_DATE, write: asIs },
   };
 }
 
@@ -275,29 +271,26 @@ export function textOrNone(pattern: string): Scalar<string, string | null> {
   return {
     ...text(),
     answered: {
-      json: { anyOf: [{ type: 'string', pattern: `^${pattern}$` }, { type: 'null' }] },
+      json: { type: ['string', 'null'], pattern: `^${pattern}$` },
       xsd: { name: 'textOrNone', base: 'xs:string', pattern: `(${pattern})?` },
       write: (value) => value ?? '',
     },
   };
 }
 
-/** Whatever has this JSON schema. No table reads it or writes it as XML. */
-export function jsonOf(schema: JsonSchema): Scalar<unknown, unknown> {
-  // It becomes part of another document.
-  const json = Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema'));
-  return {
-    is: 'scalar',
-    posted: { json, xsd: 'xs:string', read: asIs },
-    answered: { json, xsd: 'xs:string', write: String },
-  };
+/** A number from 0 to 1. */
+export function score(): Scalar<number, number> {
+  const { posted, answered } = amount();
+  const json = { ...DOUBLE, minimum: 0, maximum: 1 };
+  return { is: 'scalar', posted, answered: { ...answered, json } };
 }
 
 const STRING = { type: 'string' } as const;
 const DATE_TIME = { type: 'string', format: 'date-time' } as const;
-const INTEGER = { type: 'integer' } as const;
-/** A whole number, or its digits as text (`docs/decisions.md#a11`). */
-const DIGITS = { anyOf: [INTEGER, { type: 'string', pattern: '^-?\\d{1,16}$' }] } as const;
+/** Without a format, clients have 32 bits for integers and for numbers. */
+const INT64 = { type: 'integer', format: 'int64' } as const;
+export const DOUBLE = { type: 'number', format: 'double' } as const;
+const WRITTEN_DATE = { name: 'date', union: ['xs:integer', 'xs:dateTime'] } as const satisfies NamedType;
 
 /** An empty element is as good as none (`docs/decisions.md#v16`). */
 export function orEmpty(name: string, pattern: string): NamedType {

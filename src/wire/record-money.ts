@@ -1,6 +1,6 @@
 import { isCurrency } from './iso-codes';
 import { reading, type Scalar } from './record';
-import { orEmpty } from './record-kinds';
+import { DOUBLE, orEmpty } from './record-kinds';
 
 /** An amount of money with at most two decimals, read to hundredths; answers have it as a number with decimals. */
 export function money(): Scalar<number, number> {
@@ -8,25 +8,22 @@ export function money(): Scalar<number, number> {
   return {
     is: 'scalar',
     posted: {
-      json: {
-        anyOf: [
-          { type: 'number', minimum: 0 },
-          { type: 'string', pattern: MONEY.source },
-        ],
-      },
-      xsd: orEmpty('money', '\\d{1,12}(\\.\\d{1,2})?'),
+      json: { ...DOUBLE, minimum: 0, maximum: MAX_HUNDREDTHS / 100 },
+      xsd: orEmpty('money', PATTERN),
       read: reading(
         hundredthsIn,
         `an amount from 0 with at most two decimals and a dot as decimal mark, such as 12.50${limit}`,
         (value) => (isNumber(value) ? 'unusable' : 'notNumeric'),
       ),
     },
-    answered: { json: { type: 'number' }, xsd: 'xs:decimal', write: (amount) => amount },
+    answered: { json: DOUBLE, xsd: 'xs:decimal', write: (amount) => amount },
   };
 }
 
-const MONEY = /^\d{1,12}(\.\d{1,2})?$/;
 const MAX_HUNDREDTHS = 10_000_000_000_000;
+/** Of the same limit: eleven digits, or that number itself. */
+const PATTERN = `\\d{1,11}(\\.\\d{1,2})?|${MAX_HUNDREDTHS / 100}(\\.0{1,2})?`;
+const MONEY = new RegExp(`^(${PATTERN})$`);
 
 function hundredthsIn(value: unknown): number | undefined {
   const found = typeof value === 'string' && MONEY.test(value) ? Number(value) : value;

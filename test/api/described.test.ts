@@ -75,7 +75,9 @@ type Asked = readonly [id: string, target: string, details?: TestRequest];
 const products = `/1.0/products;fid=${german}`;
 const feed = `/1.0/productsUnlimited;fid=${german}`;
 const mappings = '/ops/1.0/mappings';
-const all = ';sourceproducturl=true;priceHistory=true;dateOutputFormat=iso8601';
+const all = ';sourceproducturl=true;priceHistory=true';
+/** In JSON, dates are described as they are without this key (decisions X36). */
+const allAndDates = `${all};dateOutputFormat=iso8601`;
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 const lines = (...changes: object[]) => json({ mappings: changes });
 
@@ -91,7 +93,7 @@ const REQUESTS: readonly Asked[] = [
   ['searchProducts', `${products}${all};groupOffersByProduct=true`],
   ['searchProducts', `${products};cursor=*;pageSize=1`],
   ['searchProducts', `${products};q=nothing`],
-  ['searchProducts', `/1.0/products.xml;fid=${german}${all}`],
+  ['searchProducts', `/1.0/products.xml;fid=${german}${allAndDates}`],
   ['searchProducts', `/1.0/products.csv;fid=${german}`],
   ['searchProducts', `${products}?jsonp=show`],
   ['searchProducts', '/1.0/products.xml'],
@@ -103,7 +105,7 @@ const REQUESTS: readonly Asked[] = [
   ['deleteProducts', products],
   ['downloadFeed', feed],
   ['downloadFeed', `${feed};since=2026-01-01`],
-  ['downloadFeed', `/1.0/productsUnlimited.xml;fid=${german}${all}`],
+  ['downloadFeed', `/1.0/productsUnlimited.xml;fid=${german}${allAndDates}`],
   ['downloadFeed', `/1.0/productsUnlimited;fid=99`],
   ['getLastUpdated', `/1.0/productsUnlimited/lastUpdated;fid=${FEEDS.secret}`],
   ['getLastUpdated', `/1.0/productsUnlimited/lastUpdated.xml;fid=${german}`],
@@ -124,7 +126,6 @@ const REQUESTS: readonly Asked[] = [
   ['postVouchers', '/1.0/vouchers/bulk', json([voucher({ title: 'One' }), { title: 'Other' }, voucher()])],
   ['postVouchers', '/1.0/vouchers/bulk', json({})],
   ['listVouchers', '/1.0/vouchers'],
-  ['listVouchers', '/1.0/vouchers;dateOutputFormat=iso8601'],
   ['listVouchers', '/1.0/vouchers.xml'],
   ['listVouchers', '/1.0/vouchers.xml;dateOutputFormat=iso8601'],
   ['listVouchers', '/1.0/vouchers.csv'],
@@ -172,7 +173,7 @@ const REQUESTS: readonly Asked[] = [
   ['moveTransactions', `${transactions}/transitions/bulk`, { headers: XML_UTF8, body: '<transition/>' }],
   ['listTransactions', transactions],
   ['listTransactions', `${transactions}?jsonp=show`],
-  ['listTransactions', `${transactions};dateOutputFormat=epoch;cursor=*;pageSize=1`],
+  ['listTransactions', `${transactions};cursor=*;pageSize=1`],
   ['listTransactions', `${transactions}.xml`],
   ['listTransactions', `${transactions}.xml;dateOutputFormat=epoch`],
   ['listTransactions', `${transactions}.csv`],
@@ -181,7 +182,6 @@ const REQUESTS: readonly Asked[] = [
   ['totalTransactions', `${transactions}/totals.xml`],
   ['totalTransactions', `${transactions}/totals;programId=x`],
   ['getTransaction', `${transactions}/${transactionId}`],
-  ['getTransaction', `${transactions}/${transactionId};dateOutputFormat=epoch`],
   ['getTransaction', `${transactions}/7`],
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions`],
   ['getTransactionHistory', `${transactions}/${transactionId}/transitions.xml`],

@@ -13,7 +13,7 @@ const list = async (keys: string) => {
   const response = await app.get(`${PATH}${keys}`, { token });
   return response.json<{ categoryMappings: { categoryName: string; state: string }[] }>().categoryMappings;
 };
-const change = (mappings: readonly object[]) =>
+const change = (mappings: readonly unknown[]) =>
   app.post(PATH, { token, headers: JSON_UTF8, body: JSON.stringify({ mappings }) });
 
 beforeAll(async () => {
@@ -110,6 +110,31 @@ describe('category mappings for operators (decisions X60)', () => {
     expect(app.follower.directory.categories.mappingsOf(feedId).get('thrice')).toBe('12');
   });
 
+  it('refuses a line that cannot be read, and applies the others (decisions X60)', async () => {
+    const lines = [
+      { feedId: 'x' },
+      { feedId: german, name: 'read', categoryId: 12 },
+      5,
+      { feedId: german, nmae: 'a' },
+    ];
+    const answer = await change(lines);
+    expect([answer.statusCode, answer.json()]).toEqual([
+      400,
+      {
+        report: [
+          { line: 1, outcome: 'refused', message: "feedId: expected an integer, got 'x'; name must be set" },
+          { line: 2, outcome: 'mapped', message: `no product of feed ${german} has this name` },
+          { line: 3, outcome: 'refused', message: "line: expected an object with feedId and name, got '5'" },
+          {
+            line: 4,
+            outcome: 'refused',
+            message: 'name must be set; nmae: expected feedId, name or categoryId',
+          },
+        ],
+      },
+    ]);
+  });
+
   it.each([
     ['CSV', CSV_UTF8, `feedId,name,categoryId\n${german},K\xfcche,11\n`],
     ['JSON', JSON_UTF8, JSON.stringify({ mappings: [{ feedId: german, name: 'K\xfcche', categoryId: 11 }] })],
@@ -155,7 +180,11 @@ describe('category mappings for operators (decisions X60)', () => {
     ],
     ['no CSV of mappings', () => app.post(PATH, { token, headers: CSV_UTF8, body: 'a,b\n1,2' }), '400 400'],
     ['no JSON', () => app.post(PATH, { token, headers: JSON_UTF8, body: '{' }), '400 400'],
-    ['another shape', () => change([{ feedId: 'x' }]), '400 400'],
+    [
+      'another shape',
+      () => app.post(PATH, { token, headers: JSON_UTF8, body: '{"mappings":{}}' }),
+      '400 400',
+    ],
     ['another method', () => app.request('PUT', PATH, { token, body: '{}' }), '405 405'],
   ])('refuses %s (decisions A4, X60)', async (_, ask, expected) => {
     expect(outcome(await ask())).toBe(expected);

@@ -28,6 +28,7 @@ interface Problem {
 
 interface Document {
   readonly openapi: string;
+  readonly info: { readonly license: { readonly url: string } };
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components: {
@@ -88,7 +89,9 @@ describe('the description of the interface (decisions A8)', () => {
   it('has addresses relative to itself, and no dangling references', () => {
     const document = JSON.parse(text) as Document;
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: '..' }] });
-    expect(text).not.toContain('api.example');
+    // openapi-generator needs an absolute one for the licence.
+    expect(text.split('api.example')).toHaveLength(2);
+    expect(document.info.license.url).toBe('https://api.example/docs');
     const references = [...text.matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path.split('/'));
     expect(references.length).toBeGreaterThan(0);
     for (const path of references) {
@@ -109,8 +112,10 @@ describe('the description of the interface (decisions A8)', () => {
       for (const { name = '', schema, explode, required = false } of all) {
         const { type, multiple, required: isRequired = false } = keys[name]!;
         const value = type.schema ?? { type: 'string' };
-        const expected = multiple ? [{ type: 'array', items: value }, false] : [value, undefined];
-        expect([its.id, name, schema, explode, required]).toEqual([its.id, name, ...expected, isRequired]);
+        const expected = multiple ? { type: 'array', items: value } : value;
+        expect([its.id, name, schema, explode, required]).toEqual([
+          ...[its.id, name, expected, undefined, isRequired],
+        ]);
       }
     }
     const names = (path: string) =>
@@ -225,27 +230,38 @@ describe('the description of the interface (decisions A8)', () => {
   });
 
   it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {
-    const { VoucherKey, SuggestedMappings } = (JSON.parse(text) as Document).components.schemas;
+    const { VoucherKey, SuggestedCategory } = (JSON.parse(text) as Document).components.schemas;
     expect(VoucherKey).toMatchObject({ items: { type: 'integer' }, minItems: 1, maxItems: 1 });
-    expect(JSON.stringify(SuggestedMappings)).toContain(
-      '"score":{"type":"number","minimum":0,"maximum":1,"description":',
+    expect(JSON.stringify(SuggestedCategory)).toContain(
+      '"score":{"type":"number","format":"double","minimum":0,"maximum":1,"description":',
     );
   });
 
-  it('lists the codes of a service with its operations only, in one response for refusals and one for failures', () => {
+  it('lists the codes of a service with its operations only, each at its status, and others as default', () => {
     const { paths, components } = JSON.parse(text) as Document;
-    const codes = (path: string, method: string): string[] => {
+    const codes = (path: string, method: string): Record<string, string[]> => {
       const { responses } = paths[path]?.[method] as { responses: Record<string, { $ref?: string }> };
-      expect(Object.keys(responses)).toEqual(['200', '4XX', '5XX']);
-      const names = ['4XX', '5XX'].map((status) => responses[status]?.$ref?.split('/').at(-1) ?? '');
-      const told = names.map((name) => components.responses[name]?.description);
-      return [...told.join('\n').matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code);
+      const told = Object.entries(responses).flatMap(([status, { $ref = '' }]) => {
+        const description = components.responses[$ref.split('/').at(-1) ?? '']?.description;
+        const listed = [...(description ?? '').matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code);
+        return description === undefined ? [] : [[status, listed] as const];
+      });
+      return Object.fromEntries(told);
     };
     const ofVouchers = codes('/1.0/vouchers', 'post');
-    expect(ofVouchers).toEqual(expect.arrayContaining(['1', '2', '5', '101', '102', '103', '415']));
-    expect(ofVouchers.filter((code) => code.startsWith('PF_'))).toEqual([]);
+    expect(Object.keys(ofVouchers)).toEqual(['400', '403', 'default']);
+    expect(ofVouchers[400]).toEqual(expect.arrayContaining(['1', '101', '102', '103']));
+    expect([ofVouchers[403], ofVouchers.default]).toEqual([
+      ['2'],
+      expect.arrayContaining(['5', '415', '503']),
+    ]);
     const ofProducts = codes('/1.0/products', 'post');
-    expect(ofProducts).toEqual(expect.arrayContaining(['1', '2', 'PF_200', 'PF_430', '415']));
-    expect(ofProducts).not.toContain('101');
+    expect(Object.values(ofProducts).flat()).toEqual(
+      expect.arrayContaining(['1', '2', 'PF_200', 'PF_430', '415']),
+    );
+    expect(Object.values(ofProducts).flat()).not.toContain('101');
+    const statuses = (path: string, method: string) => Object.keys(codes(path, method));
+    expect(statuses('/1.0/claims', 'post')).toContain('409');
+    expect(statuses('/1.0/claims', 'get')).not.toContain('409');
   });
 });

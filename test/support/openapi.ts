@@ -97,9 +97,9 @@ export class OpenApiDocument {
     return [...undocumented, ...wrong];
   }
 
-  /** The answer of an operation with a status: described by itself, or with all of its class. */
+  /** The answer of an operation with a status: described by itself, or with all other ones. */
   describedAnswer({ responses }: DescribedOperation, status: number): DescribedAnswer | undefined {
-    const found = responses[status] ?? responses[`${String(status).charAt(0)}XX`];
+    const found = responses[status] ?? (status < 400 ? undefined : responses.default);
     return found !== undefined && '$ref' in found
       ? this.responses[found.$ref.split('/').at(-1) ?? '']
       : found;

@@ -53,8 +53,8 @@ const ui = SwaggerUIBundle({
 /** Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens. */
 export const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
 .swagger-ui .response-col_links,
-.swagger-ui .response[data-code$='XX'] .response-controls,
-.swagger-ui .response[data-code$='XX'] .model-example { display: none; }
+.swagger-ui .response:not([data-code^='2']) .response-controls,
+.swagger-ui .response:not([data-code^='2']) .model-example { display: none; }
 .swagger-ui .scheme-container .schemes { justify-content: flex-end; }
 .swagger-ui .response-col_description .renderedMarkdown ul { columns: 20em; column-gap: 2.5em; font-size: 13px; margin: 0.5em 0; padding-left: 1.5em; }
 .swagger-ui .response-col_description .renderedMarkdown li { break-inside: avoid; }

@@ -1,6 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { mayHave } from '../../directory/organisations';
 import { CONTENT_TYPES } from '../../wire/format';
 import { httpFaults } from '../../wire/http-faults';
 import { openApiDocument } from '../../wire/openapi';
@@ -33,9 +34,11 @@ export class OpenApiController {
     const { services } = this.options;
     const described = services.flatMap((service) => {
       const { system, description } = service;
-      const own = operations.filter(({ path }) => serviceOf(services, path) === service);
+      const own = operations
+        .filter(({ path }) => serviceOf(services, path) === service)
+        .map((one) => ({ ...one, callers: one.callers.filter((kind) => mayHave(kind, system)) }));
       return description === undefined ? [] : { system, description, operations: own };
     });
-    return openApiDocument(described, this.clock.now());
+    return openApiDocument(described, this.options.baseUrl(), this.clock.now());
   }
 }

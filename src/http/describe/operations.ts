@@ -1,23 +1,28 @@
 import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { type ModulesContainer, Reflector } from '@nestjs/core';
-import { type Caller } from '../../directory/organisations';
+import { ORGANISATION_KINDS, type OrganisationKind } from '../../directory/events';
 import { type Operation } from '../../wire/openapi-operation';
 import { ApiOperation, formatsOf, keyTable, rolesOf } from '../decorators';
 
 type Handler = (...parameters: never[]) => unknown;
 
+/** An operation of a controller. */
+export interface RoutedOperation extends Operation {
+  readonly callers: readonly OrganisationKind[];
+}
+
 const reflector = new Reflector();
 
 /** The operations of all controllers with `@ApiOperation`, as their decorators describe them. */
-export function operationsOf(modules: ModulesContainer): readonly Operation[] {
+export function operationsOf(modules: ModulesContainer): readonly RoutedOperation[] {
   const controllers = [...modules.values()].flatMap((module) => [...module.controllers.values()]);
   return controllers.flatMap(({ metatype }) =>
     typeof metatype === 'function' ? ofController(metatype) : [],
   );
 }
 
-function ofController(controller: { readonly prototype: object }): Operation[] {
+function ofController(controller: { readonly prototype: object }): RoutedOperation[] {
   const base: unknown = Reflect.getMetadata(PATH_METADATA, controller);
   const members = Object.entries(Object.getOwnPropertyDescriptors(controller.prototype));
   return members.flatMap(([name, { value: handler }]) => {
@@ -27,15 +32,13 @@ function ofController(controller: { readonly prototype: object }): Operation[] {
     return {
       method: RequestMethod[reflector.get<RequestMethod>(METHOD_METADATA, handler)],
       path: `${trimmed(base)}${trimmed(path)}`,
-      callers: rolesOf(reflector, handler) ?? ANYBODY,
+      callers: rolesOf(reflector, handler) ?? ORGANISATION_KINDS,
       formats: formatsOf(reflector, handler),
       keys: keyTable(controller.prototype, name),
       text,
     };
   });
 }
-
-const ANYBODY: readonly Caller['kind'][] = ['advertiser', 'publisher'];
 
 function isHandler(value: unknown): value is Handler {
   return typeof value === 'function';

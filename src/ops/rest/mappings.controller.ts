@@ -10,11 +10,13 @@ import { CountedFeeds } from '../../products/feed-counts.queries';
 import { parseJson } from '../../wire/json-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
+import { isPosted, Refusals, wrong } from '../../wire/posted';
+import { complete, recordReader } from '../../wire/record-read';
 import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
 import { listMappings } from '../../categories/category-mappings';
 import { mappingLines, UnusableCsv } from '../../categories/mappings-csv';
-import { mappingOperations as operations, postedMappings } from './operations';
+import { MOST, mappingOperations as operations, postedMapping } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from '../../categories/suggest-mappings';
 
@@ -105,10 +107,24 @@ function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
 }
 
 function linesOfJson(bytes: Buffer): readonly MappingLine[] {
-  const { data, error } = postedMappings.safeParse(read(() => parseJson(bytes)));
-  if (data !== undefined) return data.mappings.map((change, at) => ({ line: at + 1, change }));
-  const [issue] = error.issues;
-  throw fault.unusable(`${['$', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
+  const body = read(() => parseJson(bytes));
+  const changes = isPosted(body) ? body.mappings : undefined;
+  if (!Array.isArray(changes) || changes.length > MOST)
+    throw fault.unusable(wrong('mappings', changes, `a list of at most ${MOST} changes`));
+  return changes.map((change, at) => ({ line: at + 1, change: changeIn(change) }));
+}
+
+const readMapping = recordReader(postedMapping);
+
+function changeIn(posted: unknown): MappingLine['change'] {
+  if (!isPosted(posted)) return { problem: wrong('line', posted, 'an object with feedId and name') };
+  const unknown: string[] = [];
+  const refusals = new Refusals({ unusable: fault.unusable }, {}, Infinity, {
+    onUnknown: (path) => unknown.push(`${path}: expected feedId, name or categoryId`),
+  });
+  const found = readMapping(posted, refusals);
+  const problems = [...refusals.faults.map(({ message }) => message), ...unknown];
+  return problems.length > 0 ? { problem: problems.join('; ') } : complete(found, refusals);
 }
 
 /** A body that cannot be parsed is refused as a whole: names with replacement characters would match no category. */

@@ -1,24 +1,26 @@
-import { z } from 'zod';
 import { CATEGORY_MAPPINGS } from '../../categories/category-mappings';
 import { outcomes } from '../../categories/change-mappings';
 import { type OperationText, type Shape } from '../../wire/description';
 import { listOf, record } from '../../wire/record';
-import { integer, jsonOf, text, wordOf } from '../../wire/record-kinds';
+import { integer, score, text, wordOf } from '../../wire/record-kinds';
 
-/** A posted list of changes; without `categoryId` a name is unmapped. */
-export const postedMappings = z.strictObject({
-  mappings: z
-    .array(
-      z.strictObject({
-        feedId: z.int(),
-        name: z.string().describe('The advertiser’s name'),
-        categoryId: z
-          .union([z.string(), z.int().transform(String)])
-          .describe('The platform category; without it, the name is unmapped')
-          .exactOptional(),
-      }),
-    )
-    .max(10_000),
+/** Lines in one post. */
+export const MOST = 10_000;
+
+/** A posted change; without `categoryId` a name is unmapped. */
+export const postedMapping = record({
+  feedId: { kind: integer(), required: true, description: 'Feed', example: 1001 },
+  name: {
+    kind: text({ isSearched: true }),
+    required: true,
+    description: 'The advertiser’s name',
+    example: 'Audio > Kopfhörer',
+  },
+  categoryId: {
+    kind: text({ isSearched: true, orInteger: true }),
+    description: 'The platform category; without it, the name is unmapped',
+    example: '111',
+  },
 });
 
 const REPORT = {
@@ -38,11 +40,14 @@ const REPORT = {
   }),
 } as const satisfies Shape;
 
-const suggestion = record({
-  categoryId: { kind: text(), description: 'Id of the category' },
-  path: { kind: text(), description: 'Its names from the root, in English' },
-  score: { kind: jsonOf({ type: 'number', minimum: 0, maximum: 1 }), description: 'The best is 1' },
-});
+const suggestion = record(
+  {
+    categoryId: { kind: text(), description: 'Id of the category' },
+    path: { kind: text(), description: 'Its names from the root, in English' },
+    score: { kind: score(), description: 'The best is 1' },
+  },
+  { name: 'SuggestedCategory' },
+);
 
 const SUGGESTED = {
   name: 'SuggestedMappings',
@@ -93,9 +98,14 @@ export const mappingOperations = {
     example: {},
     body: {
       name: 'PostedMappings',
-      kind: jsonOf(z.toJSONSchema(postedMappings, { io: 'input' })),
+      kind: record({
+        mappings: {
+          kind: listOf(postedMapping, { each: 'mapping', most: MOST }),
+          required: true,
+          description: 'One for each name',
+        },
+      }),
       examples: {
-        json: { mappings: [{ feedId: 1001, name: 'Audio > Kopfhörer', categoryId: '111' }] },
         csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,111\n',
       },
     },
