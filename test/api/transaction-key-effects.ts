@@ -17,7 +17,7 @@ export const REPORTED = [
 ] as const;
 
 /** The id of K-1. */
-export const REPORTED_ID = createHash('sha256').update('K-1_301_1').digest('hex').slice(0, 32);
+export const REPORTED_ID = createHash('sha256').update('K-1_301_1_program101').digest('hex').slice(0, 32);
 
 /** Keys of the list and of totals, and the one transaction that remains. */
 const FILTERS = [
