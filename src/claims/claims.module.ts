@@ -17,7 +17,7 @@ export const claimService = defineService({
   legacyPrefixes: ['uts'],
   namespace: '/1.0/uts',
   bareErrors: ['DELETE'],
-  byAccept: ['json', 'xml', 'csv'],
+  followsAccept: true,
   description: {
     title: 'Claims',
     description:

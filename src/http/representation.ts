@@ -4,6 +4,7 @@ import { httpFaults } from '../wire/http-faults';
 import { isJsonpName } from '../wire/jsonp';
 import { BOOLEAN, TEXT } from '../wire/key-types';
 import { readKeys } from '../wire/keys';
+import { API_VERSION } from '../wire/routes';
 import { type Service } from './service';
 
 /** How an answer is written. */
@@ -74,10 +75,16 @@ function failureFormat(request: FastifyRequest): Format {
 function formatOf(request: FastifyRequest, service: Service | undefined, offered: readonly Format[]): Format {
   const { method, contentType } = request;
   const posted = method === 'POST' || method === 'PUT' ? contentType : undefined;
-  const { extension } = request.target;
+  const { extension, path } = request.target;
   return chooseFormat({
-    ...{ extension, accept: request.headers.accept, contentType: posted, offered },
-    byAccept: service?.byAccept ?? [],
+    ...{ extension, contentType: posted, offered },
+    accept: isLegacy(path, service) ? undefined : request.headers.accept,
+    followsAccept: service?.followsAccept ?? false,
     notFound: service?.faults.notFound ?? httpFaults.notFound,
   });
+}
+
+/** Legacy paths choose the format by extension only (Document 3, Conventions). */
+function isLegacy(path: string, service: Service | undefined): boolean {
+  return service?.legacyPrefixes.some((prefix) => path.startsWith(`/${API_VERSION}/${prefix}/`)) === true;
 }

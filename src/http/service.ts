@@ -2,7 +2,7 @@ import { type Caller } from '../directory/organisations';
 import { type OrganisationKind, type System } from '../directory/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Description } from '../wire/description';
-import { type BodyFaults, type Format } from '../wire/format';
+import { type BodyFaults } from '../wire/format';
 import { type KeyFaults } from '../wire/keys';
 import { httpFaults, openApiFaults } from '../wire/http-faults';
 import { API_VERSION } from '../wire/routes';
@@ -19,8 +19,8 @@ export interface Service {
   readonly namespace: string;
   /** Methods whose error lists are, in XML, a root `errors` with `error` elements, without a namespace. */
   readonly bareErrors: readonly string[];
-  /** Formats that `Accept` may choose (`docs/decisions.md#a1`). */
-  readonly byAccept: readonly Format[];
+  /** On paths that are not legacy, `Accept` chooses the format (Document 3, Conventions; `docs/decisions.md#a1`). */
+  readonly followsAccept: boolean;
   readonly keyFaults: KeyFaults;
   readonly bodyFaults: BodyFaults;
   /** Its part of OpenAPI and `/docs`; absent for a service that is not described. */
@@ -42,7 +42,7 @@ type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
 /** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<
-  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'byAccept' | 'description'>
+  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description'>
 > {
   readonly system: System;
   readonly modules: readonly [string, ...string[]];
@@ -69,7 +69,7 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
     legacyPrefixes: [],
     namespace: `/${API_VERSION}/${given.modules[0]}`,
     bareErrors: [],
-    byAccept: [],
+    followsAccept: false,
     ...given,
     keyFaults: {
       missing: unusable,

@@ -25,7 +25,6 @@ import { productSchemas } from './xml-schemas';
 export const productService = defineService({
   system: 'PRODUCTS',
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
-  byAccept: ['csv'],
   description: {
     title: 'Products',
     description: 'Product feeds: loading, searching, downloading; categories, mappings, feeds.',

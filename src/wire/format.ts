@@ -31,19 +31,19 @@ export interface FormatRequest {
   readonly contentType: string | undefined;
   /** Formats that the operation answers in. */
   readonly offered: readonly Format[];
-  /** Those that `Accept` may choose for this service. */
-  readonly byAccept: readonly Format[];
+  /** `Accept` chooses the format of the highest weight; otherwise another than the default only if it does not admit that one. */
+  readonly followsAccept: boolean;
   /** The fault of an extension that is not offered. */
   readonly notFound: (message: string) => Fault;
 }
 
 /**
- * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` may choose, else that
+ * The format of an answer (`docs/decisions.md#a1`): the extension, else what `Accept` chooses, else that
  * of the posted body, else JSON. Raises `notFound` for an extension that the operation does not offer, 406 if
  * `Accept` admits none of its formats.
  */
 export function chooseFormat(request: FormatRequest): Format {
-  const { extension, accept, contentType, offered, byAccept, notFound } = request;
+  const { extension, accept, contentType, offered, followsAccept, notFound } = request;
   if (extension !== undefined) {
     if (offered.includes(extension)) return extension;
     throw notFound(`.${extension}: expected .${offered.join(', .')}`);
@@ -51,12 +51,11 @@ export function chooseFormat(request: FormatRequest): Format {
   const otherwise = formatOfType(mediaTypeOf(contentType)) ?? 'json';
   if (accept === undefined || accept.trim() === '') return otherwise;
   const ranges = mediaRanges(accept);
-  if (!offered.some((format) => weightOf(format, ranges) > 0)) {
-    const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
-    throw httpFaults.notAcceptable(`Accept: ${accept}: expected ${types}`);
-  }
-  const choosable = byAccept.filter((format) => offered.includes(format));
-  return bestOf(choosable, otherwise, ranges);
+  if (!followsAccept && weightOf(otherwise, ranges) > 0) return otherwise;
+  const best = bestOf(offered, otherwise, ranges);
+  if (best !== undefined) return best;
+  const types = offered.map((format) => MEDIA_TYPES[format][0]).join(', ');
+  throw httpFaults.notAcceptable(`Accept: ${accept}: expected ${types}`);
 }
 
 interface MediaRange {
@@ -83,17 +82,22 @@ export function prefersHtml(accept = ''): boolean {
   return json === undefined ? html > 0 && html >= (qualityOf(['application/*', '*/*']) ?? 0) : html > json;
 }
 
-/** The format of the highest weight: of equals one that is named, the first of these, else `otherwise`. */
-function bestOf(choosable: readonly Format[], otherwise: Format, ranges: readonly MediaRange[]): Format {
-  const weights = new Map([otherwise, ...choosable].map((format) => [format, weightOf(format, ranges)]));
-  const most = Math.max(...weights.values());
-  if (most === 0) return otherwise;
-  const isBest = (format: Format): boolean => weights.get(format) === most;
-  for (const { type } of ranges) {
-    const named = choosable.find((format) => MEDIA_TYPES[format].includes(type));
-    if (named !== undefined && isBest(named)) return named;
-  }
-  return [otherwise, ...choosable].find(isBest) ?? otherwise;
+/**
+ * The format of the highest weight: of equals one that is named, the first of these, else `otherwise`, else the one that is offered
+ * first. Undefined if none has a weight.
+ */
+function bestOf(
+  offered: readonly Format[],
+  otherwise: Format,
+  ranges: readonly MediaRange[],
+): Format | undefined {
+  const most = Math.max(...offered.map((format) => weightOf(format, ranges)));
+  if (most === 0) return undefined;
+  const best = offered.filter((format) => weightOf(format, ranges) === most);
+  const named = ranges
+    .map(({ type }) => best.find((format) => MEDIA_TYPES[format].includes(type)))
+    .find((format) => format !== undefined);
+  return named ?? best.find((format) => format === otherwise) ?? best[0];
 }
 
 /** The weight of a format, by the most specific ranges that it is in (RFC 9110, 12.5.1); 0 if it is in none. */

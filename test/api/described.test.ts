@@ -190,7 +190,7 @@ const REQUESTS: readonly Asked[] = [
   ...CLAIM_REQUESTS,
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
-  ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'application/xml' } }],
+  ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'text/csv' } }],
   ['suggestMappings', `${mappings}/suggestions;fid=${german};name=Lamps`],
   ['suggestMappings', `${mappings}/suggestions`],
   [

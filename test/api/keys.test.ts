@@ -17,12 +17,13 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { goodKeys, tokenFor } from './asked-operations';
 import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
-import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
+import { CLAIM_NETWORK } from './claim-network';
 import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
 import { EFFECTS } from './key-effects';
-import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { FEEDS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
 import {
@@ -32,8 +33,8 @@ import {
   SUBSCRIPTIONS,
 } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
-import { CONVERSION_TOKENS, transactionClientOf } from './transaction-network';
-import { DAY, NOW, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
+import { transactionClientOf } from './transaction-network';
+import { DAY, NOW, voucherClientOf } from './voucher-network';
 
 const { german, swedish, shared, unconnected } = FEEDS;
 
@@ -89,16 +90,6 @@ function named(id: string): Operation {
   const found = operations.find(({ text }) => text.id === id);
   if (found === undefined) throw new Error(`there is no ${id}`);
   return found;
-}
-
-/** A token of somebody for whom all of this is to be seen. */
-function tokenFor({ path, callers }: Operation): string {
-  if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
-  if (path.startsWith('/1.0/vouchers')) return VOUCHER_TOKENS.nord;
-  if (path.startsWith('/1.0/conversions')) return CONVERSION_TOKENS.nord;
-  if (/^\/1.0\/(claim|uts)/.test(path))
-    return CLAIM_TOKENS[callers.includes('advertiser') ? 'nord' : 'preisblick'];
-  return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 
 function idFor(path: string): string {
@@ -161,9 +152,6 @@ describe('a key changes the write as described (Document 1, Endpoints)', () => {
 });
 
 describe('keys of all operations', () => {
-  /** Keys that make a good request of each. */
-  const good = ({ keys }: Operation) => ('fid' in keys ? `;fid=${german}` : 'name' in keys ? ';name=x' : '');
-
   /** Keys whose values are times of day: they take an ISO 8601 date-time, and milliseconds. */
   const timesOf = ({ keys }: Operation) =>
     Object.entries(keys)
@@ -175,14 +163,16 @@ describe('keys of all operations', () => {
 
   it('token: required (Documents 1 and 2, Authentication)', async () => {
     for (const operation of operations)
-      expect((await ask(operation, good(operation), true)).json()).toMatchObject({ errors: [{ code: '1' }] });
+      expect((await ask(operation, goodKeys(operation), true)).json()).toMatchObject({
+        errors: [{ code: '1' }],
+      });
   });
 
   it('times: refused if they were given in seconds, milliseconds and dates from before 2001 not (decisions A17, V16)', async () => {
     const found: string[] = [];
     for (const operation of operations)
       for (const key of timesOf(operation)) {
-        const sent = (value: string) => ask(operation, `${good(operation)};${key}=${value}`);
+        const sent = (value: string) => ask(operation, `${goodKeys(operation)};${key}=${value}`);
         for (const seconds of ['1', '1763000000', '1763000000.25', '978307199999']) {
           const refused = await sent(seconds);
           expect([refused.statusCode, refused.body]).toEqual([
@@ -225,7 +215,7 @@ describe('keys of all operations', () => {
 
   it('pretty: line breaks (Document 1, Conventions 6), and jsonp: a call (Document 1, Conventions 5)', async () => {
     for (const operation of operations.filter(({ method }) => method === 'GET')) {
-      const keys = good(operation);
+      const keys = goodKeys(operation);
       const plain = await ask(operation, keys);
       const pretty = await ask(operation, `${keys};pretty=true`);
       expect([operation.path, pretty.statusCode, lines(pretty) > lines(plain)]).toEqual([

@@ -17,7 +17,7 @@ describe('the format of an answer (Document 1, Conventions 4; decisions A1)', ()
     ['/1.0/products', {}, 'json'],
     ['/1.0/products.json', { accept: 'application/xml' }, 'json'],
     ['/1.0/products.xml', { accept: 'application/json' }, 'xml'],
-    ['/1.0/products', { accept: 'application/xml' }, 'json'],
+    ['/1.0/products', { accept: 'application/xml' }, 'xml'],
     ['/1.0/products', { accept: 'text/html, */*;q=0.1' }, 'json'],
     ['/1.0/products.xml', { accept: 'text/html' }, 'xml'],
   ])('to GET %s with %j is %s', async (path, headers: Record<string, string>, format) => {

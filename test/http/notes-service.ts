@@ -38,7 +38,7 @@ export const notes = defineService({
   system: 'PRODUCTS',
   modules: ['notes', 'noteTrees'],
   legacyPrefixes: ['old'],
-  byAccept: ['csv'],
+
   faults: {
     ...fault,
     keys: { missing: fault.missing, notNumeric: fault.numeric },

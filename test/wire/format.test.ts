@@ -1,15 +1,49 @@
 import { chooseFormat, type Format } from '../../src/wire/format';
 import { httpFaults } from '../../src/wire/http-faults';
 
-/** The rules of a service in which `Accept` chooses between JSON and XML, such as claims. */
-const chosen = (accept: string | undefined, extension?: Format, contentType?: string) =>
-  chooseFormat({
-    ...{ accept, extension, contentType, notFound: httpFaults.notFound },
-    offered: ['json', 'xml'],
-    byAccept: ['json', 'xml'],
+const inService =
+  (followsAccept: boolean) => (accept: string | undefined, extension?: Format, contentType?: string) =>
+    chooseFormat({
+      ...{ accept, extension, contentType, followsAccept, notFound: httpFaults.notFound },
+      offered: ['json', 'xml'],
+    });
+
+/** On current paths of claims, and everywhere else. */
+const [chosen, elsewhere] = [inService(true), inService(false)];
+
+describe('format by Accept where a document fixes JSON (decisions A1)', () => {
+  it.each([
+    ['application/xml', 'xml'],
+    ['text/xml', 'xml'],
+    ['application/json;q=0, */*', 'xml'],
+    ['application/json;q=0, application/xml;q=0.1', 'xml'],
+    ['application/xml, application/json;q=0.1', 'json'],
+    ['text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8', 'json'],
+    ['application/xml;q=0, */*', 'json'],
+    ['*/*', 'json'],
+    ['', 'json'],
+    [undefined, 'json'],
+  ])('%s: %s', (accept, format) => {
+    expect(elsewhere(accept)).toBe(format);
+    expect(elsewhere(accept, 'json')).toBe('json');
+    expect(elsewhere(accept, 'xml')).toBe('xml');
   });
 
-describe('format by Accept (decisions A1)', () => {
+  it.each([
+    ['application/json', 'json'],
+    ['application/json, */*;q=0.1', 'xml'],
+    ['application/xml', 'xml'],
+    [undefined, 'xml'],
+  ])('%s of a post in XML: %s, which is the default there', (accept, format) => {
+    expect(elsewhere(accept, undefined, 'application/xml; charset=utf-8')).toBe(format);
+  });
+
+  it.each(['image/png', 'text/csv', 'application/json;q=0'])('%s: 406', (accept) => {
+    expect(() => elsewhere(accept)).toThrow(expect.objectContaining({ code: '406', status: 406 }) as Error);
+  });
+});
+
+describe('format by Accept on current paths of claims (Document 3, Conventions; decisions A1)', () => {
   it.each([
     ['application/xml; charset=utf-8', 'xml'],
     ['application/json; charset=utf-8', 'json'],

@@ -1,0 +1,20 @@
+import { type Operation } from '../../src/wire/openapi-operation';
+import { CLAIM_TOKENS } from './claim-network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { CONVERSION_TOKENS } from './transaction-network';
+import { VOUCHER_TOKENS } from './voucher-network';
+
+/** A token of somebody for whom all of the network of claims is to be seen. */
+export function tokenFor({ path, callers }: Operation): string {
+  if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
+  if (path.startsWith('/1.0/vouchers')) return VOUCHER_TOKENS.nord;
+  if (path.startsWith('/1.0/conversions')) return CONVERSION_TOKENS.nord;
+  if (/^\/1.0\/(claim|uts)/.test(path))
+    return CLAIM_TOKENS[callers.includes('advertiser') ? 'nord' : 'preisblick'];
+  return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
+}
+
+/** Keys that make a good request of an operation. */
+export function goodKeys({ keys }: Operation): string {
+  return 'fid' in keys ? `;fid=${FEEDS.german}` : 'name' in keys ? ';name=x' : '';
+}
