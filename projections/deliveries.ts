@@ -76,6 +76,7 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     attempted: before.attempted + ended.length,
     attempts: [...before.attempts, ...ended].slice(-ATTEMPTS),
     changed: at,
+    ...only('rendered', attempt === undefined ? before.rendered : outcome.rendered),
     ...only('redelivery', isManual ? undefined : before.redelivery),
     ...only('redelivered', isManual ? (before.redelivery ?? before.redelivered) : before.redelivered),
   };

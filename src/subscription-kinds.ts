@@ -8,6 +8,7 @@ import { EVENT_TYPES, STATES } from './transactions/states';
 /** Subscriptions to transactions (Document 2, Subscription): put together here, since services do not import each other. */
 export const transactionSubscriptions: SubscriptionKind = {
   topic: 'transactions',
+  source: transactionTopic,
   path: '/1.0/conversions/subscriptions',
   name: 'Subscription',
   prefix: '',
@@ -25,6 +26,7 @@ export const transactionSubscriptions: SubscriptionKind = {
 /** Subscriptions to claims (`docs/decisions.md#c13`). */
 export const claimSubscriptions: SubscriptionKind = {
   topic: 'claims',
+  source: claimTopic,
   path: '/1.0/claims/subscriptions',
   name: 'ClaimSubscription',
   prefix: 'Claim',

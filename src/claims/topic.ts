@@ -1,4 +1,5 @@
 import { type ParsedEvent } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
 import { type Occurrence, type Topic } from '../notifications/topic';
 import { CLAIM, type ClaimContent, type ClaimEvent, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
@@ -40,6 +41,7 @@ type Attribute = (typeof ATTRIBUTES)[number];
 export const claimTopic: Topic = {
   name: 'claims',
   streams: [`${CLAIM}-`],
+  streamOf: (subject) => streamOf(CLAIM, subject),
   handles: ['ClaimScreened', 'ClaimRuled'] satisfies StatusEvent['type'][],
   attributes: ATTRIBUTES,
   occurrence: (event) => {

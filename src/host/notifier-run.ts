@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
+import { Rendering } from '../notifications/matching/rendering';
 import { MatcherRunner } from '../notifications/matching/matcher-runner';
 import { RatesPublisher } from '../notifications/matching/rates-publisher';
 import { claimDeliveries, type Owner } from '../notifications/ownership';
@@ -109,9 +110,11 @@ export class Notifier {
     const sender = new Sender({ allowed });
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
+    const rendering = new Rendering(log, topics);
+    const delivery = { log, deliveries, store, recipients, rendering, attempt, report };
     this.parts = [
       new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
-      new DeliveryRunner({ log, deliveries, store, recipients, attempt, report }, { owner: name, keepMs }),
+      new DeliveryRunner(delivery, { owner: name, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
     this.end = async () => {

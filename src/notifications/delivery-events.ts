@@ -50,6 +50,8 @@ export interface Message {
   readonly at: string;
   /** The domain event that caused it. */
   readonly cause: Position;
+  /** The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. */
+  readonly rendered?: Position | undefined;
   /** Absent: it cannot be sent, for this reason. */
   readonly request?: MessageRequest;
   readonly unsendable?: string;
@@ -127,6 +129,8 @@ export interface Outcome {
   readonly isManual?: true | undefined;
   /** The revision of this `RedeliveryDue`. */
   readonly redelivery?: number | undefined;
+  /** `Message.rendered` of what was sent. */
+  readonly rendered?: Position | undefined;
   /** What it is about, if the messages after it wait until it is delivered or dead. */
   readonly subject?: string | undefined;
   /** If it is dead: what the domain log records of it besides. Absent in older events: that was recorded before them. */

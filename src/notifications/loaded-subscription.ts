@@ -1,5 +1,5 @@
 import { type StateAt, toDomainEvent } from '../kernel/decider';
-import { NO_STREAM, streamOf } from '../kernel/event';
+import { NO_STREAM, type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import {
   SUBSCRIPTION,
@@ -8,13 +8,24 @@ import {
   type SubscriptionState,
 } from './subscription';
 
+/** A subscription as of a position of the log. */
+export interface SubscriptionAt extends StateAt<SubscriptionState> {
+  /** Of the last event of its stream; `START` without one. */
+  readonly position: Position;
+}
+
 /** The state as of an event. */
-interface Folded extends StateAt<SubscriptionState> {
+interface Folded extends SubscriptionAt {
   /** Id of the event. */
   readonly last: string;
 }
 
-const NOTHING: Folded = { state: subscriptionDecider.initial, revision: NO_STREAM, last: '' };
+const NOTHING: Folded = {
+  state: subscriptionDecider.initial,
+  revision: NO_STREAM,
+  position: START,
+  last: '',
+};
 
 /** The states of shorter streams are not cached: reading them takes about a millisecond. */
 const SHORTEST = 200;
@@ -29,7 +40,7 @@ const caches = new WeakMap<EventLog, Map<string, Folded>>();
  * The current state of a subscription. Each test and each redelivery is an event of its stream, so it may have any number of them: of a
  * long stream only what is new since the last call is read.
  */
-export async function loadSubscription(log: EventLog, id: string): Promise<StateAt<SubscriptionState>> {
+export async function loadSubscription(log: EventLog, id: string): Promise<SubscriptionAt> {
   const cache = caches.get(log) ?? new Map<string, Folded>();
   caches.set(log, cache);
   const cached = cache.get(id);
@@ -41,20 +52,35 @@ export async function loadSubscription(log: EventLog, id: string): Promise<State
     const [oldest = id] = cache.keys();
     if (cache.size > MOST) cache.delete(oldest);
   }
-  return { state: folded.state, revision: folded.revision };
+  return { state: folded.state, revision: folded.revision, position: folded.position };
+}
+
+/** A subscription as it was when the event at `position` was appended. */
+export async function subscriptionAsOf(
+  log: EventLog,
+  id: string,
+  position: Position,
+): Promise<SubscriptionState> {
+  let state: SubscriptionState = subscriptionDecider.initial;
+  for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id)))
+    for (const recorded of batch) {
+      if (recorded.position > position) return state;
+      state = subscriptionDecider.evolve(state, toDomainEvent(recorded) as SubscriptionEvent);
+    }
+  return state;
 }
 
 /** Undefined if the stream does not have that event: the log was replaced. */
 async function foldedFrom(start: Folded, log: EventLog, id: string): Promise<Folded | undefined> {
-  let { state, revision, last } = start;
+  let { state, revision, position, last } = start;
   let isThere = revision === NO_STREAM;
   for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id), { from: Math.max(0, revision) }))
     for (const recorded of batch) {
       if (isThere) {
         state = subscriptionDecider.evolve(state, toDomainEvent(recorded) as SubscriptionEvent);
-        ({ revision, id: last } = recorded);
+        ({ revision, position, id: last } = recorded);
       } else if (recorded.id === last) isThere = true;
       else return undefined;
     }
-  return isThere ? { state, revision, last } : undefined;
+  return isThere ? { state, revision, position, last } : undefined;
 }

@@ -1,19 +1,29 @@
 import { createHash } from 'node:crypto';
 import { type Receiver, type SubscriptionContent } from './subscription';
 
-/**
- * The id of a receiver, 16 characters: receivers have none of their own, and a PUT replaces them all, so it is a hash of what the
- * receiver is. It stays the same as long as the receiver does.
- */
+/** The id of a receiver, 16 characters. A PUT that changes the receiver may continue it under its id (`continuedReceivers`). */
 export function receiverIdOf(subscriptionId: string, receiver: Receiver): string {
+  return receiver.id ?? contentIdOf(subscriptionId, receiver);
+}
+
+/** The id of a receiver when it is made: a hash of its method, URL, format and body, so equal ones have the same. */
+export function contentIdOf(subscriptionId: string, receiver: Receiver): string {
   const { httpMethod, receiverUrl } = receiver;
   const body = receiver.httpMethod === 'POST' ? [receiver.receiverFormat, receiver.receiverBody] : [];
   const parts = JSON.stringify([subscriptionId, httpMethod, receiverUrl, ...body]);
   return base32(createHash('sha256').update(parts).digest().subarray(0, 10));
 }
 
+/** An id for a receiver that cannot have its own, since another one has it; `n` tells several apart. */
+export function salted(id: string, n: number): string {
+  return base32(createHash('sha256').update(`${id} ${n}`).digest().subarray(0, 10));
+}
+
 /** The receivers of a subscription by their ids; of equal ones there is one, enabled if one of them is. */
-export function receiversOf(id: string, { receivers }: SubscriptionContent): ReadonlyMap<string, Receiver> {
+export function receiversOf(
+  id: string,
+  { receivers }: Pick<SubscriptionContent, 'receivers'>,
+): ReadonlyMap<string, Receiver> {
   const found = new Map<string, Receiver>();
   for (const receiver of receivers) {
     const receiverId = receiverIdOf(id, receiver);

@@ -1,3 +1,4 @@
+import { type Position } from '../kernel/event';
 import { type TopicName } from './subscription';
 
 /** What is stored of a message's delivery: `held` is known only when the subscription is read. Only add states. */
@@ -46,6 +47,8 @@ export interface StoredDelivery {
   readonly redelivered?: string;
   /** Why it was given up without an attempt. */
   readonly reason?: string;
+  /** `Message.rendered` of what was sent last. */
+  readonly rendered?: Position;
   /** The number of all attempts. */
   readonly attempted: number;
   /** The last attempts, oldest first. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
+import { continuedReceivers } from './continued-receivers';
 
 /**
  * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
@@ -24,6 +25,8 @@ export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
 
 /** Where messages are sent, and how they are built: `${name}` stands for an attribute. */
 export type Receiver = {
+  /** Its id, if that is not the one of its content: it continues a receiver that was different (`continuedReceivers`). */
+  readonly id?: string;
   readonly receiverUrl: string;
   readonly disabled?: true;
 } & (
@@ -124,7 +127,13 @@ export type SubscriptionCommand =
       readonly organisationId: number;
       readonly subscription: SubscriptionContent;
     }
-  | { readonly do: 'replace'; readonly at: string; readonly subscription: SubscriptionContent }
+  | {
+      readonly do: 'replace';
+      readonly at: string;
+      readonly subscriptionId: string;
+      /** The ids of its receivers are those that the PUT names. */
+      readonly subscription: SubscriptionContent;
+    }
   | { readonly do: 'delete'; readonly at: string }
   | {
       readonly do: 'disableReceiver';
@@ -189,7 +198,12 @@ function change(
   const { content, disabledReceivers, secret } = state;
   switch (command.do) {
     case 'replace': {
-      const { subscription } = command;
+      const receivers = continuedReceivers(
+        command.subscriptionId,
+        content.receivers,
+        command.subscription.receivers,
+      );
+      const subscription = { ...command.subscription, receivers };
       // A PUT enables what the system has disabled, so one without changes may do something.
       if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
       return [{ type: 'SubscriptionReplaced', data: { at, subscription } }];

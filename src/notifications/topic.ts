@@ -9,6 +9,8 @@ export interface Topic {
   readonly name: TopicName;
   /** Prefixes of the streams to read. */
   readonly streams: readonly string[];
+  /** The stream with the occurrences of a subject. */
+  readonly streamOf: (subject: string) => string;
   /** Event types to parse. */
   readonly handles: readonly string[];
   /** Names of attributes that may be placeholders. */

@@ -19,7 +19,13 @@ import {
 import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
-import { checkEnabled, checkReceiverId, missingSubscription, ownedSubscription } from './owned-subscription';
+import {
+  checkEnabled,
+  checkReceiverId,
+  missingSubscription,
+  type OwnedSubscription,
+  ownedSubscription,
+} from './owned-subscription';
 import { type CheckOptions, SubscriptionCheck } from './subscription-check';
 import { SubscriptionParts } from './subscription-parts';
 
@@ -91,7 +97,7 @@ export class Subscriptions {
     return this.clock.now().toISOString();
   }
 
-  async owned({ kind, id, caller }: Which): Promise<StateAt<ActiveSubscription>> {
+  async owned({ kind, id, caller }: Which): Promise<OwnedSubscription> {
     return await ownedSubscription(this.log, kind, id, caller);
   }
 
@@ -100,19 +106,20 @@ export class Subscriptions {
     kind: SubscriptionKind,
     posted: Posted,
     caller: By,
-    before?: SubscriptionContent,
+    before?: CheckOptions['before'],
   ): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;
-    const siteId = before === undefined ? caller.siteId : before.siteId;
+    const siteId = before === undefined ? caller.siteId : before.content.siteId;
     const options: CheckOptions = {
       directory: this.follower.directory,
       caller: siteId === undefined ? caller : { ...caller, siteId },
       addressProblem,
       convertible: convertible(),
+      before,
     };
     const checked = new SubscriptionCheck(kind).check(posted, options);
     const content = siteId === undefined ? checked : { ...checked, siteId };
-    checkSize(content, before);
+    checkSize(content, before?.content);
     return content;
   }
 
@@ -156,8 +163,10 @@ function checkSize(content: SubscriptionContent, before: SubscriptionContent | u
   );
 }
 
+/** Without ids of receivers: a copy that is sent back has them. */
 function bytesOf(content: SubscriptionContent): number {
-  return Buffer.byteLength(JSON.stringify(content));
+  const receivers = content.receivers.map(({ id: _, ...receiver }) => receiver);
+  return Buffer.byteLength(JSON.stringify({ ...content, receivers }));
 }
 
 function tooManyRotations(subscription: ActiveSubscription, at: string) {
@@ -187,9 +196,11 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
   async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
     const { kind, id, caller } = which;
     const known = await this.subscriptions.owned(which);
-    const subscription = this.subscriptions.checked(kind, posted, caller, known.state.content);
+    const { content } = known.state;
+    const subscription = this.subscriptions.checked(kind, posted, caller, { id, content });
     const at = this.subscriptions.now();
-    const replaced = await this.subscriptions.change(id, { do: 'replace', at, subscription }, known);
+    const command = { do: 'replace', at, subscriptionId: id, subscription } as const;
+    const replaced = await this.subscriptions.change(id, command, known);
     return { subscriptionId: id, ...replaced };
   }
 }

@@ -71,7 +71,7 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
   async execute({ which, messageId }: RedeliverMessage) {
     const known = await this.subscriptions.owned(which);
     const listed = await this.queries.delivery(which, messageId);
-    const message = await this.queries.message(listed);
+    const message = await this.queries.toSend(which.kind, known, listed);
     if (message === undefined)
       throw fault.unknownDelivery(
         `${messageId}: what was sent is no longer kept, so it cannot be sent again`,
@@ -85,7 +85,7 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
     const redelivery = pendingSince(listed, asked.requests);
     const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
     return {
-      delivery: await this.queries.detailsOf(which, asked.known.state, pending),
+      delivery: await this.queries.detailsOf(which, asked.known, pending),
       position: position ?? (await this.log.head()),
     };
   }

@@ -14,6 +14,7 @@ import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { MATCHED, type Message } from '../notifications/delivery-events';
+import { Rendering } from '../notifications/matching/rendering';
 import { type ActiveSubscription } from '../notifications/subscription';
 import { receiversOf } from '../notifications/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
@@ -21,7 +22,8 @@ import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './de
 import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
 import { type Which } from './commands';
-import { ownedSubscription } from './owned-subscription';
+import { type SubscriptionKind } from './kind';
+import { type OwnedSubscription, ownedSubscription } from './owned-subscription';
 import { SubscriptionParts } from './subscription-parts';
 
 /** A page of deliveries, in batches that are read on demand. */
@@ -68,17 +70,23 @@ export class DeliveryQueries {
 
   /** Raises CON_540 too. */
   async one(which: Which, messageId: string): Promise<OutputDeliveryDetails> {
-    const subscription = await this.owned(which);
+    const { kind, id, caller } = which;
+    const subscription = await ownedSubscription(this.log, kind, id, caller);
     return await this.detailsOf(which, subscription, await this.delivery(which, messageId));
   }
 
   async detailsOf(
-    { id }: Which,
-    subscription: ActiveSubscription,
+    { kind, id }: Which,
+    subscription: OwnedSubscription,
     listed: ListedDelivery,
   ): Promise<OutputDeliveryDetails> {
-    const waiting = await this.waiting(id, subscription);
-    return toDetails(listed, await this.message(listed), waiting);
+    const waiting = await this.waiting(id, subscription.state);
+    const isWaiting =
+      listed.state === 'due' || listed.state === 'retrying' || listed.redelivery !== undefined;
+    const message = isWaiting
+      ? await this.toSend(kind, subscription, listed)
+      : await this.asSent(kind, listed);
+    return toDetails(listed, message, waiting);
   }
 
   /** A message of the subscription. Raises CON_540. */
@@ -90,8 +98,23 @@ export class DeliveryQueries {
     );
   }
 
-  /** What is sent, from the delivery log; undefined if it has expired there. */
-  async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
+  /** The message as it is sent next, by the current version of its receiver; undefined if it is no longer kept. */
+  async toSend(
+    { source }: SubscriptionKind,
+    { state, position }: OwnedSubscription,
+    listed: ListedDelivery,
+  ): Promise<Message | undefined> {
+    const message = await this.message(listed);
+    return message && (await new Rendering(this.log, [source]).toSend(message, state, position));
+  }
+
+  private async asSent({ source }: SubscriptionKind, listed: ListedDelivery): Promise<Message | undefined> {
+    const message = await this.message(listed);
+    return message && (await new Rendering(this.log, [source]).asSent(message, listed.rendered));
+  }
+
+  /** As it was made, from the delivery log; undefined if it has expired there. */
+  private async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
     const deliveries = await this.parts.deliveries();
     for await (const [event] of deliveries.readStream(MATCHED, { from: matched, limit: 1 })) {
       if (event?.revision !== matched || event.type !== 'MessageDue') return undefined;

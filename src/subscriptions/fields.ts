@@ -103,6 +103,12 @@ const receiver = record({
     example: 'JSON',
   },
   disabled: { kind: boolean(), description: 'Sends nothing', otherwise: false },
+  receiverId: {
+    kind: text(),
+    ...optional,
+    description:
+      'Id of the receiver, in each answer. In a PUT: continues this receiver, with what waits for it. Ignored in a POST',
+  },
 });
 
 export type FoundReceiver = FoundIn<typeof receiver>;

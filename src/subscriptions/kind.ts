@@ -1,4 +1,5 @@
 import { type TopicName } from '../notifications/subscription';
+import { type Topic } from '../notifications/topic';
 
 /** Integer ids that have names. */
 type Named = Readonly<Record<number, { readonly name: string }>>;
@@ -6,6 +7,8 @@ type Named = Readonly<Record<number, { readonly name: string }>>;
 /** Where subscriptions to a topic differ from those to another: everything else is the same for all. */
 export interface SubscriptionKind {
   readonly topic: TopicName;
+  /** That topic: what messages are made of. */
+  readonly source: Topic;
   /** Path of the subscriptions: `/1.0/conversions/subscriptions`. */
   readonly path: string;
   /** What one is called in names of operations, of schemas and in OpenAPI: `Subscription`. */

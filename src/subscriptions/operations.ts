@@ -61,8 +61,9 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       sends: IGNORED_FIELDS,
       summary: 'Replace a subscription',
       description:
-        'Replaces all settings: send every field, not only those that change. Receivers that the system has disabled are ' +
-        'enabled. All settings together have at most 128 KiB as JSON, or as much as those that they replace.',
+        'Replaces all settings: send every field, not only those that change. A receiver whose id is sent is continued, and what ' +
+        'waits for it is rendered again; without ids those that are equal, else the only one that differs. Receivers that the ' +
+        'system has disabled are enabled. All settings together have at most 128 KiB as JSON, or as much as those that they replace.',
       example: {},
       path: SUBSCRIPTION_ID,
       body,

@@ -1,3 +1,4 @@
+import { receiverIdOf } from '../notifications/receiver-id';
 import { type Receiver, type SubscriptionContent } from '../notifications/subscription';
 import { type OutputSubscription } from './fields';
 import { type SubscriptionKind } from './kind';
@@ -15,7 +16,7 @@ export function toOutput(
     subscriptionId,
     ...(subscriptionName === undefined ? {} : { subscriptionName }),
     filter: { ...lists, [states.field]: stateIds },
-    receivers: receivers.map(toReceiver),
+    receivers: receivers.map((receiver) => toReceiver(subscriptionId, receiver)),
     ...(currencyConversion === undefined ? {} : { currencyConversion }),
     ...(customAttribute === undefined ? {} : { customAttribute }),
     disabled,
@@ -24,7 +25,7 @@ export function toOutput(
   };
 }
 
-function toReceiver(receiver: Receiver): OutputSubscription['receivers'][number] {
-  const { disabled = false, ...settings } = receiver;
-  return { ...settings, disabled };
+function toReceiver(subscriptionId: string, receiver: Receiver): OutputSubscription['receivers'][number] {
+  const { disabled = false, id: _, ...settings } = receiver;
+  return { ...settings, disabled, receiverId: receiverIdOf(subscriptionId, receiver) };
 }

@@ -1,8 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
-import { type StateAt } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
-import { loadSubscription } from '../notifications/loaded-subscription';
+import { loadSubscription, type SubscriptionAt } from '../notifications/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../notifications/receiver-id';
 import { type ActiveSubscription } from '../notifications/subscription';
 import { type SubscriptionKind } from './kind';
@@ -12,21 +11,25 @@ const ID = /^[0-9a-f]{32}$/;
 /** Who asks: a token for one site has the subscriptions for this site only (`docs/decisions.md#n11`). */
 export type Owner = Pick<Caller, 'organisationId' | 'siteId'>;
 
+export interface OwnedSubscription extends SubscriptionAt {
+  readonly state: ActiveSubscription;
+}
+
 /** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
 export async function ownedSubscription(
   log: EventLog,
   { topic }: Pick<SubscriptionKind, 'topic'>,
   id: string,
   { organisationId, siteId }: Owner,
-): Promise<StateAt<ActiveSubscription>> {
+): Promise<OwnedSubscription> {
   if (!ID.test(id)) throw missingSubscription(id);
-  const { state, revision } = await loadSubscription(log, id);
+  const { state, revision, position } = await loadSubscription(log, id);
   if (state.is !== 'active' || state.topic !== topic) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);
   if (siteId !== undefined && state.content.siteId !== siteId)
     throw fault.notRelated(`${id}: the token is for site ${siteId}; expected a subscription for this site`);
-  return { state, revision };
+  return { state, revision, position };
 }
 
 export function missingSubscription(id: string) {

@@ -1,15 +1,15 @@
-import { appendIdempotently, type StateAt, toDomainEvent, toNewEvent } from '../kernel/decider';
+import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { type Position, streamOf } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import {
-  type ActiveSubscription,
   SUBSCRIPTION,
   type SubscriptionCommand,
   subscriptionDecider,
   type SubscriptionEvent,
 } from '../notifications/subscription';
 import { type Subscriptions, type Which } from './commands';
+import { type OwnedSubscription } from './owned-subscription';
 
 /** When each message was last asked for, by ids. */
 type LastRequests = ReadonlyMap<string, string>;
@@ -17,7 +17,7 @@ type LastRequests = ReadonlyMap<string, string>;
 /** A subscription, with the redeliveries that were asked for up to the same revision. */
 export interface Asked {
   readonly which: Which;
-  readonly known: StateAt<ActiveSubscription>;
+  readonly known: OwnedSubscription;
   readonly requests: LastRequests;
   /** Epoch ms; no message of interest is older. */
   readonly since: number;
@@ -44,7 +44,7 @@ export class Redeliveries {
   ) {}
 
   /** `since`: epoch ms; `known`: the subscription, if it was loaded. Raises CON_200 and CON_210. */
-  async read(which: Which, since: number, known?: StateAt<ActiveSubscription>): Promise<Asked> {
+  async read(which: Which, since: number, known?: OwnedSubscription): Promise<Asked> {
     const loaded = known ?? (await this.subscriptions.owned(which));
     return {
       which,

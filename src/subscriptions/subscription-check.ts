@@ -1,6 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { contentIdOf, receiversOf } from '../notifications/receiver-id';
 import {
   type Receiver,
   type SubscriptionContent,
@@ -25,6 +26,8 @@ export interface CheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
   readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
   readonly convertible: ReadonlySet<string> | undefined;
+  /** What a PUT replaces: its receivers may be named by their ids. */
+  readonly before?: { readonly id: string; readonly content: SubscriptionContent } | undefined;
 }
 
 /** Faults that an answer lists: a body of 1 MB could have a hundred thousand (`docs/decisions.md#n16`). */
@@ -53,11 +56,13 @@ export class SubscriptionCheck {
     });
     checkCurrency(currencyConversion?.to, options.convertible, refusals);
     if (customAttribute !== undefined) this.checkCustomAttribute(customAttribute, refusals);
+    const { before } = options;
+    if (before !== undefined) checkReceiverIds(receivers ?? [], before, refusals);
     const { disabled, strictOrder, ...whole } = complete<PostedSubscription>(found, refusals);
     return {
       ...whole,
       filter: this.filterIn(whole.filter),
-      receivers: whole.receivers.map((receiver) => storedReceiver(receiver)),
+      receivers: whole.receivers.map((receiver) => storedReceiver(receiver, before !== undefined)),
       ...(disabled ? { disabled } : {}),
       ...(strictOrder ? { strictOrder } : {}),
     };
@@ -140,9 +145,43 @@ function checkCurrency(
   refusals.add(fault.currency, wrong('currencyConversion.to', to, expected));
 }
 
-function storedReceiver(found: FoundReceiver): Receiver {
+/**
+ * Ids name receivers that the subscription has, each once (`docs/decisions.md#n8`), or are those that new receivers get: a copy from before a
+ * receiver was removed puts it back.
+ */
+function checkReceiverIds(
+  found: readonly FoundReceiver[],
+  before: NonNullable<CheckOptions['before']>,
+  refusals: Refusals,
+): void {
+  const known = receiversOf(before.id, before.content);
+  const named = new Map<string, { readonly place: string; readonly content: string }>();
+  found.forEach((receiver, at) => {
+    const { receiverId } = receiver;
+    if (receiverId === undefined) return;
+    const content = contentIdOf(before.id, storedReceiver(receiver, false));
+    const place = `receivers[${at}]`;
+    const other = named.get(receiverId);
+    named.set(receiverId, other ?? { place, content });
+    if (other !== undefined && other.content !== content)
+      refusals.wrong(
+        `${place}.receiverId`,
+        receiverId,
+        `another id than that of ${other.place}, which is different`,
+      );
+    if (known.has(receiverId) || receiverId === content) return;
+    const expected = `one of ${[...known.keys()].join(', ')}, or none for a new receiver`;
+    refusals.add(fault.unknownReceiver, wrong(`${place}.receiverId`, receiverId, expected));
+  });
+}
+
+function storedReceiver(found: FoundReceiver, isNamed: boolean): Receiver {
   const { httpMethod, receiverUrl = '', receiverBody = '', receiverFormat = 'custom', disabled } = found;
-  const switched = disabled === true ? { disabled } : {};
+  const { receiverId: id } = found;
+  const switched = {
+    ...(disabled === true ? { disabled } : {}),
+    ...(isNamed && id !== undefined ? { id } : {}),
+  };
   return httpMethod === 'POST'
     ? { httpMethod, receiverUrl, receiverBody, receiverFormat, ...switched }
     : { httpMethod: 'GET', receiverUrl, ...switched };

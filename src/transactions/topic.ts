@@ -1,4 +1,5 @@
 import { type ParsedEvent } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
 import { type Attributes, type Occurrence, type Topic } from '../notifications/topic';
 import { listedTransaction } from './fields';
 import { toOutput } from './output';
@@ -18,6 +19,7 @@ const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'Transaction
 export const transactionTopic: Topic = {
   name: 'transactions',
   streams: [`${TRANSACTION}-`],
+  streamOf: (subject) => streamOf(TRANSACTION, subject),
   handles: TRANSITIONS,
   attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.has(name)),
   occurrence: (event) => {

@@ -66,7 +66,8 @@ describe('subscriptions to claims (decisions C13)', () => {
       strictOrder: true,
     };
     const answer = await send('POST', '', 'nord', posted, { 'content-type': 'application/json' });
-    const copy = { ...posted, receivers: [{ ...RECEIVER, disabled: false }], disabled: false };
+    const receiver = { ...RECEIVER, disabled: false, receiverId: expect.any(String) as unknown };
+    const copy = { ...posted, receivers: [receiver], disabled: false };
     const id = answer.json<{ subscriptionId: string }>().subscriptionId;
     expect([answer.statusCode, answer.json()]).toEqual([201, { subscriptionId: id, ...copy }]);
     const replaced = await send('PUT', `/${id}`, 'nord', subscription([201]));

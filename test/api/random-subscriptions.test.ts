@@ -32,6 +32,8 @@ const NAMES = Object.keys(SUBSCRIBERS) as readonly Subscriber[];
 
 const name = fc.string({ minLength: 1, maxLength: 12 }).filter((text) => !/[^\t\n\r -\ud7ff]/.test(text));
 
+const OTHER_RECEIVER = { ...GET_RECEIVER, receiverUrl: 'https://other.example/' };
+
 /** What is posted: mostly what anybody may post, some that nobody may. */
 const posted = fc.record(
   {
@@ -49,7 +51,7 @@ const posted = fc.record(
         arbitrary: fc.array(
           fc
             .record(
-              { base: fc.constantFrom(GET_RECEIVER, POST_RECEIVER), disabled: fc.boolean() },
+              { base: fc.constantFrom(GET_RECEIVER, POST_RECEIVER, OTHER_RECEIVER), disabled: fc.boolean() },
               { requiredKeys: ['base'] },
             )
             .map(({ base, ...switched }) => ({ ...base, ...switched })),

@@ -99,6 +99,7 @@ describe('the settings of a subscription (decisions N15)', () => {
     await execute(world.app.engines.log, subscriptionDecider, id, {
       do: 'replace',
       at: '2026-03-01T12:00:00.000Z',
+      subscriptionId: id,
       subscription: large,
     });
     expect((await put(id, posted('y'.repeat(largest + 500)), 'casa')).statusCode).toBe(200);

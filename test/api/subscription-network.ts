@@ -33,12 +33,15 @@ export function subscription(changes: object = {}): Record<string, unknown> {
 export const withReceiver = (changes: object, base: object = POST_RECEIVER) =>
   subscription({ receivers: [{ ...base, ...changes }] });
 
-/** A copy as answers have it: switches that were not set are false. */
+/** A copy as answers have it: switches that were not set are false, and receivers have ids. */
 export function copyOf(posted: Record<string, unknown>): Record<string, unknown> {
   const receivers = posted['receivers'] as readonly object[];
   return {
     ...posted,
-    receivers: receivers.map((receiver) => ({ disabled: false, ...receiver })),
+    receivers: receivers.map((receiver) => ({
+      ...{ disabled: false, receiverId: expect.any(String) as unknown },
+      ...receiver,
+    })),
     disabled: posted['disabled'] ?? false,
   };
 }

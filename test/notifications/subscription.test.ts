@@ -55,15 +55,15 @@ describe('a subscription (Document 2, Subscription)', () => {
   });
 
   it('is replaced as a whole (Document 2, Subscriptions: PUT)', () => {
-    const state = after(CREATE, { do: 'replace', at: LATER, subscription: OTHER });
+    const state = after(CREATE, { do: 'replace', at: LATER, subscriptionId: 's', subscription: OTHER });
     expect(state).toMatchObject({ content: OTHER, createdAt: AT });
-    expect(decide({ do: 'replace', at: LATER, subscription: OTHER }, state)).toEqual([]);
+    expect(decide({ do: 'replace', at: LATER, subscriptionId: 's', subscription: OTHER }, state)).toEqual([]);
   });
 
   it('cannot be changed once it is deleted, and remembers whose it was', () => {
     const state = after(CREATE, { do: 'delete', at: LATER });
     expect(state).toEqual({ is: 'deleted', organisationId: 11 });
-    expect(decide({ do: 'replace', at: LATER, subscription: OTHER }, state)).toEqual([]);
+    expect(decide({ do: 'replace', at: LATER, subscriptionId: 's', subscription: OTHER }, state)).toEqual([]);
     expect(decide(CREATE, state)).toEqual([]);
   });
 
@@ -87,7 +87,7 @@ describe('a subscription (Document 2, Subscription)', () => {
     const state = after(
       CREATE,
       { do: 'disableReceiver', at: AT, receiver, reason: 'failing' },
-      { do: 'replace', at: LATER, subscription: CONTENT },
+      { do: 'replace', at: LATER, subscriptionId: 's', subscription: CONTENT },
     );
     expect(state).toMatchObject({ disabledReceivers: {} });
   });
@@ -156,9 +156,69 @@ describe('a subscription (Document 2, Subscription)', () => {
   });
 });
 
+describe('a PUT continues receivers (decisions N8)', () => {
+  const [A, B, C, D] = ['a', 'b', 'c', 'd'].map((name): Receiver => ({
+    httpMethod: 'GET',
+    receiverUrl: `https://${name}.example/`,
+  })) as [Receiver, Receiver, Receiver, Receiver];
+  const a = receiverIdOf('s', A);
+  /** The ids of receivers after PUTs, by their hosts. */
+  const idsAfter = (...puts: readonly (readonly Receiver[])[]) => {
+    const replaces = puts.map((receivers) => {
+      const subscription = { ...CONTENT, receivers };
+      return { do: 'replace', at: LATER, subscriptionId: 's', subscription } as const;
+    });
+    const { content } = after(CREATE, ...replaces) as ActiveSubscription;
+    return content.receivers.map((one) => receiverIdOf('s', one));
+  };
+  const [ownB, ownC, ownD] = [B, C, D].map((receiver) => receiverIdOf('s', receiver));
+
+  it('that it names, whatever they are now', () => {
+    expect(idsAfter([A, B], [{ ...D, id: a }, B, C])).toEqual([a, ownB, ownC]);
+    expect(idsAfter([A, B], [B, { ...C, id: a }], [A, { ...D, id: a }])).toEqual([expect.any(String), a]);
+  });
+
+  it('that are equal in method, URL, format and body, else the only one that is left over on both sides', () => {
+    expect(idsAfter([A, B], [B, A])).toEqual([ownB, a]);
+    expect(idsAfter([A, B], [C, B])).toEqual([a, ownB]);
+    expect(idsAfter([A, B], [C, D])).toEqual([ownC, ownD]);
+    expect(idsAfter([A], [C, D])).toEqual([ownC, ownD]);
+    expect(idsAfter([A, B, C], [C, D])).toEqual([ownC, ownD]);
+    expect(idsAfter([A], [C], [D], [D, B])).toEqual([receiverIdOf('s', RECEIVER), ownB]);
+  });
+
+  it('and gives a new receiver an id that no other one has', () => {
+    const [changed, fresh] = idsAfter([A, B], [{ ...C, id: a }, B], [C, A, B]);
+    expect(changed).toBe(a);
+    expect(fresh).toMatch(/^[0-9a-v]{16}$/);
+    expect([a, ownB, ownC]).not.toContain(fresh);
+  });
+
+  it('and stays without an event if nothing changes, and with one of several that are equal', () => {
+    const put = (...receivers: readonly Receiver[]) =>
+      ({
+        ...{ do: 'replace', at: LATER, subscriptionId: 's' },
+        subscription: { ...CONTENT, receivers },
+      }) as const;
+    const state = after(CREATE, put(A), put(C));
+    expect(decide(put(C), state)).toEqual([]);
+    expect(decide(put({ ...C, id: receiverIdOf('s', RECEIVER) }), state)).toEqual([]);
+    expect(
+      idsAfter(
+        [A, B],
+        [
+          { ...C, id: a },
+          { ...C, id: ownB! },
+        ],
+      ),
+    ).toEqual([a, a]);
+  });
+});
+
 it.each([
   'SubscriptionCreated',
   'SubscriptionReplaced',
+  'SubscriptionReplaced-continued',
   'SubscriptionDeleted',
   'ReceiverDisabled',
   'ReceiverEnabled',
@@ -166,7 +226,8 @@ it.each([
   'TestRequested',
   'RedeliveryRequested',
 ] as const)('%s is read as it was first stored', (type) => {
-  const { stream, event } = golden<SubscriptionEvent>(type);
+  const [name, variant] = type.split('-') as [SubscriptionEvent['type'], string?];
+  const { stream, event } = golden<SubscriptionEvent>(name, variant === undefined ? '' : `-${variant}`);
   expect(stream).toMatch(/^subscription-/);
   const start: ActiveSubscription = after(CREATE) as ActiveSubscription;
   const state = subscriptionDecider.evolve(type === 'SubscriptionCreated' ? { is: 'unknown' } : start, event);
@@ -186,6 +247,7 @@ it.each([
       },
     },
     SubscriptionReplaced: { content: { filter: { stateIds: [1] } } },
+    'SubscriptionReplaced-continued': { content: { receivers: [{ id: '0123456789abcdef' }] } },
     SubscriptionDeleted: { is: 'deleted' },
     ReceiverDisabled: { disabledReceivers: { '0123456789abcdef': { reason: 'failing' } } },
     ReceiverEnabled: { disabledReceivers: {} },

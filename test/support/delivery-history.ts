@@ -35,7 +35,8 @@ export class DeliveryHistory {
       sequence: 0,
       stateId: 1,
       at: new Date(0).toISOString(),
-      cause: '0000000000000000001',
+      // After everything: its receiver has not changed since.
+      cause: '0009000000000000000',
       request: {
         method: 'POST',
         url: 'https://receiver.example/a?b=c',

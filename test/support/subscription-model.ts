@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** What subscriptions there are, by the documents alone: a reference for random histories (Document 2, Subscriptions). */
 
 /** An organisation's token, perhaps for one site. */
@@ -10,6 +12,7 @@ type Content = Readonly<Record<string, unknown>>;
 
 interface ModelSubscription extends ModelSubscriber {
   readonly id: string;
+  /** Its receivers have their ids. */
   content: Content;
   isDeleted: boolean;
 }
@@ -30,7 +33,7 @@ export class SubscriptionModel {
   create(by: ModelSubscriber, content: Content | undefined, id: string): ModelAnswer {
     const own = this.all.filter((one) => !one.isDeleted && one.organisationId === by.organisationId);
     if (content === undefined || own.length === MOST) return { status: 400 };
-    const created = { ...by, id, content, isDeleted: false };
+    const created = { ...by, id, content: withIds(id, content, []), isDeleted: false };
     this.all.push(created);
     return { status: 201, copy: copyOf(created) };
   }
@@ -38,7 +41,7 @@ export class SubscriptionModel {
   replace(by: ModelSubscriber, id: string, content: Content | undefined): ModelAnswer {
     return this.withOwn(by, id, (one) => {
       if (content === undefined) return { status: 400 };
-      one.content = content;
+      one.content = withIds(id, content, receiversIn(one.content));
       return { status: 200, copy: copyOf(one) };
     });
   }
@@ -84,4 +87,63 @@ function isOf(one: ModelSubscription, by: ModelSubscriber): boolean {
 
 function copyOf({ id, content, siteId }: ModelSubscription): Content {
   return { subscriptionId: id, ...content, ...(siteId === undefined ? {} : { siteId }) };
+}
+
+interface ModelReceiver {
+  readonly receiverId: string;
+  readonly text: string;
+}
+
+/** Each receiver with its id, and what it is. */
+function receiversIn(content: Content): readonly ModelReceiver[] {
+  const receivers = content['receivers'] as readonly Content[];
+  return receivers.map((receiver) => ({
+    receiverId: receiver['receiverId'] as string,
+    text: textOf(receiver),
+  }));
+}
+
+function textOf({ httpMethod, receiverUrl, receiverFormat, receiverBody }: Content): string {
+  return JSON.stringify([httpMethod, receiverUrl, receiverFormat, receiverBody]);
+}
+
+/** Decisions N8: equal ones are continued, else the only one that is left over on both sides; others are new. None is named. */
+function withIds(id: string, content: Content, before: readonly ModelReceiver[]): Content {
+  const receivers = content['receivers'] as readonly Content[];
+  const texts = [...new Set(receivers.map(textOf))];
+  const equal = (text: string) => before.find((one) => one.text === text)?.receiverId;
+  const ids = [...new Set(before.map(({ receiverId }) => receiverId))];
+  const left = ids.filter((one) => !texts.some((text) => equal(text) === one));
+  const changed = texts.filter((text) => equal(text) === undefined);
+  const isContinued = left.length === 1 && changed.length === 1;
+  const found = new Map<string, string>();
+  for (const text of texts) {
+    const own = equal(text) ?? (isContinued ? left[0] : undefined);
+    if (own !== undefined) found.set(text, own);
+  }
+  for (const text of changed) {
+    const receiver = receivers.find((one) => textOf(one) === text)!;
+    if (!found.has(text)) found.set(text, newId(id, receiver, [...ids, ...found.values()]));
+  }
+  const named = receivers.map((receiver) => ({ ...receiver, receiverId: found.get(textOf(receiver)) }));
+  return { ...content, receivers: named };
+}
+
+function newId(
+  id: string,
+  { httpMethod, receiverUrl, receiverFormat, receiverBody }: Content,
+  taken: readonly string[],
+): string {
+  const more = httpMethod === 'POST' ? [receiverFormat, receiverBody] : [];
+  const own = hashed(JSON.stringify([id, httpMethod, receiverUrl, ...more]));
+  let found = own;
+  for (let n = 1; taken.includes(found); n += 1) found = hashed(`${own} ${n}`);
+  return found;
+}
+
+/** Decisions N15: 80 bits of SHA-256 in base 32 with the digits of hexadecimal, and those after them. */
+function hashed(text: string): string {
+  const bytes = createHash('sha256').update(text).digest().subarray(0, 10);
+  const number = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  return number.toString(32).padStart(16, '0');
 }

@@ -1,19 +1,11 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type RecordedEvent } from '../../kernel/event';
-import { type MatchedEvent, type Message } from '../delivery-events';
-import { messageIdOf } from '../receiver-id';
+import { type MatchedEvent } from '../delivery-events';
 import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
-import { type Attributes, type Occurrence, type Topic } from '../topic';
-import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
-import {
-  type Conversion,
-  conversionOf,
-  type PublishedRates,
-  RATES_STREAM,
-  ratesDecider,
-  type RatesEvent,
-} from './rates';
-import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
+import { type Occurrence, type Topic } from '../topic';
+import { messagesOf, preparedOf, testOf } from './messages-of';
+import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
+import { SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
 /** What is due because of an event. */
 export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
@@ -77,34 +69,8 @@ export class Matcher {
         if (subscription.topic !== topic.name) continue;
         const prepared = preparedOf(id, subscription);
         if (!prepared.matches(occurrence)) continue;
-        yield* this.messages({ event, id, subscription, prepared, occurrence });
+        yield* messagesOf({ event, id, subscription, prepared, occurrence, rates: this.rates });
       }
-    }
-  }
-
-  /** The messages of one subscription, to all of its receivers or to one. */
-  private *messages(
-    { event, id, subscription, prepared, occurrence }: Matched,
-    only?: string,
-  ): Generator<Extract<Due, { readonly type: 'MessageDue' }>> {
-    const { content, organisationId, topic } = subscription;
-    const to = content.currencyConversion?.to;
-    const conversion = to === undefined ? undefined : conversionOf(this.rates, occurrence.currencyId, to);
-    const values = prepared.customised(
-      conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
-    );
-    const { subject, sequence, stateId, at } = occurrence;
-    for (const [receiver, render] of prepared.renderers) {
-      if (only !== undefined && receiver !== only) continue;
-      const data: Message = {
-        id: messageIdOf(event.id, receiver),
-        ...{ subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
-        cause: event.position,
-        ...render(values),
-        ...(conversion === undefined ? {} : { conversion: stored(conversion) }),
-        ...(content.strictOrder === true ? { strictOrder: true } : {}),
-      };
-      yield { type: 'MessageDue', data };
     }
   }
 
@@ -133,35 +99,9 @@ export class Matcher {
   ): readonly Due[] {
     const topic = this.topics.find(({ name }) => name === subscription.topic);
     if (topic === undefined) return NOTHING;
-    // A subject of its own: no test waits for another one.
-    const occurrence = { ...topic.example(stateId, new Date(at)), subject: `test-${event.id}` };
-    const prepared = preparedOf(id, subscription);
-    const messages = [...this.messages({ event, id, subscription, prepared, occurrence }, receiver)];
+    const occurrence = testOf(topic, event.id, stateId, at);
+    const [prepared, { rates }] = [preparedOf(id, subscription), this];
+    const messages = [...messagesOf({ event, id, subscription, prepared, occurrence, rates }, receiver)];
     return messages.map(({ type, data }) => ({ type, data: { ...data, isTest: true } }));
   }
-}
-
-interface Matched {
-  readonly event: RecordedEvent;
-  readonly id: string;
-  readonly subscription: ActiveSubscription;
-  readonly prepared: PreparedSubscription;
-  readonly occurrence: Occurrence;
-}
-
-function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubscription {
-  return preparedSubscription(subscription.content, receiversIn(id, subscription));
-}
-
-/** The attributes with amounts in another currency. */
-function converted({ attributes, amounts }: Occurrence, { to, convert }: Conversion): Attributes {
-  const values = amounts.flatMap((name) => {
-    const amount = attributes[name];
-    return typeof amount === 'number' ? [[name, convert(amount)] as const] : [];
-  });
-  return { ...attributes, ...Object.fromEntries(values), currencyId: to };
-}
-
-function stored({ from, to, rate, day }: Conversion): Message['conversion'] & object {
-  return { from, to, rate, day };
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Message, type Outcome } from '../delivery-events';
+import { type Rendering } from '../matching/rendering';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { Alarm } from './alarm';
 import { msUntil, now } from './clock';
@@ -38,6 +39,7 @@ export interface DispatcherParts {
   readonly deliveries: EventLog;
   readonly recipients: Recipients;
   readonly attempt: MakeAttempt;
+  readonly rendering: Pick<Rendering, 'current'>;
   readonly report: (failure: unknown) => void;
 }
 
@@ -46,6 +48,9 @@ const FLUSH_MS = 3;
 
 /** How long dead letters of expired messages are waited for before more of them are made (ms). */
 const RECORD_MS = 5_000;
+
+/** How long to wait for a log that is behind (ms). */
+const BEHIND_MS = 50;
 
 /** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
 const OWN_FAULT_MS = 1_000;
@@ -221,7 +226,8 @@ export class Dispatcher {
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
     if (isCancelled)
       return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', Date.now());
-    if (request === undefined) return outcomeWithout(started, 'dead', Date.now(), unsendable);
+    if (request === undefined)
+      return outcomeWithout(started, redelivery === undefined ? 'dead' : 'failed', Date.now(), unsendable);
     const attempt: Attempt = {
       id,
       sequence,
@@ -269,11 +275,32 @@ export class Dispatcher {
   }
 
   private async load(receiver: Receiver, revision: number): Promise<void> {
-    const load = (): Promise<boolean> => this.cache.load(revision);
+    const load = (): Promise<boolean> => this.loadCurrent(revision);
     const isThere = await untilDone(load, () => receiver.isGone, this.parts.report);
     if (isThere === false) this.forget(receiver, revision);
     this.scheduler.loaded(receiver);
     this.pump();
+  }
+
+  /** Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log. */
+  private async loadCurrent(revision: number): Promise<boolean> {
+    const { recipients, rendering } = this.parts;
+    if (!(await this.cache.load(revision))) return false;
+    const message = this.cache.get(revision);
+    const since = message && recipients.outdatedBy(message);
+    if (message === undefined || since === undefined) return true;
+    const current = await rendering.current(message, since);
+    if (current !== undefined) this.cache.replace(revision, current);
+    // The subscriptions that are followed are behind the log, or the log that was read is behind them.
+    else await pause(BEHIND_MS, undefined, { ref: false });
+    return true;
+  }
+
+  /** The message if it is in memory as it is to be sent. */
+  private peek(revision: number): Message | undefined {
+    const message = this.cache.get(revision);
+    const isOutdated = message !== undefined && this.parts.recipients.outdatedBy(message) !== undefined;
+    return isOutdated ? undefined : message;
   }
 
   /** A message was deleted before it could be sent: that is recorded as far as it is known. */
@@ -289,7 +316,7 @@ export class Dispatcher {
 
   private surface(): Surface {
     return {
-      peek: (revision) => this.cache.get(revision),
+      peek: (revision) => this.peek(revision),
       load: (receiver, revision) => void this.load(receiver, revision),
       permission: (...asked) => this.parts.recipients.permission(...asked),
       msUntil,

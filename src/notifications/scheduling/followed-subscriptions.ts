@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { toDomainEvent } from '../../kernel/decider';
-import { type RecordedEvent } from '../../kernel/event';
+import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FollowedLog } from '../../kernel/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
-import { receiversOf } from '../receiver-id';
+import { sharedRenderingOf } from '../matching/rendering';
+import { contentIdOf, receiversOf } from '../receiver-id';
 import {
   type ActiveSubscription,
   subscriptionDecider,
@@ -17,8 +19,16 @@ export type Standing = 'active' | 'disabled by its owner' | 'disabled by the sys
 interface Known {
   /** Without its content: templates and filters may be megabytes, and sending needs none of them. */
   readonly state: ActiveSubscription;
-  /** Whether its owner has disabled a receiver, by ids. */
-  readonly receivers: ReadonlyMap<string, boolean>;
+  /** By ids. */
+  readonly receivers: ReadonlyMap<string, KnownReceiver>;
+}
+
+interface KnownReceiver {
+  /** By its owner. */
+  readonly isDisabled: boolean;
+  /** What its messages are rendered by, as a hash, and the position since which it is. */
+  readonly rendering: string;
+  readonly since: Position;
 }
 
 const NO_CONTENT: SubscriptionContent = { filter: { stateIds: [] }, receivers: [] };
@@ -39,16 +49,24 @@ export class Standings {
     const state = subscriptionDecider.evolve(before?.state ?? subscriptionDecider.initial, happened);
     if (state.is !== 'active') this.all.delete(id);
     else if (before !== undefined && state.content === NO_CONTENT) this.all.set(id, { ...before, state });
-    else this.all.set(id, known(id, state));
+    else this.all.set(id, known(id, state, event.position, before));
   }
 
   /** `receiver`: its id. */
   standingOf(subscriptionId: string, receiver: string): Standing {
     const subscription = this.all.get(subscriptionId);
-    const isDisabled = subscription?.receivers.get(receiver);
-    if (isDisabled === undefined || subscription === undefined) return 'gone';
-    if (isDisabled) return 'disabled by its owner';
+    const known = subscription?.receivers.get(receiver);
+    if (known === undefined || subscription === undefined) return 'gone';
+    if (known.isDisabled) return 'disabled by its owner';
     return receiver in subscription.state.disabledReceivers ? 'disabled by the system' : 'active';
+  }
+
+  /**
+   * The position since which messages to a receiver are rendered as they are now: those that were rendered before it are to be rendered
+   * again. Undefined: there is no such receiver.
+   */
+  renderedSince(subscriptionId: string, receiver: string): Position | undefined {
+    return this.all.get(subscriptionId)?.receivers.get(receiver)?.since;
   }
 
   /** Whether any subscription has a receiver of this id. */
@@ -68,12 +86,21 @@ export class Standings {
   }
 }
 
-function known(id: string, state: ActiveSubscription): Known {
+function known(id: string, state: ActiveSubscription, position: Position, before: Known | undefined): Known {
   const { content } = state;
-  const receivers = [...receiversOf(id, content)].map(([receiver, { disabled }]) => {
-    return [receiver, content.disabled === true || disabled === true] as const;
+  const shared = sharedRenderingOf(content);
+  const receivers = [...receiversOf(id, content)].map(([receiver, one]) => {
+    const rendering = hashOf(`${contentIdOf(id, one)} ${shared}`);
+    const known = before?.receivers.get(receiver);
+    const since = known?.rendering === rendering ? known.since : position;
+    const isDisabled = content.disabled === true || one.disabled === true;
+    return [receiver, { isDisabled, rendering, since }] as const;
   });
   return { state: { ...state, content: NO_CONTENT }, receivers: new Map(receivers) };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64').slice(0, 16);
 }
 
 /** Follows in the log what subscriptions mean for sending. */

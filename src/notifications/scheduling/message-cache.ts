@@ -53,6 +53,13 @@ export class MessageCache {
     return cached.message;
   }
 
+  /** Puts a message in the place of the one that was read, which was rendered again. */
+  replace(revision: number, message: Message): void {
+    const { url = '', body = '' } = message.request ?? {};
+    this.delete(revision);
+    this.put(this.needed, revision, { bytes: bytesOf(url) + bytesOf(body), message });
+  }
+
   delete(revision: number): void {
     for (const cached of [this.spare, this.needed]) {
       const bytes = cached.get(revision)?.bytes ?? 0;
@@ -107,15 +114,21 @@ export class MessageCache {
   }
 
   /** Removes what is not needed for it, then the oldest that is: never what is put. */
-  private put(into: Map<number, Cached>, revision: number, data: string): void {
-    const bytes = bytesOf(data) + OVERHEAD;
+  private put(
+    into: Map<number, Cached>,
+    revision: number,
+    what: string | { readonly bytes: number; readonly message: Message },
+  ): void {
+    const bytes = (typeof what === 'string' ? bytesOf(what) : what.bytes) + OVERHEAD;
     for (const others of [this.spare, this.needed]) {
       for (const oldest of others.keys()) {
         if (this.bytes + bytes <= this.maxBytes) break;
         this.delete(oldest);
       }
     }
-    into.set(revision, { bytes, data, message: undefined });
+    const cached =
+      typeof what === 'string' ? { data: what, message: undefined } : { ...what, data: undefined };
+    into.set(revision, { ...cached, bytes });
     this.bytes += bytes;
     if (into === this.needed) this.neededBytes += bytes;
   }

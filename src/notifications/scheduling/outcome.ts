@@ -45,6 +45,7 @@ export function outcomeOf(
     answer,
     isTimeout: end === 'timeout' ? true : undefined,
     isProbe: sendable.isProbe ? true : undefined,
+    rendered: message.rendered,
   };
 }
 

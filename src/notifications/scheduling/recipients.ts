@@ -1,11 +1,12 @@
 import { type Position } from '../../kernel/event';
+import { type Message } from '../delivery-events';
 import { type Secrets } from '../secrets';
 import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
 export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
-  readonly book: Pick<Standings, 'hasReceiver' | 'secretsOf' | 'standingOf'>;
+  readonly book: Pick<Standings, 'hasReceiver' | 'renderedSince' | 'secretsOf' | 'standingOf'>;
 };
 
 /** Derived secrets that are kept. */
@@ -33,6 +34,15 @@ export class Recipients {
     if (standing === 'active') return 'send';
     if (standing !== 'gone') return 'hold';
     return cause !== undefined && position < cause ? 'hold' : 'cancel';
+  }
+
+  /**
+   * The position since which the subscription of a message has to be read to render it, if it was rendered by an older version of its
+   * receiver; undefined: it is sent as it is.
+   */
+  outdatedBy({ subscriptionId, receiver, cause, rendered = cause }: Message): Position | undefined {
+    const since = this.subscriptions.book.renderedSince(subscriptionId, receiver);
+    return since !== undefined && rendered < since ? since : undefined;
   }
 
   /** False if no subscription has the receiver. */

@@ -18,6 +18,8 @@ export interface Receiver extends Occupant {
   readonly lane: Lane;
   readonly bucket: TokenBucket;
   subscriptionId: string | undefined;
+  /** `Message.rendered` of the message that its host is of. */
+  rendered: Position | undefined;
   /** The rest that it has, and when that is over. */
   rest: { readonly of: Health['rest']; readonly until: number };
   /** When a timer wakes it, 0 if there is none. */
@@ -86,6 +88,7 @@ export class Scheduler {
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       subscriptionId: undefined,
+      rendered: undefined,
       rest: { of: undefined, until: 0 },
       pace: 'normal',
       inFlight: 0,
@@ -208,15 +211,17 @@ export class Scheduler {
 
   private start(receiver: Receiver, sendable: Sendable, now: number): Started | undefined {
     const { kind, revision, message, redelivery } = sendable;
-    const { subscriptionId, cause, request } = message;
+    const { subscriptionId, cause, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
-    const permission = this.surface.permission(subscriptionId, receiver.id, cause);
+    const permission = this.surface.permission(subscriptionId, receiver.id, rendered ?? cause);
     if (permission === 'hold') {
       this.held.add(receiver);
       return undefined;
     }
-    if (receiver.host === '' && request !== undefined) {
-      receiver.host = hostOf(request.url);
+    if (request !== undefined && (receiver.host === '' || receiver.rendered !== rendered)) {
+      receiver.rendered = rendered;
+      const host = hostOf(request.url);
+      if (host !== receiver.host) this.slots.move(receiver, host);
       if (!this.slots.mayEnter(receiver)) return undefined;
     }
     receiver.lane.start(sendable);

@@ -126,16 +126,22 @@ export class Slots<R extends Occupant> {
     if (ms !== undefined && receiver.inFlight === 0) receiver.pace = paceOf(ms);
     const shared = this.hosts.get(host);
     if (shared !== undefined) shared.inFlight -= 1;
-    this.passOn(receiver);
+    this.passOn(request);
     if (shared?.inFlight === 0 && shared.waiting.size === 0) this.hosts.delete(host);
   }
 
   /** The receiver has left a slot, or does not use the one for which it was woken: others may. */
-  passOn({ host }: R): void {
+  passOn({ host }: Pick<R, 'host'>): void {
     const shared = this.hosts.get(host);
     if (shared !== undefined && shared.inFlight < LIMITS.host) this.wakeOne(shared.waiting);
     for (const pace of ['slow', 'hung'] as const)
       if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
+  }
+
+  /** The receiver sends to another host from now on. */
+  move(receiver: R, host: string): void {
+    this.hosts.get(receiver.host)?.waiting.delete(receiver);
+    receiver.host = host;
   }
 
   /** The receiver is not served any more. */

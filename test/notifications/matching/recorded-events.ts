@@ -14,6 +14,7 @@ export const AT = '2026-03-01T12:00:00.000Z';
 export const claimTopic: Topic = {
   name: 'claims',
   streams: ['claim-'],
+  streamOf: (subject) => `claim-${subject}`,
   handles: ['ClaimMoved'],
   attributes: ['claimId', 'amount', 'currencyId', 'stateId', 'epi'],
   occurrence: ({ data }: ParsedEvent) => ('siteId' in data ? (data as Occurrence) : undefined),

@@ -1,6 +1,7 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/kernel/lease-holder';
+import { Rendering } from '../../../src/notifications/matching/rendering';
 import { PARTITIONS, partitionOf } from '../../../src/notifications/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { OwnedPartition } from '../../../src/notifications/scheduling/owned-partition';
@@ -47,7 +48,8 @@ describe('A receiver that is gone', () => {
     const { log, store } = engines;
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
-    const dispatcher = new Dispatcher({ log, deliveries, recipients, attempt, report }, 100);
+    const rendering = new Rendering(log, []);
+    const dispatcher = new Dispatcher({ log, deliveries, recipients, rendering, attempt, report }, 100);
     const lease = new LeaseHolder(store, `partition-${number}`, 'one', 600_000, Date.now);
     await lease.acquire();
     const taken = await takePartition(deliveries, number, { owner: 'one', at: AT });
@@ -93,18 +95,27 @@ describe('A receiver that is gone', () => {
     };
     const replaceBy = async (subscription: SubscriptionContent): Promise<void> => {
       const { log } = world.engines;
-      await execute(log, subscriptionDecider, subscriptionId, { do: 'replace', at: AT, subscription });
+      await execute(log, subscriptionDecider, subscriptionId, {
+        do: 'replace',
+        at: AT,
+        subscriptionId,
+        subscription,
+      });
       await world.subscriptions.reached(await log.head());
     };
     const { state } = await load(world.engines.log, subscriptionDecider, subscriptionId);
     const { content } = state as ActiveSubscription;
-    const other = { ...content.receivers[0]!, receiverUrl: 'https://other.example/' };
+    // Two, so that neither of them continues it.
+    const others = ['https://other.example/', 'https://another.example/'].map((receiverUrl) => ({
+      ...content.receivers[0]!,
+      receiverUrl,
+    }));
 
     await send();
     await partition.writer.save();
     const health = receivers.get(receiver)?.health;
     expect(health?.minutes).toMatchObject([{ attempts: 1 }]);
-    await replaceBy({ ...content, receivers: [other] });
+    await replaceBy({ ...content, receivers: others });
     expect(receivers.get(receiver)?.health).toBe(health);
     // There is something to save.
     partition.state.reach(1);

@@ -8,8 +8,10 @@ import { type DeliveryParts, DeliveryRunner } from '../../../src/notifications/s
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { FollowedSubscriptions } from '../../../src/notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Rendering } from '../../../src/notifications/matching/rendering';
 import { Secrets } from '../../../src/notifications/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { transactionTopic } from '../../../src/transactions/topic';
 import { openTestedEngines, type TestedFolder } from '../../support/engines';
 
 const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
@@ -55,6 +57,7 @@ export function runnerWorld() {
       deliveries,
       store: engines.store,
       recipients,
+      rendering: new Rendering(engines.log, [transactionTopic]),
       attempt,
       report,
       ...engine,

@@ -1,0 +1,171 @@
+import { toDomainEvent } from '../../kernel/decider';
+import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { type Message } from '../delivery-events';
+import { loadSubscription, subscriptionAsOf } from '../loaded-subscription';
+import { contentIdOf, receiversOf } from '../receiver-id';
+import {
+  type ActiveSubscription,
+  SUBSCRIPTION,
+  type SubscriptionContent,
+  type SubscriptionEvent,
+} from '../subscription';
+import { type Occurrence, type Topic } from '../topic';
+import { messagesOf, preparedOf, testOf } from './messages-of';
+import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
+
+/** A version of a subscription. */
+interface Version {
+  readonly subscription: ActiveSubscription;
+  readonly position: Position;
+}
+
+/** Versions that are cached: each may have some 600 KB, as long as it renders. */
+const MOST = 16;
+
+/**
+ * Renders messages again after their receiver, or their subscription, has changed: from their event, with the rates of then, under
+ * their old ids ([ADR 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the
+ * subscription, so whoever renders a message by one version makes the same bytes.
+ */
+export class Rendering {
+  private readonly versions = new Map<string, Version>();
+
+  constructor(
+    /** The domain log. */
+    private readonly log: EventLog,
+    private readonly topics: readonly Topic[],
+  ) {}
+
+  /**
+   * The message by a version of its subscription that is not older than `since`. Undefined: that has no such receiver, or there is none
+   * yet, as far as the log has been read. Raises `EngineUnavailable`.
+   */
+  async current(message: Message, since: Position): Promise<Message | undefined> {
+    const version = await this.versionSince(message.subscriptionId, since);
+    return version && (await this.by(message, version));
+  }
+
+  /** The message as it will be sent, if it is sent now: as it is unless its receiver has changed. */
+  async toSend(message: Message, subscription: ActiveSubscription, position: Position): Promise<Message> {
+    const { subscriptionId: id, receiver, rendered, cause } = message;
+    const then = await subscriptionAsOf(this.log, id, rendered ?? cause);
+    const isSame =
+      then.is === 'active' &&
+      renderingOf(id, then.content, receiver) === renderingOf(id, subscription.content, receiver);
+    return isSame ? message : ((await this.by(message, { subscription, position })) ?? message);
+  }
+
+  /** The message as it was sent, by the version that its outcome names. */
+  async asSent(message: Message, rendered: Position | undefined): Promise<Message> {
+    if (rendered === undefined || rendered === message.rendered) return message;
+    const subscription = await subscriptionAsOf(this.log, message.subscriptionId, rendered);
+    if (subscription.is !== 'active') return message;
+    return (await this.by(message, { subscription, position: rendered })) ?? message;
+  }
+
+  private async versionSince(id: string, since: Position): Promise<Version | undefined> {
+    const cached = this.versions.get(id);
+    this.versions.delete(id);
+    const version = cached !== undefined && cached.position >= since ? cached : await this.latest(id);
+    if (version === undefined || version.position < since) return undefined;
+    this.versions.set(id, version);
+    const [oldest = id] = this.versions.keys();
+    if (this.versions.size > MOST) this.versions.delete(oldest);
+    return version;
+  }
+
+  private async latest(id: string): Promise<Version | undefined> {
+    const { state, position } = await loadSubscription(this.log, id);
+    return state.is === 'active' ? { subscription: state, position } : undefined;
+  }
+
+  /** Undefined: the version has no such receiver. */
+  private async by(message: Message, { subscription, position }: Version): Promise<Message | undefined> {
+    const { subscriptionId: id, receiver } = message;
+    const found = await this.eventOf(message);
+    if (found === undefined) return { ...withoutRequest(message), unsendable: NO_EVENT, rendered: position };
+    const to = subscription.content.currencyConversion;
+    const rates = to === undefined ? undefined : await this.ratesBefore(message.cause);
+    const enabled = allEnabled(subscription);
+    const prepared = preparedOf(id, enabled);
+    const parts = { ...found, id, subscription: enabled, prepared, rates };
+    const [due] = [...messagesOf(parts, receiver)];
+    if (due === undefined) return undefined;
+    const { request, unsendable, conversion } = due.data;
+    return {
+      ...withoutRequest(message),
+      ...(request === undefined ? {} : { request }),
+      ...(unsendable === undefined ? {} : { unsendable }),
+      ...(conversion === undefined ? {} : { conversion }),
+      rendered: position,
+    };
+  }
+
+  /** What the message is about. */
+  private async eventOf(
+    message: Message,
+  ): Promise<{ readonly event: RecordedEvent; readonly occurrence: Occurrence } | undefined> {
+    const { topic: name, subject, subscriptionId, cause, isTest } = message;
+    const topic = this.topics.find((one) => one.name === name);
+    if (topic === undefined) return undefined;
+    const stream = isTest === true ? streamOf(SUBSCRIPTION, subscriptionId) : topic.streamOf(subject);
+    const event = await this.eventAt(stream, cause);
+    if (event === undefined) return undefined;
+    const occurrence = occurrenceIn(event, topic, message);
+    return occurrence && { event, occurrence };
+  }
+
+  private async eventAt(stream: string, position: Position): Promise<RecordedEvent | undefined> {
+    for await (const batch of this.log.readStream(stream, { backwards: true, batchSize: 50 }))
+      for (const event of batch)
+        if (event.position <= position) return event.position === position ? event : undefined;
+    return undefined;
+  }
+
+  private async ratesBefore(position: Position): Promise<PublishedRates | undefined> {
+    for await (const batch of this.log.readStream(RATES_STREAM, { backwards: true, batchSize: 10 }))
+      for (const event of batch)
+        if (event.position < position)
+          return ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
+    return undefined;
+  }
+}
+
+const enabledOnes = new WeakMap<ActiveSubscription, ActiveSubscription>();
+
+/** The subscription as if nothing of it were disabled: messages that are held are rendered too. */
+function allEnabled(subscription: ActiveSubscription): ActiveSubscription {
+  const known = enabledOnes.get(subscription);
+  if (known !== undefined) return known;
+  const { disabled: _, ...content } = subscription.content;
+  const receivers = content.receivers.map(({ disabled: __, ...receiver }) => receiver);
+  const enabled = { ...subscription, content: { ...content, receivers } };
+  enabledOnes.set(subscription, enabled);
+  return enabled;
+}
+
+const NO_EVENT = 'the event that it is about is not in the log';
+
+function withoutRequest({ request: _, unsendable: __, conversion: ___, ...rest }: Message): Message {
+  return rest;
+}
+
+function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): Occurrence | undefined {
+  const { stream, revision, position } = event;
+  const happened = toDomainEvent(event);
+  if (isTest !== true) return topic.occurrence({ ...happened, stream, revision, position });
+  const { type, data } = happened as SubscriptionEvent;
+  return type === 'TestRequested' ? testOf(topic, event.id, data.stateId, data.at) : undefined;
+}
+
+/** What the bytes to a receiver depend on, as a text that is the same as long as they are. */
+export function renderingOf(id: string, content: SubscriptionContent, receiver: string): string | undefined {
+  const found = receiversOf(id, content).get(receiver);
+  return found && `${contentIdOf(id, found)} ${sharedRenderingOf(content)}`;
+}
+
+/** What the bytes to all receivers depend on. */
+export function sharedRenderingOf({ currencyConversion, customAttribute }: SubscriptionContent): string {
+  return JSON.stringify([currencyConversion, customAttribute]);
+}
