@@ -6,6 +6,8 @@ import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
 import { MATCHED, type Message } from '../notifications/delivery-events';
+import { loadSubscription } from '../notifications/loaded-subscription';
+import { Rendering } from '../notifications/matching/rendering';
 import { receiversOf } from '../notifications/receiver-id';
 import { subscriptionDecider } from '../notifications/subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
@@ -135,8 +137,11 @@ export async function redeliver(
   const kept = await messageIn(await deliveries(), messageId, matched);
   if (kept === undefined)
     throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
-  if (kept.request === undefined)
-    throw new UnknownMessage(`${messageId} cannot be sent: ${kept.unsendable ?? 'it has no request'}`);
+  const { state: current, position } = await loadSubscription(log, subscriptionId);
+  const rendering = new Rendering(log, [SUBSCRIPTION_KINDS[kept.topic].source]);
+  const message = current.is === 'active' ? await rendering.toSend(kept, current, position) : kept;
+  if (message.request === undefined)
+    throw new UnknownMessage(`${messageId} cannot be sent: ${message.unsendable ?? 'it has no request'}`);
   const redelivery = { receiver, message: messageId, revision: matched };
   const command = { do: 'redeliver', at: now.toISOString(), ...redelivery } as const;
   const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);

@@ -3,7 +3,7 @@ import { NO_STREAM } from '../../src/kernel/event';
 import { golden } from '../support/golden';
 import { deliveryWorld } from './delivery-samples';
 import { type Copy, GET_RECEIVER, POST_RECEIVER, subscription } from './subscription-network';
-import { refusalOf } from './transaction-results';
+import { refusalOf } from './voucher-network';
 
 const { world, history, settled, sample: sampleOf } = deliveryWorld();
 const { create, put, get } = world;

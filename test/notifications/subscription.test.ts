@@ -195,11 +195,10 @@ describe('a PUT continues receivers (decisions N8)', () => {
   });
 
   it('and stays without an event if nothing changes, and with one of several that are equal', () => {
-    const put = (...receivers: readonly Receiver[]) =>
-      ({
-        ...{ do: 'replace', at: LATER, subscriptionId: 's' },
-        subscription: { ...CONTENT, receivers },
-      }) as const;
+    const put = (...receivers: readonly Receiver[]): SubscriptionCommand => {
+      const subscription = { ...CONTENT, receivers };
+      return { do: 'replace', at: LATER, subscriptionId: 's', subscription };
+    };
     const state = after(CREATE, put(A), put(C));
     expect(decide(put(C), state)).toEqual([]);
     expect(decide(put({ ...C, id: receiverIdOf('s', RECEIVER) }), state)).toEqual([]);
