@@ -1,18 +1,16 @@
-import { contentIdOf, receiversOf, salted } from './receiver-id';
-import { type Receiver } from './subscription';
-
-/** A receiver of a PUT; `id` is the one that it names. */
-type Posted = Receiver;
+import { without } from '../kernel/without';
+import { contentIdOf, type Receiver, receiversOf, salted } from './receiver-id';
 
 /**
  * Which receivers a PUT continues (`docs/decisions.md#n8`): those that it names by their ids; of the others, those that are equal in
  * method, URL, format and body; of the rest the only one, if one is left on both sides. So what waits for a receiver is sent after its
- * URL or body has changed. Returns what was posted, each with the id of the receiver that it continues, where that is not its own.
+ * URL or body has changed. Returns what was posted, each with the id of the receiver that it continues, where that is not its own. The `id`
+ * of one that was posted is the one that it names.
  */
 export function continuedReceivers(
   subscriptionId: string,
   before: readonly Receiver[],
-  posted: readonly Posted[],
+  posted: readonly Receiver[],
 ): readonly Receiver[] {
   const known = receiversOf(subscriptionId, { receivers: before });
   const contentOf = (receiver: Receiver): string => contentIdOf(subscriptionId, receiver);
@@ -45,8 +43,8 @@ export function continuedReceivers(
     for (let n = 1; known.has(fresh) || taken.has(fresh); n += 1) fresh = salted(own, n);
     give(own, fresh);
   }
-  return posted.map(({ id: _, ...receiver }) => {
-    const own = contentOf(receiver);
+  return posted.map((one) => {
+    const [receiver, own] = [without(one, 'id'), contentOf(one)];
     const id = ids.get(own);
     return id === undefined || id === own ? receiver : { ...receiver, id };
   });

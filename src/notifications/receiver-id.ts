@@ -1,5 +1,17 @@
 import { createHash } from 'node:crypto';
-import { type Receiver, type SubscriptionContent } from './subscription';
+
+export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
+
+/** Where messages are sent, and how they are built: `${name}` stands for an attribute. */
+export type Receiver = {
+  /** Its id, if that is not the one of its content: it continues a receiver that was different (`continuedReceivers`). */
+  readonly id?: string;
+  readonly receiverUrl: string;
+  readonly disabled?: true;
+} & (
+  | { readonly httpMethod: 'GET' }
+  | { readonly httpMethod: 'POST'; readonly receiverBody: string; readonly receiverFormat: ReceiverFormat }
+);
 
 /** The id of a receiver, 16 characters. A PUT that changes the receiver may continue it under its id (`continuedReceivers`). */
 export function receiverIdOf(subscriptionId: string, receiver: Receiver): string {
@@ -22,7 +34,7 @@ export function salted(id: string, n: number): string {
 /** The receivers of a subscription by their ids; of equal ones there is one, enabled if one of them is. */
 export function receiversOf(
   id: string,
-  { receivers }: Pick<SubscriptionContent, 'receivers'>,
+  { receivers }: { readonly receivers: readonly Receiver[] },
 ): ReadonlyMap<string, Receiver> {
   const found = new Map<string, Receiver>();
   for (const receiver of receivers) {

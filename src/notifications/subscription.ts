@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
 import { continuedReceivers } from './continued-receivers';
+import { type Receiver } from './receiver-id';
 
 /**
  * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
  *
  * The names and shapes of these events are the storage format: add, never rename.
  */
+
+export type { Receiver, ReceiverFormat } from './receiver-id';
 
 /** What subscriptions may be about: each is a `Topic`. */
 export type TopicName = 'transactions' | 'claims';
@@ -20,19 +23,6 @@ export interface SubscriptionFilter {
   /** The states to be notified of: message types of transactions, statuses of claims. */
   readonly stateIds: readonly number[];
 }
-
-export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
-
-/** Where messages are sent, and how they are built: `${name}` stands for an attribute. */
-export type Receiver = {
-  /** Its id, if that is not the one of its content: it continues a receiver that was different (`continuedReceivers`). */
-  readonly id?: string;
-  readonly receiverUrl: string;
-  readonly disabled?: true;
-} & (
-  | { readonly httpMethod: 'GET' }
-  | { readonly httpMethod: 'POST'; readonly receiverBody: string; readonly receiverFormat: ReceiverFormat }
-);
 
 /** `docs/decisions.md#n13`. */
 interface CustomAttribute {

@@ -8,6 +8,7 @@ import { VisibleWrites } from '../http/visible-writes';
 import { execute, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
+import { without } from '../kernel/without';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
@@ -165,7 +166,7 @@ function checkSize(content: SubscriptionContent, before: SubscriptionContent | u
 
 /** Without ids of receivers: a copy that is sent back has them. */
 function bytesOf(content: SubscriptionContent): number {
-  const receivers = content.receivers.map(({ id: _, ...receiver }) => receiver);
+  const receivers = content.receivers.map((receiver) => without(receiver, 'id'));
   return Buffer.byteLength(JSON.stringify({ ...content, receivers }));
 }
 

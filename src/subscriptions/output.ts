@@ -1,3 +1,4 @@
+import { without } from '../kernel/without';
 import { receiverIdOf } from '../notifications/receiver-id';
 import { type Receiver, type SubscriptionContent } from '../notifications/subscription';
 import { type OutputSubscription } from './fields';
@@ -26,6 +27,6 @@ export function toOutput(
 }
 
 function toReceiver(subscriptionId: string, receiver: Receiver): OutputSubscription['receivers'][number] {
-  const { disabled = false, id: _, ...settings } = receiver;
-  return { ...settings, disabled, receiverId: receiverIdOf(subscriptionId, receiver) };
+  const { disabled = false } = receiver;
+  return { ...without(receiver, 'id'), disabled, receiverId: receiverIdOf(subscriptionId, receiver) };
 }

@@ -1,6 +1,7 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { without } from '../../kernel/without';
 import { type Message } from '../delivery-events';
 import { loadSubscription, subscriptionAsOf } from '../loaded-subscription';
 import { contentIdOf, receiversOf } from '../receiver-id';
@@ -138,8 +139,8 @@ const enabledOnes = new WeakMap<ActiveSubscription, ActiveSubscription>();
 function allEnabled(subscription: ActiveSubscription): ActiveSubscription {
   const known = enabledOnes.get(subscription);
   if (known !== undefined) return known;
-  const { disabled: _, ...content } = subscription.content;
-  const receivers = content.receivers.map(({ disabled: __, ...receiver }) => receiver);
+  const content = without(subscription.content, 'disabled');
+  const receivers = content.receivers.map((receiver) => without(receiver, 'disabled'));
   const enabled = { ...subscription, content: { ...content, receivers } };
   enabledOnes.set(subscription, enabled);
   return enabled;
@@ -147,8 +148,8 @@ function allEnabled(subscription: ActiveSubscription): ActiveSubscription {
 
 const NO_EVENT = 'the event that it is about is not in the log';
 
-function withoutRequest({ request: _, unsendable: __, conversion: ___, ...rest }: Message): Message {
-  return rest;
+function withoutRequest(message: Message): Message {
+  return without(message, 'request', 'unsendable', 'conversion');
 }
 
 function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): Occurrence | undefined {
@@ -160,7 +161,7 @@ function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): 
 }
 
 /** What the bytes to a receiver depend on, as a text that is the same as long as they are. */
-export function renderingOf(id: string, content: SubscriptionContent, receiver: string): string | undefined {
+function renderingOf(id: string, content: SubscriptionContent, receiver: string): string | undefined {
   const found = receiversOf(id, content).get(receiver);
   return found && `${contentIdOf(id, found)} ${sharedRenderingOf(content)}`;
 }

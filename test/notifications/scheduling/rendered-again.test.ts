@@ -1,5 +1,6 @@
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
+import { without } from '../../../src/kernel/without';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { RATES_STREAM } from '../../../src/notifications/matching/rates';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
@@ -113,7 +114,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     for (const name of ['t1', 't2', 't3']) await happens(`transaction-${name}`, tracked);
     const first = start('one', attempt);
     await first.stop();
-    const { currencyConversion: _, ...unconverted } = content(RIGHT);
+    const unconverted = without(content(RIGHT), 'currencyConversion');
     await replace({
       ...unconverted,
       receivers: [
