@@ -1,3 +1,4 @@
+import { commissionOf } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { type Program } from '../directory/programs';
 import { type ClaimContent, type Screening } from './claim';
@@ -76,9 +77,31 @@ const RULES: readonly (readonly [ScreenedStatusId, (facts: Facts) => boolean])[]
   [113, ({ isConnected }) => !isConnected],
   [115, ({ claim, today }) => claim.transactionDate > today],
   [116, ({ event }) => event === undefined],
-  [104, ({ event }) => event?.inquiry !== true && event?.commission === undefined],
-  [105, ({ claim }) => (claim.expectedCommission ?? 0) > claim.orderValue],
+  [104, ({ program, event }) => !isPaidFor(event, program)],
+  [105, ({ claim, program }) => (claim.expectedCommission ?? 0) * 100 > mostFor(claim, program) * TOLERANCE],
 ];
+
+type Commission = NonNullable<Program['events'][number]['commission']>;
+
+/** Per cent of the highest commission that may be expected: programs round theirs. */
+const TOLERANCE = 101;
+
+/** Whether the event has a commission; the inquiry event stands for any that the program pays for. */
+function isPaidFor(event: Facts['event'], program: Program | undefined): boolean {
+  if (event?.inquiry !== true) return event?.commission !== undefined;
+  return (
+    program?.events.some(({ commission }) => commission !== undefined && rateOf(commission) > 0) === true
+  );
+}
+
+function rateOf(commission: Commission): number {
+  return 'fixed' in commission ? commission.fixed : commission.percent;
+}
+
+/** The most generous commission of the program's events for an order. */
+function mostFor({ orderValue }: ClaimContent, program: Program | undefined): number {
+  return Math.max(0, ...(program?.events ?? []).map((event) => commissionOf(event, orderValue)));
+}
 
 type Relation = 'same site' | 'same publisher' | 'another publisher';
 

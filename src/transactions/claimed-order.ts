@@ -1,8 +1,8 @@
+import { commissionOf } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { execute } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { commissionOf } from './commission';
 import { reportedTransaction } from './find-transaction';
 import { STANDINGS, stateIdOf } from './states';
 import { transactionDecider, type TransactionState } from './transaction';

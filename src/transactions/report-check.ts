@@ -1,4 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
+import { commissionOf } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { type SiteDefinition } from '../directory/events';
 import { type Caller } from '../directory/organisations';
@@ -6,7 +7,6 @@ import { type Program } from '../directory/programs';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
-import { commissionOf } from './commission';
 import { postedTransaction } from './fields';
 import { isReportInfo } from './report-info';
 import { EVENT_TYPES } from './states';

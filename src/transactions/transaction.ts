@@ -3,7 +3,8 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Decider } from '../kernel/decider';
 import { type DeniedReasonId, type StateName, stateIdOf, targetOf, type Trigger } from './states';
 import { type Amendments, shown, type TransactionFacts } from './transaction-facts';
-import { amendedBy, type Terms } from './commission';
+import { type Terms } from '../directory/commission';
+import { amendedBy } from './commission';
 import { failuresOf, type Surroundings, triggerOf } from './validation';
 
 /**

@@ -13,7 +13,7 @@ const contents = fc.record({
   eventId: fc.constantFrom(17, 17, 17, 301, 302, 305, 777),
   order: fc.nat(2),
   orderValue: fc.constantFrom(100, 50),
-  expectedCommission: fc.constantFrom(undefined, 7.5, 7.5, 7.5, 60),
+  expectedCommission: fc.constantFrom(undefined, 5, 5, 5, 5, 7.5, 60),
 });
 export type RandomContent = typeof contents extends fc.Arbitrary<infer One> ? One : never;
 

@@ -31,7 +31,10 @@ const token = (organisationId: number, client: ClaimClient, siteId?: number) => 
 
 /** The inquiry event of all programs. */
 export const INQUIRY = 17;
-const EVENT = { id: INQUIRY, name: 'Inquiry', kind: 'sale', pendingDays: 30, inquiry: true } as const;
+const EVENT = {
+  ...{ id: INQUIRY, name: 'Inquiry', kind: 'sale', pendingDays: 30, inquiry: true },
+  commission: { percent: 10 },
+} as const;
 
 export const CLAIM_NETWORK = {
   ...CONVERSION_NETWORK,

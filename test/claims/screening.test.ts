@@ -80,6 +80,16 @@ type Case = readonly [ScreenedStatusId, string, Partial<ClaimContent>, Partial<S
 
 const removed = { type: 'SiteRemoved', data: { id: 51, at: AT } } as const;
 const disconnected = { type: 'SiteDisconnected', data: { siteId: 51, programId: 31, at: AT } } as const;
+
+/** With events that pay this, and the inquiry event, which does not. */
+function paying(
+  ...commissions: readonly NonNullable<ProgramDefinition['events'][number]['commission']>[]
+): Directory {
+  const events = commissions.map((commission, at) => ({ ...PROGRAM.events[1]!, id: 400 + at, commission }));
+  return directoryWith({ events: [PROGRAM.events[0]!, PROGRAM.events[2]!, ...events] });
+}
+const TWO = paying({ percent: 7.5 }, { fixed: 900 });
+
 const CASES: readonly Case[] = [
   [100, 'the transactions cannot be read', {}, { orders: 'unavailable' }],
   [101, 'the expected commission is missing for the inquiry event', { eventId: 17 }],
@@ -97,7 +107,22 @@ const CASES: readonly Case[] = [
     { directory: directoryWith({}, [{ type: 'ProgramClosed', data: { id: 31, at: AT } }]) },
   ],
   [104, 'the event has no commission', { eventId: 313 }],
-  [105, 'the expected commission is higher than the order value', { ...INQUIRY, expectedCommission: 10_001 }],
+  [104, 'the program pays for nothing', INQUIRY, { directory: paying() }],
+  [
+    104,
+    'the program pays nothing for everything',
+    INQUIRY,
+    { directory: paying({ percent: 0 }, { fixed: 0 }) },
+  ],
+  [105, 'the whole order value is expected', { ...INQUIRY, expectedCommission: 10_000 }],
+  [105, 'more is expected than 101 % of 7.5 %', { ...INQUIRY, expectedCommission: 758 }],
+  [
+    105,
+    'more is expected than 101 % of the best',
+    { ...INQUIRY, expectedCommission: 910 },
+    { directory: TWO },
+  ],
+  [105, 'nothing is ordered, and something expected', { ...INQUIRY, orderValue: 0, expectedCommission: 1 }],
   [106, 'the order is approved or paid for this site', {}, { orders: [order()] }],
   [107, 'the order is tracked for this site and open', {}, { orders: [order({ standing: 'pending' })] }],
   [108, 'the order was not accepted for this site', {}, { orders: [order({ standing: 'refused' })] }],
@@ -128,7 +153,15 @@ const CASES: readonly Case[] = [
   [2, 'nothing is wrong', {}],
   [2, 'nothing is wrong with a claim of today', { transactionDate: '2026-03-01' }],
   [2, 'nothing is wrong with one for the inquiry event', INQUIRY],
-  [2, 'the whole order value is expected as commission', { ...INQUIRY, expectedCommission: 10_000 }],
+  [2, '101 % of 7.5 % is expected', { ...INQUIRY, expectedCommission: 757 }],
+  [2, '101 % of a fixed commission is expected', { ...INQUIRY, expectedCommission: 909 }, { directory: TWO }],
+  [
+    2,
+    'the best of the commissions is a percentage',
+    { ...INQUIRY, orderValue: 20_000, expectedCommission: 1500 },
+    { directory: TWO },
+  ],
+  [2, 'the commission is rounded up', { ...INQUIRY, orderValue: 7, expectedCommission: 1 }],
   [
     2,
     'the order was not accepted for another site',
