@@ -37,8 +37,8 @@ export class InterimAnswers {
     for (let chunk = next(); chunk !== null; chunk = next()) {
       if (!this.isAwaiting) return chunk;
       this.pending = this.pending.length === 0 ? chunk : Buffer.concat([this.pending, chunk]);
-      this.skip();
-      if (this.isAwaiting) continue;
+      if (!this.hasBegun()) continue;
+      this.isAwaiting = false;
       const answer = this.pending;
       this.pending = NOTHING;
       return answer;
@@ -46,23 +46,22 @@ export class InterimAnswers {
     return null;
   }
 
-  /** Drops what precedes the answer, as far as it is complete. */
-  private skip(): void {
+  /** Drops what precedes the answer, as far as it is complete. True: what is left is the answer, or what undici will refuse. */
+  private hasBegun(): boolean {
     for (;;) {
       const text = this.pending.toString('latin1', 0, MOST_HEAD).replace(EMPTY_LINES, '');
       const beginning = text.slice(0, INTERIM.length).replace('/1.0', '/1.1');
-      if (!INTERIM.startsWith(beginning)) break;
+      if (!INTERIM.startsWith(beginning)) return true;
       const end = END.exec(text);
-      if (end === null && this.pending.length < MOST_HEAD) return;
+      if (end === null && this.pending.length < MOST_HEAD) return false;
       const status = STATUS.exec(text)?.[1];
-      if (end === null || status === undefined) break;
+      if (end === null || status === undefined) return true;
       if (status === '01') {
         this.socket.destroy(new Switched());
-        return;
+        return false;
       }
       const emptyLines = Math.min(this.pending.length, MOST_HEAD) - text.length;
       this.pending = this.pending.subarray(emptyLines + end.index + end[0].length);
     }
-    this.isAwaiting = false;
   }
 }

@@ -227,10 +227,11 @@ describe('an answer', () => {
       [
         'byte by byte',
         (socket) => {
-          const bytes = [...`${interim}${answer(201, 'made')}`];
+          const text = interim + answer(201, 'made');
+          let at = 0;
           const timer = setInterval(() => {
-            if (bytes.length === 0 || socket.destroyed) clearInterval(timer);
-            else socket.write(bytes.shift() ?? '');
+            if (at === text.length || socket.destroyed) clearInterval(timer);
+            else socket.write(text.charAt(at++));
           }, 1);
         },
       ],
