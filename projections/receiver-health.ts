@@ -1,6 +1,6 @@
 import { type FieldType } from '../src/kernel/read-store';
-import { type PartitionEvent } from '../src/notifications/delivery-events';
-import { afterOutcome, type Health, HEALTHY } from '../src/notifications/scheduling/health';
+import { MATCHED, type MatchedEvent, type PartitionEvent } from '../src/notifications/delivery-events';
+import { afterOutcome, afterProbeRequest, type Health, HEALTHY } from '../src/notifications/scheduling/health';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {
@@ -14,7 +14,10 @@ export interface StoredHealth {
   readonly health: Health;
 }
 
-type Handled = Extract<PartitionEvent, { readonly type: 'MessageAttempted' }>;
+type Handled = Extract<
+  MatchedEvent | PartitionEvent,
+  { readonly type: 'MessageAttempted' | 'ProbeDue' }
+>;
 
 /**
  * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to 29 hours; without a
@@ -25,11 +28,13 @@ const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
 /** How each receiver fares, by its id: as for those who send, since it is folded from the same outcomes (`docs/decisions.md#n7`). */
 export const receiverHealth: Projection<StoredHealth, Handled> = {
   collection: { name: 'receiver-health', version: 1, fields: FIELDS, sorts: [] },
-  streams: ['partition-'],
-  handles: ['MessageAttempted'],
+  streams: [MATCHED, 'partition-'],
+  acrossStreams: true,
+  handles: ['MessageAttempted', 'ProbeDue'],
   expires: { field: 'at', at: ({ at }) => Date.parse(at) },
   idOf: ({ data: { receiver } }) => receiver,
-  fold(before, { data }) {
+  fold(before, { type, data }) {
+    if (type === 'ProbeDue') return before && afterProbe(before, Date.parse(data.at));
     const isRecent = before !== undefined && Date.parse(data.at) - Date.parse(before.at) <= REMEMBERED_MS;
     const known = isRecent ? before.health : HEALTHY;
     const health = afterOutcome(known, data);
@@ -37,3 +42,8 @@ export const receiverHealth: Projection<StoredHealth, Handled> = {
   },
   describe: (document) => ({ document, fields: { at: Date.parse(document.at) } }),
 };
+
+function afterProbe(before: StoredHealth, at: number): StoredHealth {
+  const health = afterProbeRequest(before.health, at);
+  return health === before.health ? before : { ...before, health };
+}

@@ -89,6 +89,16 @@ export type MatchedEvent =
         readonly at: string;
       };
     }
+  /** Somebody has asked for the receiver to be tried at once: it does not rest any longer. */
+  | {
+      readonly type: 'ProbeDue';
+      readonly data: {
+        readonly subscriptionId: string;
+        readonly organisationId: number;
+        readonly receiver: string;
+        readonly at: string;
+      };
+    }
   | { readonly type: 'Matched'; readonly data: Cursor };
 
 /**

@@ -76,6 +76,8 @@ export type SubscriptionEvent =
       readonly type: 'TestRequested';
       readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
     }
+  /** A receiver that rests is to be tried at once. */
+  | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
   /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
   | {
       readonly type: 'RedeliveryRequested';
@@ -131,7 +133,7 @@ export type SubscriptionCommand =
       readonly receiver: string;
       readonly reason: DisabledReason;
     }
-  | { readonly do: 'enableReceiver'; readonly at: string; readonly receiver: string }
+  | { readonly do: 'enableReceiver' | 'probe'; readonly at: string; readonly receiver: string }
   | { readonly do: 'rotateSecret'; readonly at: string }
   | { readonly do: 'test'; readonly at: string; readonly receiver: string; readonly stateId: number }
   | {
@@ -209,6 +211,10 @@ function change(
       const { receiver } = command;
       return receiver in disabledReceivers ? [{ type: 'ReceiverEnabled', data: { at, receiver } }] : [];
     }
+    case 'probe': {
+      const { receiver } = command;
+      return receiver in disabledReceivers ? [] : [{ type: 'ProbeRequested', data: { at, receiver } }];
+    }
     case 'rotateSecret':
       if (nextRotation(state, at) !== undefined) return [];
       return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
@@ -243,6 +249,7 @@ function changed(
     case 'SecretRotated':
       return rotated(state, event.data);
     case 'TestRequested':
+    case 'ProbeRequested':
     case 'RedeliveryRequested':
       return state;
   }

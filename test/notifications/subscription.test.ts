@@ -223,6 +223,7 @@ it.each([
   'ReceiverEnabled',
   'SecretRotated',
   'TestRequested',
+  'ProbeRequested',
   'RedeliveryRequested',
 ] as const)('%s is read as it was first stored', (type) => {
   const [name, variant] = type.split('-') as [SubscriptionEvent['type'], string?];
@@ -252,6 +253,7 @@ it.each([
     ReceiverEnabled: { disabledReceivers: {} },
     SecretRotated: { secret: { number: 2 } },
     TestRequested: start,
+    ProbeRequested: start,
     RedeliveryRequested: start,
   };
   expect(state).toMatchObject(expected[type]);

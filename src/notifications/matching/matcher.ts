@@ -15,6 +15,12 @@ export const STATE_STREAMS = [SUBSCRIPTION_STREAMS, RATES_STREAM] as const;
 
 const NOTHING: readonly Due[] = [];
 
+const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
+  'TestRequested',
+  'ProbeRequested',
+  'RedeliveryRequested',
+]);
+
 /**
  * Decides who is sent what: a function of the events of the log so far, without clock or randomness. So whoever matches the same
  * events, and however often, makes the same messages, byte for byte.
@@ -76,7 +82,7 @@ export class Matcher {
 
   /** What an organisation has asked for. */
   private requested(event: RecordedEvent): readonly Due[] {
-    if (event.type !== 'TestRequested' && event.type !== 'RedeliveryRequested') return NOTHING;
+    if (!REQUESTS.has(event.type)) return NOTHING;
     const id = subscriptionOf(event);
     const subscription = this.book.get(id);
     if (subscription === undefined) return NOTHING;
@@ -86,6 +92,11 @@ export class Matcher {
       const { organisationId } = subscription;
       const redelivery = { id: message, subscriptionId: id, organisationId, receiver, revision, at };
       return [{ type: 'RedeliveryDue', data: redelivery }];
+    }
+    if (type === 'ProbeRequested') {
+      const { receiver, at } = data;
+      const { organisationId } = subscription;
+      return [{ type: 'ProbeDue', data: { subscriptionId: id, organisationId, receiver, at } }];
     }
     if (type === 'TestRequested') return this.test(event, id, subscription, data);
     return NOTHING;

@@ -14,6 +14,7 @@ export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
   'TestRequested',
+  'ProbeRequested',
   'RedeliveryRequested',
 ]);
 

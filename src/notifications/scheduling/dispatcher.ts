@@ -10,6 +10,7 @@ import { DeadLetters } from './dead-letters';
 import { Disabling } from './disabling';
 import { dropGone } from './gone-receivers';
 import { reportedFailure } from './health';
+import { isTestMessage } from './matched-events';
 import { expireOld } from './old-messages';
 import { MessageCache } from './message-cache';
 import {
@@ -110,12 +111,28 @@ export class Dispatcher {
     if (this.partitions.get(partition.number) !== partition) return;
     const known = this.scheduler.served(id);
     const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
-    const isNext = receiver.state.queue.size <= LIMITS.receiver;
-    if (event?.type === 'MessageDue') this.cache.add(event.revision, event.data, isNext);
-    // After a take-over some of what is read has been attempted.
-    const isOpen = event?.type === 'RedeliveryDue' && receiver.state.redeliveries.has(event.revision);
-    if (isOpen) known?.lane.redeliver(event.revision);
+    if (event !== undefined) this.takenEvent(receiver, event, known === undefined);
     this.scheduler.wake(receiver);
+  }
+
+  /** `isNew`: the receiver is served since this event, and has what its state has. */
+  private takenEvent(receiver: Receiver, event: RecordedEvent, isNew: boolean): void {
+    const { state } = receiver;
+    const { revision } = event;
+    // After a take-over some of what is read has been attempted.
+    switch (event.type) {
+      case 'MessageDue': {
+        const isFirst = isTestMessage(event);
+        this.cache.add(revision, event.data, isFirst || state.queue.size <= LIMITS.receiver);
+        if (isFirst && state.queue.has(revision)) this.scheduler.sendTest(receiver, revision, now());
+        return;
+      }
+      case 'RedeliveryDue':
+        if (!isNew && state.redeliveries.has(revision)) this.scheduler.redeliver(receiver, revision, now());
+        return;
+      case 'ProbeDue':
+        this.scheduler.probe(receiver, now());
+    }
   }
 
   /** Permissions may have changed, or partitions. */

@@ -87,6 +87,13 @@ export function afterAttempt(health: Health, ended: Ended): Health {
   return isFailing(next) ? { ...next, rest: restFrom(end, BREAKER.restMs) } : next;
 }
 
+/** The health after somebody has asked for a probe (epoch ms): a rest that began before is over. */
+export function afterProbeRequest(health: Health, at: number): Health {
+  const { rest } = health;
+  if (rest === undefined || at >= rest.until || at < rest.until - rest.ms) return health;
+  return { ...health, rest: { ...rest, until: at } };
+}
+
 /** Whether an attempt disables the receiver, and why. */
 export function disables(health: Health, ended: Ended): 'gone' | 'failing' | undefined {
   if (ended.isGone) return 'gone';

@@ -31,8 +31,14 @@ export class Lane {
   private readonly waiting = new Map<string, Fifo<number>>();
   private readonly retries = new Fifo<number>();
   private readonly redeliveries = new Fifo<number>();
+  /** Tests, which are sent before anything else. */
+  private readonly tests = new Fifo<number>();
+  /** Those of them that have been started. */
+  private readonly startedTests = new Set<number>();
   /** First attempts in a row. */
   private turns = 0;
+  /** What is sent next is a redelivery, if there is one. */
+  private isRedeliveryNext = false;
 
   /** `peek` returns a message if it is in memory. */
   constructor(
@@ -53,8 +59,22 @@ export class Lane {
     this.redeliveries.add(redelivery);
   }
 
+  /** A message of the queue is a test. */
+  test(revision: number): void {
+    this.tests.add(revision);
+  }
+
+  /** If the receiver tries one message only, it is one that somebody has asked for. */
+  preferRedelivery(): void {
+    this.isRedeliveryNext = true;
+  }
+
   /** What to send next; the same until `start` is called, or something ends or is added. */
   choose(): Choice {
+    return this.nextTest() ?? (this.isRedeliveryNext ? this.nextRedelivery() : undefined) ?? this.nextOther();
+  }
+
+  private nextOther(): Choice {
     const isRepeatedNext = this.turns >= FIRST_ATTEMPTS;
     const choice = isRepeatedNext ? this.nextRepeated() : this.nextFirst();
     if (choice !== undefined && 'message' in choice) return choice;
@@ -64,9 +84,13 @@ export class Lane {
 
   /** What `choose` has returned is being sent. */
   start({ kind, revision, message }: Sendable): void {
+    this.isRedeliveryNext = false;
     if (kind === 'first') {
       this.turns += 1;
-      if (this.ready[0] === revision) this.ready.shift();
+      if (this.tests.first === revision) {
+        this.tests.take();
+        this.startedTests.add(revision);
+      } else if (this.ready[0] === revision) this.ready.shift();
       else this.cursor = revision;
       this.busy.set(message.subject, revision);
       return;
@@ -83,9 +107,18 @@ export class Lane {
       else this.redeliveries.add(redelivery);
       return;
     }
+    this.startedTests.delete(revision);
     const isAwaited = this.busy.get(message.subject) === revision;
     const isEnd = outcome !== 'failed' || (kind === 'first' && message.strictOrder !== true);
     if (isAwaited && isEnd) this.release(message.subject);
+  }
+
+  private nextTest(): Choice {
+    for (let revision = this.tests.first; revision !== undefined; revision = this.tests.first) {
+      if (this.state.queue.has(revision)) return this.loaded(revision, 'first');
+      this.tests.take();
+    }
+    return undefined;
   }
 
   private nextFirst(): Choice {
@@ -97,6 +130,10 @@ export class Lane {
       }
       const revision = ready ?? this.state.queue.after(this.cursor);
       if (revision === undefined) return undefined;
+      if (ready === undefined && this.startedTests.has(revision)) {
+        this.cursor = revision;
+        continue;
+      }
       const message = this.peek(revision);
       if (message === undefined) return { toLoad: revision };
       if (ready !== undefined || !this.busy.has(message.subject)) return { kind: 'first', revision, message };
@@ -117,14 +154,15 @@ export class Lane {
   }
 
   private nextRepeated(): Choice {
+    return this.nextRetry() ?? this.nextRedelivery();
+  }
+
+  private nextRetry(): Choice {
     for (let revision = this.retries.first; revision !== undefined; revision = this.retries.first) {
-      if (this.state.retries.has(revision)) {
-        const message = this.peek(revision);
-        return message === undefined ? { toLoad: revision } : { kind: 'retry', revision, message };
-      }
+      if (this.state.retries.has(revision)) return this.loaded(revision, 'retry');
       this.retries.take();
     }
-    return this.nextRedelivery();
+    return undefined;
   }
 
   /** Those that have ended otherwise are skipped: nothing would wake the receiver for the ones behind them. */
@@ -132,14 +170,15 @@ export class Lane {
     const { redeliveries } = this;
     for (let redelivery = redeliveries.first; redelivery !== undefined; redelivery = redeliveries.first) {
       const revision = this.state.redeliveries.get(redelivery);
-      if (revision !== undefined) {
-        const message = this.peek(revision);
-        if (message === undefined) return { toLoad: revision };
-        return { kind: 'redelivery', revision, message, redelivery };
-      }
+      if (revision !== undefined) return this.loaded(revision, 'redelivery', redelivery);
       redeliveries.take();
     }
     return undefined;
+  }
+
+  private loaded(revision: number, kind: Sendable['kind'], redelivery?: number): Choice {
+    const message = this.peek(revision);
+    return message === undefined ? { toLoad: revision } : { kind, revision, message, redelivery };
   }
 
   private waitFor(subject: string, revision: number): void {

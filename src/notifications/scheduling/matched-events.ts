@@ -5,9 +5,15 @@ import { type PartitionState } from './partition-state';
 /** Within a text of JSON the quotes are escaped, so this finds the property only. */
 const RECEIVER = /"receiver":"([^"]*)"/;
 
-/** The receiver of a `MessageDue` or `RedeliveryDue`, without parsing all of it; undefined for other events. */
+const OF_RECEIVERS: ReadonlySet<string> = new Set<MatchedEvent['type']>([
+  'MessageDue',
+  'RedeliveryDue',
+  'ProbeDue',
+]);
+
+/** The receiver that an event is about, without parsing all of it; undefined for other events. */
 export function receiverIn({ type, data }: Pick<RecordedEvent, 'type' | 'data'>): string | undefined {
-  return type === 'MessageDue' || type === 'RedeliveryDue' ? RECEIVER.exec(data)?.[1] : undefined;
+  return OF_RECEIVERS.has(type) ? RECEIVER.exec(data)?.[1] : undefined;
 }
 
 /** Lets the state of the receiver's partition take an event of `matched`. False if it was taken before. */
@@ -18,9 +24,16 @@ export function takeMatched(
 ): boolean {
   if (revision <= state.matchedUpTo) return false;
   if (type === 'MessageDue') state.due(receiver, revision);
-  else {
-    const redelivery = JSON.parse(data) as Extract<MatchedEvent, { type: 'RedeliveryDue' }>['data'];
-    state.redeliver(receiver, revision, redelivery.revision);
-  }
+  else if (type === 'ProbeDue')
+    state.probe(receiver, revision, Date.parse((JSON.parse(data) as DataOf<'ProbeDue'>).at));
+  else state.redeliver(receiver, revision, (JSON.parse(data) as DataOf<'RedeliveryDue'>).revision);
   return true;
 }
+
+/** Whether a `MessageDue` is a test, without parsing all of it. */
+export function isTestMessage({ data }: Pick<RecordedEvent, 'data'>): boolean {
+  return data.includes('"isTest":true');
+}
+
+type DataOf<Type extends MatchedEvent['type']> = Extract<MatchedEvent, { readonly type: Type }>['data'];
+

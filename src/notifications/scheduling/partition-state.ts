@@ -1,4 +1,5 @@
 import { type DeadLetter, type Outcome } from '../delivery-events';
+import { afterProbeRequest } from './health';
 import { deadLetterOf, deletedDeadLetter } from './outcome';
 import { ReceiverState } from './receiver-state';
 
@@ -47,6 +48,14 @@ export class PartitionState {
     if (redelivery <= this.matchedUpTo) return;
     this.matchedUpTo = redelivery;
     this.receiver(receiver).takeRedelivery(redelivery, revision);
+  }
+
+  /** Takes a request for a probe, of a time (epoch ms): the receiver no longer rests. */
+  probe(receiver: string, revision: number, at: number): void {
+    if (revision <= this.matchedUpTo) return;
+    this.matchedUpTo = revision;
+    const state = this.receiver(receiver);
+    state.health = afterProbeRequest(state.health, at);
   }
 
   /** `matched` has been read up to here. */

@@ -40,6 +40,13 @@ export interface Started extends Sendable, Request<Receiver> {
   readonly isProbe: boolean;
 }
 
+/** A receiver is woken at a time: for a retry that is planned for then (`next`, as stored), or since it may send again. */
+interface Alarm {
+  readonly receiver: Receiver;
+  readonly retry?: number;
+  readonly next?: number;
+}
+
 /** Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never. */
 export type Permission = 'send' | 'hold' | 'cancel';
 
@@ -65,7 +72,7 @@ export interface Surface {
 export class Scheduler {
   private readonly receivers = new Map<string, Receiver>();
   private readonly turns = new Fifo<Receiver>();
-  private readonly timers = new Timers<{ readonly receiver: Receiver; readonly retry?: number }>();
+  private readonly timers = new Timers<Alarm>();
   /** Receivers that wait for `reconsider`. */
   private readonly held = new Set<Receiver>();
   private readonly slots = new Slots<Receiver>((receiver) => this.wake(receiver));
@@ -100,8 +107,9 @@ export class Scheduler {
       isGone: false,
     };
     this.receivers.set(id, receiver);
-    for (const [retry, { next }] of state.retries)
-      this.timers.add(this.dueAt(next, now), { receiver, retry });
+    for (const [revision, { next }] of state.retries) this.plan(receiver, revision, next, now);
+    // What was asked for has not been tried.
+    if (state.redeliveries.size > 0) this.endRest(receiver, now);
     this.wake(receiver);
     return receiver;
   }
@@ -126,6 +134,27 @@ export class Scheduler {
     if (receiver.isWaiting || receiver.isGone) return;
     receiver.isWaiting = true;
     this.turns.add(receiver);
+  }
+
+  /** Somebody has asked for a message again: it is tried even if the receiver rests. */
+  redeliver(receiver: Receiver, redelivery: number, now: number): void {
+    receiver.lane.redeliver(redelivery);
+    this.endRest(receiver, now);
+  }
+
+  /** A message of the queue is a test: it is tried first, even if the receiver rests. */
+  sendTest(receiver: Receiver, revision: number, now: number): void {
+    receiver.lane.test(revision);
+    this.endRest(receiver, now);
+  }
+
+  /** One message is tried, even if the receiver rests: the next retry if no message is due. */
+  probe(receiver: Receiver, now: number): void {
+    if (receiver.state.health.rest === undefined) return;
+    this.endRest(receiver, now);
+    if (receiver.lane.choose() !== undefined) return;
+    const [next] = [...receiver.state.retries].sort(([, one], [, other]) => one.next - other.next);
+    if (next !== undefined) receiver.lane.retry(next[0]);
   }
 
   /** The message that the receiver needed has been read, or is gone. */
@@ -181,7 +210,7 @@ export class Scheduler {
     receiver.lane.end(started, outcome);
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
-      this.timers.add(this.dueAt(retry.next, now), { receiver, retry: revision });
+      this.plan(receiver, revision, retry.next, now);
     if (pauseMs > 0) receiver.bucket.pause(now + pauseMs);
     this.wake(receiver);
   }
@@ -269,6 +298,18 @@ export class Scheduler {
     return receiver.rest.until;
   }
 
+  /** What is sent next is a probe, at once. */
+  private endRest(receiver: Receiver, now: number): void {
+    const { rest } = receiver.state.health;
+    receiver.rest = { of: rest, until: now };
+    if (rest !== undefined) receiver.lane.preferRedelivery();
+    this.wake(receiver);
+  }
+
+  private plan(receiver: Receiver, retry: number, next: number, now: number): void {
+    this.timers.add(this.dueAt(next, now), { receiver, retry, next });
+  }
+
   /** When a retry is due whose time (epoch ms) was stored: even if the system clock was set since, no later than any schedule has it. */
   private dueAt(next: number, now: number): number {
     return now + Math.min(this.surface.msUntil(next), LONGEST_DELAY_MS);
@@ -276,8 +317,9 @@ export class Scheduler {
 
   private elapse(now: number): void {
     for (let due = this.timers.takeDue(now); due !== undefined; due = this.timers.takeDue(now)) {
-      const { receiver, retry } = due;
-      if (retry !== undefined) receiver.lane.retry(retry);
+      const { receiver, retry, next } = due;
+      // It may have been tried before its time.
+      if (retry !== undefined && receiver.state.retries.get(retry)?.next === next) receiver.lane.retry(retry);
       this.wake(receiver);
     }
     this.slots.elapse(now, this.turns.size);

@@ -2,6 +2,7 @@ import { Matcher } from '../../../src/notifications/matching/matcher';
 import { messageIdOf, receiverIdOf } from '../../../src/notifications/receiver-id';
 import { type Receiver, type SubscriptionFilter } from '../../../src/notifications/subscription';
 import { type Topic } from '../../../src/notifications/topic';
+import { golden } from '../../support/golden';
 import { matchedClaims, urls } from './matched-claims';
 import { AT, claimTopic, created, DELETED, GET, moved, POST, replaced } from './recorded-events';
 
@@ -92,7 +93,7 @@ describe('a message', () => {
     expect(new Set(ids).size).toBe(4);
     const again = new Matcher([claimTopic]);
     const repeated = claims.recorded.events.flatMap((event) => [...again.match(event)]);
-    expect(repeated.map(({ data }) => data.id)).toEqual(ids);
+    expect(repeated.map(({ data }) => 'id' in data && data.id)).toEqual(ids);
     expect(ids[0]).toMatch(/^msg_[0-9a-v]{32}$/);
   });
 
@@ -216,6 +217,15 @@ describe('what an organisation asks for (decisions N14)', () => {
       expect(
         happens('subscription-s', { type: 'TestRequested', data: { at: AT, receiver, stateId: 1 } }),
       ).toEqual([]);
+  });
+
+  it('is a probe of a receiver that rests (decisions N14)', () => {
+    subscribed(1);
+    const data = { at: AT, receiver: 'r' };
+    expect(happens('subscription-s', { type: 'ProbeRequested', data })).toEqual([
+      { type: 'ProbeDue', data: { subscriptionId: 's', organisationId: 1, ...data } },
+    ]);
+    expect(golden('ProbeDue').event).toMatchObject({ type: 'ProbeDue', data: { at: AT } });
   });
 
   it('is a message once more, with its old id', () => {

@@ -101,6 +101,8 @@ export async function matchedIn(deliveries: EventLog): Promise<readonly MatchedE
 export async function appendedIn(deliveries: EventLog): Promise<readonly Expected[]> {
   return (await matchedIn(deliveries)).flatMap((event): readonly Expected[] => {
     if (event.type === 'Matched') return [];
+    if (event.type === 'ProbeDue')
+      return [{ id: event.data.receiver, to: `probe ${event.data.subscriptionId}` }];
     const { id, subscriptionId } = event.data;
     if (event.type === 'RedeliveryDue') return [{ id, to: `again ${subscriptionId}` }];
     const { request, conversion } = event.data;

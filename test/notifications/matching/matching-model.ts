@@ -54,6 +54,7 @@ export function expectedOf(
     if (asked === undefined) return [];
     const { receiver, message, stateId, at: time } = dataOf(event);
     if (event.type === 'RedeliveryRequested') return [{ id: message ?? '', to: `again ${asked.id}` }];
+    if (event.type === 'ProbeRequested') return [{ id: receiver ?? '', to: `probe ${asked.id}` }];
     if (event.type !== 'TestRequested') return [];
     return messagesOf(event, asked, example(stateId ?? 0, new Date(time ?? '')), rates).filter(
       ({ id }) => id === messageId(event.id, receiver ?? ''),

@@ -1,7 +1,7 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { MATCHED, type Message } from '../../../src/notifications/delivery-events';
+import { MATCHED, type MatchedEvent, type Message } from '../../../src/notifications/delivery-events';
 import { PARTITIONS } from '../../../src/notifications/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { type Attempt } from '../../../src/notifications/sending/attempt';
@@ -189,6 +189,37 @@ describe('The runner of deliveries', () => {
     await until(async () => (await outcomes()).length === 3);
     expect((await outcomes()).map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled']);
     expect(attempts).toEqual([]);
+  });
+
+  describe.each(['ProbeDue', 'RedeliveryDue', 'MessageDue'] as const)('%s', (asked) => {
+    it('has a receiver that rests tried at once, also by the next process (decisions N7, N14)', async () => {
+      const [target] = await targetsOf(1);
+      const hangs = ending({ end: 'timeout', error: 'no answer within 15 s' });
+      const first = start('one', hangs.attempt);
+      const [message] = await due([target!], 20);
+      const isResting = async (): Promise<boolean> => {
+        const { length } = await outcomes();
+        return length >= 5 && length === hangs.attempts.length;
+      };
+      await until(isResting);
+      const { id, subscriptionId, organisationId, receiver } = message!;
+      const of = { subscriptionId, organisationId, receiver, at: new Date().toISOString() };
+      const events = {
+        ProbeDue: { type: 'ProbeDue', data: of },
+        RedeliveryDue: { type: 'RedeliveryDue', data: { ...of, id, revision: 0 } },
+        MessageDue: { type: 'MessageDue', data: { ...message!, id: 'msg_test', subject: 'test', isTest: true } },
+      } as const satisfies Readonly<Record<string, MatchedEvent>>;
+      // Nobody sends while it is asked for.
+      if (asked === 'ProbeDue') await first.stop();
+      const before = (await outcomes()).length;
+      await world.deliveries.append(MATCHED, 20, [toNewEvent(events[asked])]);
+      if (asked === 'ProbeDue') start('two', ending({}).attempt);
+      await until(async () => (await outcomes()).length > before);
+      const probe = (await outcomes())[before];
+      expect(probe).toMatchObject({ isProbe: true });
+      if (asked === 'RedeliveryDue') expect(probe).toMatchObject({ id, isManual: true });
+      if (asked === 'MessageDue') expect(probe).toMatchObject({ id: 'msg_test' });
+    });
   });
 
   it('sends a message again, with its old id and bytes, when that is asked for (decisions N14)', async () => {

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { type Outcome, type OutcomeKind, partitionStream } from '../../../src/notifications/delivery-events';
+import { type RecordedEvent } from '../../../src/kernel/event';
+import { type MatchedEvent, type Outcome, type OutcomeKind, partitionStream } from '../../../src/notifications/delivery-events';
+import { receiverIn, takeMatched } from '../../../src/notifications/scheduling/matched-events';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import {
   restorePartition,
@@ -211,6 +213,28 @@ it('a dead letter that is not recorded yet is in snapshots, and follows from its
   const state = new PartitionState();
   state.settle(golden('MessageAttempted-dead').event.data as Outcome);
   expect([...state.deadLetters.values()]).toEqual([recorded.data]);
+});
+
+it('ProbeDue is taken as it was first stored, whenever the outcomes are read (decisions N7)', () => {
+  const { stream, event } = golden<Extract<MatchedEvent, { readonly type: 'ProbeDue' }>>('ProbeDue');
+  expect(stream).toBe('matched');
+  const at = Date.parse(event.data.at);
+  const restOf = (since: number): number | undefined => {
+    const state = new PartitionState();
+    const { receiver } = event.data;
+    const rest = { until: since + 60_000, ms: 60_000 };
+    state.receiver(receiver).health = { timeouts: 5, minutes: [], rest };
+    const recorded = { ...event, data: JSON.stringify(event.data), revision: 3 } as RecordedEvent;
+    expect(receiverIn(recorded)).toBe(receiver);
+    expect([takeMatched(state, receiver, recorded), takeMatched(state, receiver, recorded)]).toEqual([
+      true,
+      false,
+    ]);
+    expect(state.matchedUpTo).toBe(3);
+    return state.receiver(receiver).health.rest?.until;
+  };
+  // It ends a rest that it finds, not one that began after it, with the probe.
+  expect([restOf(at - 1_000), restOf(at + 1_000)]).toEqual([at, at + 61_000]);
 });
 
 it.each([

@@ -27,7 +27,7 @@ describe('The scheduler', () => {
     ];
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.nat(40), fc.nat(3), fc.nat(answers.length - 1), fc.boolean()), {
+        fc.array(fc.tuple(fc.nat(40), fc.nat(3), fc.nat(answers.length - 1), fc.constantFrom(...KINDS)), {
           minLength: 1,
           maxLength: 300,
         }),
@@ -46,8 +46,15 @@ describe('The scheduler', () => {
             },
           });
           checkLimits(world, hostOf);
-          for (const [at, [receiver, subject, , strict]] of posted.entries())
-            world.after(at * 20, () => world.due(`r${receiver}`, `t${subject}`, strict));
+          for (const [at, [receiver, subject, , kind]] of posted.entries())
+            world.after(at * 20, () => {
+              const isTest = kind === 'test';
+              world.due(`r${receiver}`, isTest ? `test ${at}` : `t${subject}`, {
+                strictOrder: kind === 'strict',
+                isTest,
+              });
+              if (kind === 'probe') world.probe(`r${receiver}`);
+            });
           world.run();
           expect(world.scheduler.inFlight).toBe(0);
           const delivered = world.sent.filter(({ outcome }) => outcome?.outcome === 'delivered');
@@ -115,14 +122,95 @@ describe('The scheduler', () => {
     expect(world.sent.filter(({ outcome }) => outcome?.outcome === 'delivered')).toHaveLength(20);
   });
 
+  describe('makes a receiver that rests for minutes try at once, with', () => {
+    /** A receiver that has hung until it rested for minutes, and is repaired. */
+    function repaired({ waiting = 20 }: { readonly waiting?: number } = {}) {
+      let isUp = false;
+      const world = new World({ answer: () => (isUp ? SUCCESS : HUNG) });
+      for (let message = 0; message < waiting; message += 1) world.due('r1', `t${message}`);
+      world.run(6 * MINUTE);
+      const { rest } = world.state.receiver('r1').health;
+      expect(rest?.ms).toBeGreaterThanOrEqual(2 * MINUTE);
+      expect(world.scheduler.inFlight).toBe(0);
+      const before = world.sent.length;
+      return { world, sinceRepair: () => world.sent.slice(before), repair: () => (isUp = true) };
+    }
+    const soon = 6 * MINUTE + 1_000;
+
+    it('a message that somebody has asked for again (decisions N7, N14)', () => {
+      const { world, sinceRepair, repair } = repaired();
+      repair();
+      world.redeliver('r1', 1000, 3);
+      world.run(soon);
+      expect(sinceRepair()[0]).toMatchObject({ kind: 'redelivery', revision: 3, outcome: { isProbe: true } });
+      expect(world.state.receiver('r1').health.rest).toBeUndefined();
+      expect(sinceRepair().length).toBeGreaterThan(10);
+    });
+
+    it('a test (decisions N7, N14)', () => {
+      const { world, sinceRepair, repair } = repaired();
+      repair();
+      const revision = world.due('r1', 'test', { isTest: true });
+      world.run(soon);
+      expect(sinceRepair()[0]).toMatchObject({ revision, outcome: { isProbe: true } });
+      expect(sinceRepair().filter((sent) => sent.revision === revision)).toHaveLength(1);
+      expect(sinceRepair().length).toBeGreaterThan(10);
+    });
+
+    it('what waits, when somebody enables it (decisions N7, N14)', () => {
+      const { world, sinceRepair, repair } = repaired();
+      repair();
+      world.probe('r1');
+      world.run(soon);
+      expect(sinceRepair()[0]).toMatchObject({ outcome: { isProbe: true, outcome: 'delivered' } });
+      expect(sinceRepair().length).toBeGreaterThan(10);
+    });
+
+    it('the message that is tried next, if none is due, and no other one earlier than planned (decisions N7, N14)', () => {
+      const { world, sinceRepair } = repaired({ waiting: 6 });
+      const { retries } = world.state.receiver('r1');
+      const next = new Map([...retries].map(([revision, retry]) => [revision, retry.next]));
+      const [soonest] = [...next].sort(([, one], [, other]) => one - other)[0] ?? [];
+      world.probe('r1');
+      world.run(soon + 20_000);
+      expect(sinceRepair().map(({ revision }) => revision)).toEqual([soonest]);
+      // It fails once more: nothing is tried again before its own time.
+      world.run(DAY);
+      for (const { revision, started } of sinceRepair().slice(1))
+        if (revision !== soonest) expect(started).toBeGreaterThanOrEqual(next.get(revision) ?? Infinity);
+    });
+
+    it('one at a time, and rests twice as long if that fails (decisions N7)', () => {
+      const { world, sinceRepair } = repaired();
+      const ms = world.state.receiver('r1').health.rest?.ms ?? NaN;
+      for (let asked = 0; asked < 5; asked += 1) world.redeliver('r1', 1000 + asked, asked);
+      world.run(soon + 20_000);
+      expect(sinceRepair()).toHaveLength(1);
+      expect(world.state.receiver('r1').health.rest?.ms).toBe(2 * ms);
+    });
+  });
+
+  it('sends a test before what waits, once (decisions N14)', () => {
+    const world = new World({ answer: () => SUCCESS, loads: true });
+    for (let message = 0; message < 300; message += 1) world.due('r1', 't');
+    const revision = world.due('r1', 'test', { isTest: true });
+    for (let message = 0; message < 10; message += 1) world.due('r1', 't');
+    world.run(1_000);
+    expect(world.sent[0]?.revision).toBe(revision);
+    world.run();
+    expect(world.sent.map((sent) => sent.revision).sort((one, other) => one - other)).toEqual(
+      Array.from({ length: 311 }, (_, at) => at),
+    );
+  });
+
   it.each([
     ['waits for the first attempt of the message before, whatever its outcome', false],
     ['waits in strict order until the message before is delivered or dead, for its subject only', true],
   ])('%s (decisions N6)', (_, isStrict) => {
     const world = new World({ answer: ({ sequence }) => (sequence === 0 ? FAILURE : SUCCESS) });
-    world.due('r1', 'one', isStrict);
-    world.due('r1', 'one', isStrict);
-    world.due('r1', 'other', isStrict);
+    world.due('r1', 'one', { strictOrder: isStrict });
+    world.due('r1', 'one', { strictOrder: isStrict });
+    world.due('r1', 'other', { strictOrder: isStrict });
     world.run(5 * DAY);
     const firstOf = (revision: number) => world.sent.find((sent) => sent.revision === revision);
     const dead = world.sent.find(({ outcome }) => outcome?.outcome === 'dead');
@@ -177,10 +265,8 @@ describe('The scheduler', () => {
     world.due('r1', 't');
     world.due('r1', 't');
     world.run(1_000);
-    world.state.redeliver('r1', 10, 1);
-    world.state.redeliver('r1', 11, 0);
-    for (const redelivery of [10, 11]) world.served('r1').lane.redeliver(redelivery);
-    world.scheduler.wake(world.served('r1'));
+    world.redeliver('r1', 10, 1);
+    world.redeliver('r1', 11, 0);
     world.run(2_000);
     const manual = world.sent.filter(({ kind }) => kind === 'redelivery');
     expect(manual.map(({ revision, outcome }) => [revision, outcome?.outcome])).toEqual([
@@ -271,5 +357,8 @@ describe('The scheduler', () => {
     expect(world.sent.map(({ message }) => message.receiver).slice(16)).toEqual(['stays']);
   });
 });
+
+/** What is due at random: a message, or one that a probe is asked for with. */
+const KINDS = ['message', 'message', 'strict', 'strict', 'test', 'probe'] as const;
 
 const START = Date.parse('2026-03-01T00:00:00Z');

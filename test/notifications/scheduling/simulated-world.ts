@@ -1,4 +1,5 @@
 import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import { afterProbeRequest } from '../../../src/notifications/scheduling/health';
 import { outcomeOf, outcomeWithout } from '../../../src/notifications/scheduling/outcome';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import {
@@ -75,8 +76,8 @@ export class World {
     return this.now + this.clockError;
   }
 
-  /** A message is due. */
-  due(receiver: string, subject: string, strictOrder = false): void {
+  /** A message is due; returns its revision. */
+  due(receiver: string, subject: string, { strictOrder = false, isTest = false } = {}): number {
     const revision = this.messages.length;
     const { hostOf = (id) => `${id}.example`, body } = this.options;
     this.messages.push({
@@ -96,9 +97,26 @@ export class World {
         ...(body === undefined ? {} : { body }),
       },
       ...(strictOrder ? { strictOrder } : {}),
+      ...(isTest ? { isTest } : {}),
     });
     this.state.due(receiver, revision);
-    this.scheduler.wake(this.served(receiver));
+    const served = this.served(receiver);
+    if (isTest) this.scheduler.sendTest(served, revision, this.now);
+    else this.scheduler.wake(served);
+    return revision;
+  }
+
+  /** Somebody asks for a message again. */
+  redeliver(receiver: string, redelivery: number, revision: number): void {
+    this.state.redeliver(receiver, redelivery, revision);
+    this.scheduler.redeliver(this.served(receiver), redelivery, this.now);
+  }
+
+  /** Somebody asks for a probe. */
+  probe(receiver: string): void {
+    const state = this.state.receiver(receiver);
+    state.health = afterProbeRequest(state.health, this.wall);
+    this.scheduler.probe(this.served(receiver), this.now);
   }
 
   served(receiver: string): Receiver {
