@@ -20,6 +20,8 @@ import { readinessOf, type Troubles } from './readiness';
 import { stopServing } from './stop-serving';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
+  /** How long a request for a test of a receiver waits for its outcome (ms). */
+  readonly testWithin?: number;
   readonly config: Config;
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
@@ -29,6 +31,9 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 
   readonly now?: () => Date;
   readonly troubles?: Troubles;
 }
+
+/** As long as an attempt lasts at most (`docs/decisions.md#n4`). */
+const TEST_MS = 15_000;
 
 /** What a process with the role `api` does. */
 export interface Api {
@@ -45,6 +50,7 @@ export interface Api {
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
   const { config, engines, follower, threads, report, log, now, visibleWithin, troubles = {} } = options;
+  const { testWithin = TEST_MS } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
@@ -86,6 +92,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
         secrets: () => facts.secrets,
         addressProblem: (url) => addressProblem(url, allowed),
         convertible: () => facts.convertible(),
+        testWithin,
       },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),

@@ -19,6 +19,11 @@ export class PostedBody {
     private readonly stopping: AbortSignal,
   ) {}
 
+  /** The server stops: a handler that waits answers now. */
+  get isStopping(): boolean {
+    return this.stopping.aborted;
+  }
+
   /** The format that its headers declare. Raises the service's faults (`docs/decisions.md#a10`). */
   format(): BodyFormat;
   format<Accepted extends Format>(accepted: readonly Accepted[]): Accepted;

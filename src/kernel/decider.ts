@@ -47,6 +47,8 @@ export interface StateAt<State> {
 /** The outcome of a command. */
 export interface Executed<State, Event> {
   readonly events: readonly Event[];
+  /** The ids of these events. */
+  readonly ids: readonly string[];
   /** The state after these events. */
   readonly state: State;
   /** Position of the last event appended; absent if there was nothing to do. */
@@ -84,16 +86,13 @@ export async function execute<Command, State, Event extends DomainEvent>(
   for (let attempt = 1; ; attempt += 1) {
     const { state, revision } = attempt === 1 && cached !== undefined ? cached : await load(log, decider, id);
     const events = decider.decide(command, state);
-    if (events.length === 0) return { events, state };
+    if (events.length === 0) return { events, ids: [], state };
     try {
-      const appended = await appendIdempotently(
-        log,
-        stream,
-        revision,
-        events.map((event) => toNewEvent(event)),
-      );
+      const appending = events.map((event) => toNewEvent(event));
+      const appended = await appendIdempotently(log, stream, revision, appending);
       return {
         events,
+        ids: appending.map((event) => event.id),
         state: events.reduce((before, event) => decider.evolve(before, event), state),
         position: appended.position,
       };

@@ -20,13 +20,7 @@ import {
 import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
-import {
-  checkEnabled,
-  checkReceiverId,
-  missingSubscription,
-  type OwnedSubscription,
-  ownedSubscription,
-} from './owned-subscription';
+import { missingSubscription, type OwnedSubscription, ownedSubscription } from './owned-subscription';
 import { type CheckOptions, SubscriptionCheck } from './subscription-check';
 import { SubscriptionParts } from './subscription-parts';
 
@@ -67,11 +61,9 @@ export class ReplaceSubscription extends Command<Written> {
   }
 }
 
-/** `receiver` is the id of one of its receivers, otherwise CON_530; a test is by default about the first state of the filter. */
-export type Change =
-  | { readonly do: 'delete' | 'rotateSecret' }
-  | { readonly do: 'enableReceiver'; readonly receiver: string }
-  | { readonly do: 'test'; readonly receiver: string; readonly stateId?: number };
+export interface Change {
+  readonly do: 'delete' | 'rotateSecret';
+}
 
 /** Does anything else with a subscription (`docs/decisions.md#n14`). */
 export class ChangeSubscription extends Command<Written> {
@@ -81,6 +73,13 @@ export class ChangeSubscription extends Command<Written> {
   ) {
     super();
   }
+}
+
+interface Changed {
+  readonly subscription: ActiveSubscription;
+  readonly position: Position;
+  /** Of the events of the command. */
+  readonly ids: readonly string[];
 }
 
 /** Executes commands on subscriptions, and waits until lists show the outcome. */
@@ -140,7 +139,7 @@ export class Subscriptions {
     id: string,
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
     known: StateAt<ActiveSubscription>,
-  ): Promise<{ readonly subscription: ActiveSubscription; readonly position: Position }> {
+  ): Promise<Changed> {
     const executed = await execute(this.log, subscriptionDecider, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
@@ -148,7 +147,7 @@ export class Subscriptions {
     if (command.do === 'rotateSecret' && executed.events.length === 0)
       throw tooManyRotations(subscription, command.at);
     const position = await this.visible.after([executed]);
-    return { subscription, position };
+    return { subscription, position, ids: executed.ids };
   }
 }
 
@@ -213,12 +212,7 @@ export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscrip
   async execute({ which, change }: ChangeSubscription): Promise<Written> {
     const { id } = which;
     const known = await this.subscriptions.owned(which);
-    const { state } = known;
-    if ('receiver' in change) checkReceiverId(id, state, change.receiver);
-    if (change.do === 'test') checkEnabled(id, state, change.receiver);
-    const [firstState = NaN] = state.content.filter.stateIds;
-    const at = this.subscriptions.now();
-    const command = change.do === 'test' ? { stateId: firstState, ...change, at } : { ...change, at };
+    const command = { ...change, at: this.subscriptions.now() };
     return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
   }
 }

@@ -5,6 +5,7 @@ import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { receiversOf } from '../notifications/receiver-id';
+import { type ListedDelivery } from '../notifications/stored-delivery';
 import { type ActiveSubscription } from '../notifications/subscription';
 import { type Refusals } from '../wire/posted';
 import { complete } from '../wire/record-read';
@@ -14,6 +15,7 @@ import {
   type OutputRedeliveries,
   type PostedRedeliveries,
 } from './deliveries.fields';
+import { heldReceivers } from './deliveries.output';
 import { DeliveryQueries } from './deliveries.queries';
 import { checkReceiverId, receiverProblem } from './owned-subscription';
 import { type Asked, pendingSince, Redeliveries } from './redeliveries';
@@ -81,13 +83,26 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
     checkReceiverId(which.id, known.state, listed.receiver);
     const redeliveries = new Redeliveries(this.subscriptions, this.log);
     const before = await redeliveries.read(which, Date.parse(listed.at), known);
-    const { asked, position } = await redeliveries.request(before, [listed], this.subscriptions.now());
+    const at = this.subscriptions.now();
+    const { asked, position = await this.probe(which, listed, at) } = await redeliveries.request(
+      before,
+      [listed],
+      at,
+    );
+    const { state } = asked.known;
     const redelivery = pendingSince(listed, asked.requests);
     const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
-    return {
-      delivery: await this.queries.detailsOf(which, asked.known, pending),
-      position: position ?? (await this.log.head()),
-    };
+    const details = await this.queries.detailsOf(which, asked.known, pending);
+    const isHeld = heldReceivers(which.id, state).has(listed.receiver);
+    return { delivery: isHeld ? details : { ...details, nextAttempt: at }, position };
+  }
+
+  /** The message is asked for already: if its receiver rests, it is tried now. */
+  private async probe(which: Which, { receiver }: ListedDelivery, at: string): Promise<Position> {
+    const isResting = (await this.queries.resting([receiver])).size > 0;
+    if (!isResting) return await this.log.head();
+    const known = await this.subscriptions.owned(which);
+    return (await this.subscriptions.change(which.id, { do: 'probe', at, receiver }, known)).position;
   }
 }
 

@@ -44,7 +44,7 @@ const DELIVERY = {
     kind: instant(),
     ...optional,
     description:
-      'When it is attempted next, unless at once: by the schedule, or after the rest of the receiver',
+      'When it is attempted next, unless at once: by the schedule, since somebody asked for it, or after the rest of the receiver',
   },
   redeliveryRequested: { kind: instant(), ...optional, description: 'Since when it is to be sent once more' },
   test: { kind: boolean(), description: 'A test message with example values' },

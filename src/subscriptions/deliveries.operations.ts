@@ -84,8 +84,9 @@ export function deliveryOperations(kind: SubscriptionKind) {
       id: `redeliver${name}Message`,
       summary: 'Send a message again',
       description:
-        'With the same id and bytes: one attempt, in addition to the schedule. Until it is attempted, further requests change ' +
-        'nothing; redeliveryRequested is the time of the first one.',
+        'With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if ' +
+        'the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the ' +
+        'first one.',
       example: {},
       path: MESSAGE,
       answer: details,

@@ -37,7 +37,7 @@ export function toDelivery(listed: ListedDelivery, waiting: Waiting): OutputDeli
   const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, redelivery } = listed;
   const state = stateOf(listed, waiting);
   const last = attempts.at(-1);
-  const next = nextOf(state, listed.next, waiting.restingUntil.get(receiver));
+  const next = waiting.isHeld(receiver) ? undefined : nextOf(listed, waiting.restingUntil.get(receiver));
   const lastError = last?.error ?? listed.reason;
   return {
     messageId,
@@ -65,13 +65,13 @@ function isWaiting(state: OutputState): boolean {
   return state === 'due' || state === 'retrying';
 }
 
-/** When a message is attempted next (an ISO 8601 instant), unless that is at once or never: the receiver may rest longer. */
+/** When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may rest longer. */
 function nextOf(
-  state: OutputState,
-  scheduled: string | undefined,
+  { state, next, redelivery }: ListedDelivery,
   restingUntil: number | undefined,
 ): string | undefined {
-  if (!isWaiting(state)) return undefined;
+  if (!isWaiting(state) && redelivery === undefined) return undefined;
+  const scheduled = redelivery === undefined ? next : undefined;
   const isLater =
     restingUntil !== undefined && (scheduled === undefined || restingUntil > Date.parse(scheduled));
   return isLater ? new Date(restingUntil).toISOString() : scheduled;

@@ -133,7 +133,8 @@ export class DeliveryQueries {
     };
   }
 
-  private async resting(receivers: Iterable<string>): Promise<ReadonlyMap<string, number>> {
+  /** Until when (epoch ms) receivers rest, by id. */
+  async resting(receivers: Iterable<string>): Promise<ReadonlyMap<string, number>> {
     return await restingUntil(this.store, receivers, this.clock.now().getTime());
   }
 

@@ -16,6 +16,7 @@ import { atMost } from '../wire/record-lengths';
 import { currency } from '../wire/record-money';
 import { type FoundIn } from '../wire/record-read';
 import { type ReceiverFormat } from '../notifications/subscription';
+import { DELIVERY_STATES } from './deliveries.keys';
 import { type SubscriptionKind } from './kind';
 
 /** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
@@ -291,6 +292,25 @@ export function postedTest({ states, name, example }: SubscriptionKind) {
     { name: `Tested${name}` },
   );
 }
+
+/** `docs/decisions.md#n16`. */
+export const testOutcome = record(
+  {
+    messageId: { kind: text(), description: 'Id of the message: header webhook-id' },
+    state: {
+      kind: wordOf(...DELIVERY_STATES),
+      description: 'What has become of the message; due: it has no outcome yet',
+    },
+    status: { kind: integer(), ...optional, description: 'HTTP status of the answer' },
+    milliseconds: { kind: integer(), ...optional, description: 'Duration of the attempt' },
+    error: { kind: text(), ...optional, description: 'Why it failed' },
+    answer: { kind: text(), ...optional, description: 'First KiB of the answer’s body' },
+    nextAttempt: { kind: date(), ...optional, description: 'When it is attempted next, if it failed' },
+  },
+  { name: 'ReceiverTestOutcome' },
+);
+
+export type OutputTest = AnswerOf<typeof testOutcome>;
 
 /** One state: `messageTypeId` of `messageTypeIds`. */
 export function stateField(field: string): string {

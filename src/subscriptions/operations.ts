@@ -2,7 +2,13 @@ import { type OperationText, type Shape } from '../wire/description';
 import { TEXT } from '../wire/key-types';
 import { IGNORED_FIELDS } from '../wire/name-list';
 import { type Kind, listOf } from '../wire/record';
-import { listedSubscription, postedSubscription, postedTest, subscriptionSecret } from './fields';
+import {
+  listedSubscription,
+  postedSubscription,
+  postedTest,
+  subscriptionSecret,
+  testOutcome,
+} from './fields';
 import { type SubscriptionKind } from './kind';
 
 /** The shapes of answers about subscriptions of a kind. */
@@ -23,6 +29,12 @@ export const SECRET = {
   name: 'SubscriptionSecret',
   kind: subscriptionSecret,
   xml: { file: 'SubscriptionSecret_v1_0.xsd', root: 'subscriptionSecret' },
+} as const satisfies Shape;
+
+export const TEST_OUTCOME = {
+  name: 'ReceiverTestOutcome',
+  kind: testOutcome,
+  xml: { file: 'ReceiverTestOutcome_v1_0.xsd', root: 'receiverTestOutcome' },
 } as const satisfies Shape;
 
 export const SUBSCRIPTION_ID = {
@@ -106,8 +118,10 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     },
     enable: {
       id: `enable${name}Receiver`,
-      summary: 'Enable a receiver that the system has disabled',
-      description: 'Messages that were held are sent. Does nothing if it is not disabled.',
+      summary: 'Enable a receiver that the system has disabled, or that rests',
+      description:
+        'Messages that were held are sent. A receiver that rests is tried at once with one message: the one that would be tried next. ' +
+        'Does nothing for any other receiver.',
       example: {},
       path: RECEIVER,
     },
@@ -115,11 +129,15 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       id: `test${name}Receiver`,
       summary: 'Send a test message to a receiver',
       description:
-        'A message with example values, marked by the header webhook-test. The body may be absent.',
+        'A message with example values, marked by the header webhook-test, is sent at once, before what waits, and even if the receiver ' +
+        'rests. The answer is its outcome, whatever that is. The body may be absent.',
       example: {},
       path: RECEIVER,
       body: { ...posted(`Tested${name}`, postedTest(kind)), isOptional: true },
-      status: 202,
+      answer: TEST_OUTCOME,
+      also: {
+        202: 'There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the message by its id.',
+      },
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
 }

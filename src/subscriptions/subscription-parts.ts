@@ -7,6 +7,8 @@ export abstract class SubscriptionParts {
   abstract readonly deliveries: () => Promise<EventLog>;
   /** Raises `EngineUnavailable`. */
   abstract readonly secrets: () => Secrets;
+  /** How long a request for a test waits for its outcome (ms). */
+  abstract readonly testWithin: number;
   /** What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing (`docs/decisions.md#n9`). */
   abstract readonly addressProblem: (url: URL) => string | undefined;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */

@@ -12,11 +12,12 @@ import { listPieces } from '../wire/list-text';
 import { ignoredFields } from '../wire/name-list';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
-import { ChangeSubscription, CreateSubscription, ReplaceSubscription, type Which } from './commands';
+import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
 import { type SubscriptionKind } from './kind';
-import { SECRET, subscriptionOperations, subscriptionShapes } from './operations';
+import { SECRET, subscriptionOperations, subscriptionShapes, TEST_OUTCOME } from './operations';
 import { toOutput } from './output';
 import { postedObject, postedState } from './posted-json';
+import { EnableReceiver, TestReceiver } from './receivers.commands';
 import { SubscriptionCheck } from './subscription-check';
 import { SubscriptionQueries } from './subscription.queries';
 
@@ -33,6 +34,7 @@ const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 const EXPECTED = 'one subscription';
 
 const secretToXml = documentWriter(SECRET);
+const testToXml = documentWriter(TEST_OUTCOME);
 
 /** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
 export function subscriptionsController(kind: SubscriptionKind): Type<object> {
@@ -135,10 +137,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Param('id') id: string,
       @Param('receiverId') receiver: string,
     ): Promise<Answer> {
-      const which: Which = { kind, id, caller };
-      return Answer.none(
-        await this.commands.execute(new ChangeSubscription(which, { do: 'enableReceiver', receiver })),
-      );
+      return Answer.none(await this.commands.execute(new EnableReceiver({ kind, id, caller }, receiver)));
     }
 
     @Post(':id/receivers/:receiverId/test')
@@ -149,13 +148,15 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       @Param('id') id: string,
       @Param('receiverId') receiver: string,
       @Body() body: PostedBody,
+      @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
       const bytes = await bytesOf(body);
       if (bytes.length > 0) body.format(['json']);
       const stateId = bytes.length === 0 ? undefined : postedState(kind, bytes, caller);
-      const change = { do: 'test', receiver, ...(stateId === undefined ? {} : { stateId }) } as const;
-      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
-      return new Answer('none', { position, status: 202 });
+      const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
+      const test = new TestReceiver({ kind, id, caller }, receiver, { stateId, isGone });
+      const { answer, isOver, position } = await this.commands.execute(test);
+      return Answer.of(answer, testToXml, { position, status: isOver ? 200 : 202 });
     }
   }
   return SubscriptionsController;

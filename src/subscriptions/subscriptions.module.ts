@@ -10,6 +10,7 @@ import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveri
 import { deliveriesController } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
 import { type SubscriptionKind } from './kind';
+import { EnableReceiverHandler, TestReceiverHandler } from './receivers.commands';
 import { SubscriptionParts } from './subscription-parts';
 import { SubscriptionQueries } from './subscription.queries';
 import { subscriptionsController } from './subscriptions.controller';
@@ -25,6 +26,8 @@ export class SubscriptionsModule {
         CreateSubscriptionHandler,
         ReplaceSubscriptionHandler,
         ChangeSubscriptionHandler,
+        EnableReceiverHandler,
+        TestReceiverHandler,
         Subscriptions,
         SubscriptionQueries,
         RedeliverMessageHandler,

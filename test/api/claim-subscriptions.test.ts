@@ -123,7 +123,7 @@ describe('subscriptions to claims (decisions C13)', () => {
     const answer = await send('POST', `/${id}/receivers/${receiver}/test`, 'nord', {
       statusId: 3,
     });
-    expect(answer.statusCode).toBe(202);
+    expect([answer.statusCode, answer.json()]).toMatchObject([202, { state: 'due' }]);
     expect((await messages()).get(id)).toEqual([
       expect.objectContaining({ claimId: 1, statusId: 3, statusName: 'Approved', adjustedOrderValue: 99.9 }),
     ]);

@@ -19,6 +19,7 @@ describe('a message is sent again (decisions N14, N17)', () => {
     expect(answer.headers['x-log-position']).toBe(await world.app.engines.log.head());
     expect(answer.json()).toMatchObject({
       ...{ messageId: message.id, state: 'dead', redeliveryRequested: new Date(NOW).toISOString() },
+      nextAttempt: new Date(NOW).toISOString(),
     });
     expect(await lastRequests(sample)).toEqual([
       {

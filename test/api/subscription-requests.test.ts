@@ -9,6 +9,7 @@ const { post, put, remove, get, send, create, ids } = world;
 
 /** What subscriptions need of a process. */
 const PARTS = {
+  testWithin: 0,
   secrets: () => new Secrets(Buffer.alloc(32)),
   addressProblem: () => undefined,
   deliveries: () => world.app.engines.deliveries(),

@@ -108,7 +108,7 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
   await settled();
   expect(await notifications('redeliver', message.id)).toEqual({
     code: 0,
-    out: `${message.id} will be sent again\n`,
+    out: `${message.id} will be sent again at once\n`,
     err: '',
   });
   const held = await nord.due('held', { receiver: nord.receivers[1]! });

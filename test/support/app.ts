@@ -34,6 +34,8 @@ export interface TestAppOptions {
   readonly paused?: boolean;
   /** How long small posts wait for the read models (ms); default: `VISIBLE_MS`, or as a server when paused. */
   readonly visibleWithin?: number;
+  /** How long requests for tests of receivers wait (ms); by default not at all, since nothing is sent. */
+  readonly testWithin?: number;
   /** Default: the engines that the suite runs with. */
   readonly engines?: TestedEngines;
   /** A log whose events the application starts with. */
@@ -93,6 +95,7 @@ export class TestApp {
         throw failure;
       },
       now,
+      testWithin: options.testWithin ?? 0,
       ...(visibleWithin === undefined ? {} : { visibleWithin }),
       troubles: { projector: async () => runner.trouble() },
     });

@@ -77,6 +77,17 @@ export class DeliveryHistory {
     await this.append(partitionStream(partitionOf(receiver)), { type: 'MessageAttempted', data });
   }
 
+  /** The id of the message about an event. */
+  idOf(event: string, receiver: string): string {
+    return messageIdOf(event, receiver);
+  }
+
+  /** A receiver is to be tried at once. */
+  async probe(receiver: string, at: string): Promise<void> {
+    const { subscriptionId, organisationId } = SAMPLE;
+    await this.append(MATCHED, { type: 'ProbeDue', data: { subscriptionId, organisationId, receiver, at } });
+  }
+
   /** A message is to be sent again. */
   async redeliver(message: Message & { readonly revision: number }, at: string): Promise<void> {
     const { id, receiver, subscriptionId, organisationId, revision } = message;

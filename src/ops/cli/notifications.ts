@@ -79,15 +79,15 @@ function addRedeliver(notifications: Command, { stdout, ...context }: CliContext
   return notifications
     .command('redeliver')
     .description(
-      'Send a message again, with the same id and bytes: one attempt, in addition to the schedule.',
+      'Send a message again, with the same id and bytes: one attempt, in addition to the schedule, at once even if its receiver rests.',
     )
     .argument('<messageId>', 'as deliveries and explain list it')
     .action(async (messageId: string, _: object, command: Command) => {
       const { redeliver } = await import('../notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         const { isHeld } = await redeliver(engines, messageId, new Date());
-        const when = isHeld ? ' when its receiver is enabled' : '';
-        stdout.write(`${messageId} will be sent again${when}\n`);
+        const when = isHeld ? 'when its receiver is enabled' : 'at once';
+        stdout.write(`${messageId} will be sent again ${when}\n`);
       });
     });
 }
