@@ -305,7 +305,7 @@ export const testOutcome = record(
     milliseconds: { kind: integer(), ...optional, description: 'Duration of the attempt' },
     error: { kind: text(), ...optional, description: 'Why it failed' },
     answer: { kind: text(), ...optional, description: 'First KiB of the answer’s body' },
-    nextAttempt: { kind: date(), ...optional, description: 'When it is attempted next, if it failed' },
+    nextAttempt: { kind: instant(), ...optional, description: 'When it is attempted next, if it failed' },
   },
   { name: 'ReceiverTestOutcome' },
 );
