@@ -1,6 +1,11 @@
 import { type FieldType } from '../src/kernel/read-store';
 import { MATCHED, type MatchedEvent, type PartitionEvent } from '../src/notifications/delivery-events';
-import { afterOutcome, afterProbeRequest, type Health, HEALTHY } from '../src/notifications/scheduling/health';
+import {
+  afterOutcome,
+  afterProbeRequest,
+  type Health,
+  HEALTHY,
+} from '../src/notifications/scheduling/health';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {
@@ -14,10 +19,7 @@ export interface StoredHealth {
   readonly health: Health;
 }
 
-type Handled = Extract<
-  MatchedEvent | PartitionEvent,
-  { readonly type: 'MessageAttempted' | 'ProbeDue' }
->;
+type Handled = Extract<MatchedEvent | PartitionEvent, { readonly type: 'MessageAttempted' | 'ProbeDue' }>;
 
 /**
  * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to 29 hours; without a

@@ -36,4 +36,3 @@ export function isTestMessage({ data }: Pick<RecordedEvent, 'data'>): boolean {
 }
 
 type DataOf<Type extends MatchedEvent['type']> = Extract<MatchedEvent, { readonly type: Type }>['data'];
-

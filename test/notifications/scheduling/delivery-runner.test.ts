@@ -207,7 +207,10 @@ describe('The runner of deliveries', () => {
       const events = {
         ProbeDue: { type: 'ProbeDue', data: of },
         RedeliveryDue: { type: 'RedeliveryDue', data: { ...of, id, revision: 0 } },
-        MessageDue: { type: 'MessageDue', data: { ...message!, id: 'msg_test', subject: 'test', isTest: true } },
+        MessageDue: {
+          type: 'MessageDue',
+          data: { ...message!, id: 'msg_test', subject: 'test', isTest: true },
+        },
       } as const satisfies Readonly<Record<string, MatchedEvent>>;
       // Nobody sends while it is asked for.
       if (asked === 'ProbeDue') await first.stop();

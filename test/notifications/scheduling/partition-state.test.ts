@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { type RecordedEvent } from '../../../src/kernel/event';
-import { type MatchedEvent, type Outcome, type OutcomeKind, partitionStream } from '../../../src/notifications/delivery-events';
+import {
+  type MatchedEvent,
+  type Outcome,
+  type OutcomeKind,
+  partitionStream,
+} from '../../../src/notifications/delivery-events';
 import { receiverIn, takeMatched } from '../../../src/notifications/scheduling/matched-events';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import {
