@@ -1,10 +1,13 @@
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
 import { type Shape } from '../wire/description';
-import { type AnswerOf, listOf, record } from '../wire/record';
+import { type AnswerOf, listOf, prefixed, record } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { boolean, integer, text, textOrNone } from '../wire/record-kinds';
+import { xmlWriter } from '../wire/record-xml';
+import { type XmlElement } from '../wire/xml-write';
 import { type CountedFeed } from './feed-counts.queries';
+import { rootAttributes } from './output-xml';
 
 /** To the millisecond. */
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}';
@@ -37,11 +40,27 @@ const feed = record({
 });
 type Feed = AnswerOf<typeof feed>;
 
+const FEEDS = 'In the order of their ids';
+
+/** File of its XML schema. */
+export const FEED_LIST_FILE = 'FeedList_v3_0.xsd';
+
+/** The elements of a feed in XML: they are in the common namespace, as those of products are. */
+export const FEED_ELEMENTS = feed.fields;
+
+const xmlFeeds = record({
+  feeds: {
+    kind: listOf(record(prefixed('ns2', FEED_ELEMENTS)), { each: 'feed' }),
+    in: 'content',
+    description: FEEDS,
+  },
+});
+
 /** Document 1, Feed (publisher feed list) (`docs/decisions.md#p22`, `#p22b`, `#x29`). */
 export const FEED_LIST = {
   name: 'FeedList',
-  kind: record({ feeds: { kind: listOf(feed, { each: 'feed' }), description: 'In the order of their ids' } }),
-  xml: { file: 'FeedList_v3_0.xsd', root: 'result', attributes: { version: '3.0' } },
+  kind: record({ feeds: { kind: listOf(feed, { each: 'feed' }), description: FEEDS } }),
+  xml: { file: FEED_LIST_FILE, root: 'result', attributes: { version: '3.0' }, kind: xmlFeeds },
 } as const satisfies Shape;
 export type FeedList = AnswerOf<typeof FEED_LIST.kind>;
 
@@ -84,5 +103,10 @@ export function toListedFeed(
   };
 }
 
-export const toXmlFeeds = documentWriter(FEED_LIST);
+const writeFeeds = xmlWriter(xmlFeeds);
+
+export function toXmlFeeds(list: FeedList, vendor: string): XmlElement {
+  return { result: { $: rootAttributes(vendor), ...writeFeeds(list) } };
+}
+
 export const toXmlLastUpdated = documentWriter(LAST_UPDATED);

@@ -14,7 +14,7 @@ import { categoryKeys, feedKey, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
 import { toXmlImports } from './import-report';
 import { productOperations as operations } from './operations';
-import { ownFeed } from './product.queries';
+import { ownFeed, ProductSettings } from './product.queries';
 
 /** Document 1: category tree, category mapping status, feed list; beyond it the load report. */
 @Controller('/1.0')
@@ -22,6 +22,7 @@ export class FeedsController {
   constructor(
     private readonly queries: FeedQueries,
     private readonly follower: FollowedDirectory,
+    private readonly settings: ProductSettings,
   ) {}
 
   @Get('productCategories')
@@ -88,6 +89,7 @@ export class FeedsController {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
-    return Answer.of(await this.queries.list(asked), toXmlFeeds);
+    const { vendor } = this.settings;
+    return Answer.of(await this.queries.list(asked), (list) => toXmlFeeds(list, vendor));
   }
 }

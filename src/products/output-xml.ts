@@ -8,49 +8,45 @@ import { formatPrice } from './price';
 const { identifiers, ...PRODUCT } = foundProduct.fields;
 const OFFER = foundOffer.fields;
 
-const TWO_DECIMALS = { name: 'price', base: 'xs:string', pattern: '\\d+\\.\\d{2}' } as const;
 const TEXT = text();
-const AMOUNT: Scalar<string, string> = { ...TEXT, answered: { ...TEXT.answered, xsd: TWO_DECIMALS } };
-const MINOR_UNITS: Scalar<string, number> = {
-  ...AMOUNT,
-  answered: { ...AMOUNT.answered, write: formatPrice },
+const AMOUNT: Scalar<string, string> = {
+  ...TEXT,
+  answered: { ...TEXT.answered, xsd: { name: 'price', base: 'xs:string', pattern: '\\d+\\.\\d{2}' } },
 };
-const CURRENCY = { kind: text(), in: 'attribute', description: 'ISO 4217 code' } as const;
 const DATE_FORMAT = {
   kind: wordOf('epoch', 'iso8601'),
   in: 'attribute',
   description: 'Format of the dates',
 } as const;
 
+/** Of an offer, which has the currency, or of its history; a posted one has no attributes. */
 const xmlPrice = record({
-  currency: CURRENCY,
-  minor: { kind: MINOR_UNITS, in: 'text', description: 'Amount with two decimals' },
-});
-
-const xmlPastPrice = record({
-  dateFormat: DATE_FORMAT,
-  date: { kind: date(), in: 'attribute', description: 'Start of the price' },
-  currency: CURRENCY,
+  dateFormat: { ...DATE_FORMAT, optional: true },
+  date: { kind: date(), in: 'attribute', optional: true, description: 'Start of the price' },
+  currency: { kind: TEXT, in: 'attribute', optional: true, description: 'ISO 4217 code' },
   value: { kind: AMOUNT, in: 'text', description: 'Amount with two decimals' },
 });
 
 /** Fields of the product that are on each offer too (`docs/decisions.md#p24`). */
 const ON_OFFER_TOO = ['warranty', 'inStock', 'programLogo'] as const;
 
+const OFFER_LINKS = {
+  ...pick(OFFER, ['feedId', 'productUrl', 'programName', 'sourceProductUrl']),
+  price: { ...OFFER.price, kind: xmlPrice },
+};
+
 const xmlOffer = record({
   id: { ...OFFER.id, in: 'attribute' },
   sourceProductId: OFFER.sourceProductId,
   dateFormat: DATE_FORMAT,
   modifiedDate: { ...OFFER.modified, in: 'attribute' },
-  feedId: OFFER.feedId,
-  productUrl: OFFER.productUrl,
-  programName: OFFER.programName,
-  sourceProductUrl: OFFER.sourceProductUrl,
-  price: { ...OFFER.price, kind: xmlPrice },
-  priceHistory: { ...OFFER.priceHistory, kind: listOf(xmlPastPrice, { each: 'price' }) },
-  ...pick(OFFER, OFFER_TEXTS),
-  ...pick(PRODUCT, ON_OFFER_TOO),
+  ...prefixed('ns2', OFFER_LINKS),
+  priceHistory: { ...OFFER.priceHistory, kind: listOf(xmlPrice, { each: 'ns2:price' }) },
+  ...prefixed('ns2', { ...pick(OFFER, OFFER_TEXTS), ...pick(PRODUCT, ON_OFFER_TOO) }),
 });
+
+/** Elements of the common namespace that only answers have, or whose attributes only answers have. */
+export const ANSWERED_COMMON = { ...OFFER_LINKS, programLogo: PRODUCT.programLogo };
 
 /** Optional elements of the common namespace, in the order they are written. */
 const OPTIONAL = [...PRODUCT_TEXTS, 'inStock', 'programLogo'] as const;
@@ -81,6 +77,15 @@ export const xmlResult = record({
 
 type Dates = OutputView['dates'];
 
+/** Of the root element of a document in the output namespace. */
+export function rootAttributes(vendor: string): Readonly<Record<string, string>> {
+  return {
+    version: '3.0',
+    xmlns: `urn:com:${vendor}:pf:model:xml:output`,
+    'xmlns:ns2': `urn:com:${vendor}:pf:model:xml:common`,
+  };
+}
+
 /** Root of a search's answer (Document 1, Product (search and bulk output), XML response shape). */
 export function toXmlResult(
   vendor: string,
@@ -90,11 +95,7 @@ export function toXmlResult(
 ): XmlElement {
   return {
     result: {
-      $: {
-        version: '3.0',
-        xmlns: `urn:com:${vendor}:pf:model:xml:output`,
-        'xmlns:ns2': `urn:com:${vendor}:pf:model:xml:common`,
-      },
+      $: rootAttributes(vendor),
       productHeader: { ...productHeader },
       products: { product: products.map((product) => toXmlProduct(product, dates)) },
     },
@@ -104,13 +105,13 @@ export function toXmlResult(
 /** Fields and the elements they become: names put together once, not for each product. */
 type Elements<Name extends string> = readonly (readonly [field: Name, element: string])[];
 
-const COMMON_ELEMENTS = elementsOf(OPTIONAL, 'ns2:');
-const IDENTIFIER_ELEMENTS = elementsOf(IDENTIFIERS, 'ns2:');
+const COMMON_ELEMENTS = elementsOf(OPTIONAL);
+const IDENTIFIER_ELEMENTS = elementsOf(IDENTIFIERS);
 const OFFER_ELEMENTS = elementsOf(OFFER_TEXTS);
 const ON_OFFER_TOO_ELEMENTS = elementsOf(ON_OFFER_TOO);
 
-function elementsOf<Name extends string>(names: readonly Name[], prefix = ''): Elements<Name> {
-  return names.map((name) => [name, `${prefix}${name}`]);
+function elementsOf<Name extends string>(names: readonly Name[]): Elements<Name> {
+  return names.map((name) => [name, `ns2:${name}`]);
 }
 
 /** What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small objects into one takes longer than all the rest. */
@@ -145,14 +146,16 @@ function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Date
   const { minor, currency } = offer.price;
   const element: Draft = {
     $: { id: offer.id, sourceProductId: offer.sourceProductId, dateFormat, modifiedDate: offer.modified },
-    feedId: offer.feedId,
-    productUrl: offer.productUrl,
-    programName: offer.programName,
-    sourceProductUrl: offer.sourceProductUrl,
-    price: { $: { currency }, _: formatPrice(minor) },
+    'ns2:feedId': offer.feedId,
+    'ns2:productUrl': offer.productUrl,
+    'ns2:programName': offer.programName,
+    'ns2:sourceProductUrl': offer.sourceProductUrl,
+    'ns2:price': { $: { currency }, _: formatPrice(minor) },
   };
   if (offer.priceHistory !== undefined)
-    element['priceHistory'] = { price: offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)) };
+    element['priceHistory'] = {
+      'ns2:price': offer.priceHistory.map((entry) => toXmlPrice(entry, dateFormat)),
+    };
   choose(OFFER_ELEMENTS, offer, element);
   choose(ON_OFFER_TOO_ELEMENTS, product, element);
   return element;

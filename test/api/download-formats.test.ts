@@ -89,7 +89,7 @@ async function ofXml(): Promise<readonly Row[]> {
   return products!.children.map(({ attributes, children }) => {
     const own = new Map(children.map((child) => [child.name.replace('common ', ''), child]));
     const offer = own.get('offers')!.children[0]!;
-    const ofOffer = new Map(offer.children.map((child) => [child.name, child.text]));
+    const ofOffer = new Map(offer.children.map((child) => [child.name.replace('common ', ''), child.text]));
     const image = own.get('productImage')!;
     return {
       ...texts([...ON_PRODUCT, ...IDENTIFIERS], (name) => own.get(name)?.text),

@@ -102,7 +102,7 @@ describe('the feed list (Document 1, Feed list)', () => {
       lastModifiedTime: null,
     });
     const { body } = await app.get(`/1.0/productFeeds/${swedish}.xml`, { token: TOKENS.deals });
-    expect(body).toContain('<lastModifiedTime/>');
+    expect(body).toContain('<ns2:lastModifiedTime/>');
   });
 
   it('has current counts: loads, deletions and mappings change them', async () => {
@@ -128,7 +128,7 @@ describe('the feed list (Document 1, Feed list)', () => {
     expect(await shown()).toEqual([2, 0, '2026-04-17T15:57:04.470+0000']);
   });
 
-  it('is available in XML (decisions P22b)', async () => {
+  it('is available in XML as deployed clients read it: feeds in the root, their fields in the common namespace (decisions P22b)', async () => {
     const response = await app.get(`/1.0/productFeeds/${secret}.xml`, { token: TOKENS.deals });
     const [listed] = await feedsFor('deals', `/${secret}`);
     const { programs, lastModifiedTime, ...fields } = listed!;
@@ -137,18 +137,19 @@ describe('the feed list (Document 1, Feed list)', () => {
         'result',
         { version: '3.0' },
         el(
-          'feeds',
+          'feed',
           {},
+          ...Object.entries(fields).map(([name, value]) => el(`common ${name}`, {}, String(value))),
+          el('common lastModifiedTime', {}, lastModifiedTime ?? ''),
           el(
-            'feed',
+            'common programs',
             {},
-            ...Object.entries(fields).map(([name, value]) => el(name, {}, String(value))),
-            el('lastModifiedTime', {}, lastModifiedTime ?? ''),
-            el(
-              'programs',
-              {},
-              ...programs.map(({ programId, name }) =>
-                el('program', {}, el('programId', {}, `${programId}`), el('name', {}, name)),
+            ...programs.map(({ programId, name }) =>
+              el(
+                'common program',
+                {},
+                el('common programId', {}, `${programId}`),
+                el('common name', {}, name),
               ),
             ),
           ),

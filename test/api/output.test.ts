@@ -187,24 +187,24 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
               el(
                 'offer',
                 { id: ID, sourceProductId: FULL.sourceProductId, ...date, modifiedDate: SECOND },
-                el('feedId', {}, String(german)),
-                el('productUrl', {}, LINK),
-                el('programName', {}, 'Nordlicht DE'),
-                el('sourceProductUrl', {}, FULL.productUrl),
-                el('price', { currency: 'EUR' }, '1249.50'),
+                el('common feedId', {}, String(german)),
+                el('common productUrl', {}, LINK),
+                el('common programName', {}, 'Nordlicht DE'),
+                el('common sourceProductUrl', {}, FULL.productUrl),
+                el('common price', { currency: 'EUR' }, '1249.50'),
                 el(
                   'priceHistory',
                   {},
-                  el('price', { ...date, date: SECOND, currency: 'EUR' }, '1249.50'),
-                  el('price', { ...date, date: FIRST, currency: 'EUR' }, '1199.00'),
+                  el('common price', { ...date, date: SECOND, currency: 'EUR' }, '1249.50'),
+                  el('common price', { ...date, date: FIRST, currency: 'EUR' }, '1199.00'),
                 ),
-                el('availability', {}, 'in stock'),
-                el('condition', {}, 'new'),
-                el('deliveryTime', {}, '1-2 days'),
-                el('shippingCost', {}, '4.95'),
-                el('warranty', {}, '2 years'),
-                el('inStock', {}, '7'),
-                el('programLogo', {}, 'https://nord.example/de.png'),
+                el('common availability', {}, 'in stock'),
+                el('common condition', {}, 'new'),
+                el('common deliveryTime', {}, '1-2 days'),
+                el('common shippingCost', {}, '4.95'),
+                el('common warranty', {}, '2 years'),
+                el('common inStock', {}, '7'),
+                el('common programLogo', {}, 'https://nord.example/de.png'),
               ),
             ),
           ),
@@ -226,7 +226,7 @@ describe('an answer in XML (Document 1, Product (search and bulk output), XML re
     const prices = offer!.children.find(({ name }) => name === 'priceHistory');
     // Of a feed of several programs the currency is that of the first (decisions P26).
     expect(prices?.children).toEqual([
-      el('price', { dateFormat: 'epoch', date: modified, currency: 'SEK' }, '3.00'),
+      el('common price', { dateFormat: 'epoch', date: modified, currency: 'SEK' }, '3.00'),
     ]);
   });
 
@@ -272,7 +272,7 @@ describe('settings of names and hosts (decisions A9)', () => {
     expect(body).toContain(
       'xmlns="urn:com:acme:pf:model:xml:output" xmlns:ns2="urn:com:acme:pf:model:xml:common"',
     );
-    expect(body).toContain('<productUrl>https://track.example/click?a(1101)');
+    expect(body).toContain('<ns2:productUrl>https://track.example/click?a(1101)');
     const headers = { host: 'evil.example' };
     const failed = await named.get(`/1.0/products.xml;fid=1`, { token: TOKENS.preisblick, headers });
     expect(failed.body).toContain('<Response xmlns="https://acme.example/feeds/1.0/products">');

@@ -50,10 +50,9 @@ async function histories(spId: string, fid: number = german): Promise<readonly (
     ),
   );
   const inXml = texts.map(({ body }) => {
-    const [, offer = ''] = new RegExp(`<offer[^>]*sourceProductId="${spId}".*?<priceHistory>(.*?)</`).exec(
-      body.replaceAll(/>\s+</g, '><').replaceAll('</price><', '<'),
-    ) ?? ['', ''];
-    return [...offer.matchAll(/currency="(\w+)">([\d.]+)/g)].map(
+    const [, offer = ''] = body.split(`sourceProductId="${spId}"`);
+    const [, prices = ''] = /<priceHistory>(.*?)<\/priceHistory>/.exec(offer) ?? [];
+    return [...prices.matchAll(/currency="(\w+)">([\d.]+)/g)].map(
       ([, currency, value]) => `${value} ${currency}`,
     );
   });
