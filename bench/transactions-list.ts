@@ -1,6 +1,6 @@
 import { transactions } from '../projections/transactions';
 import { Directory } from '../src/directory/directory';
-import { type StoredTransaction } from '../src/transactions/stored-transaction';
+import { type PositionedTransaction } from '../src/transactions/stored-transaction';
 import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';
@@ -76,7 +76,8 @@ function documentOf(number: number) {
   const time = START + ((number * 7_919) % 7_776_000) * 1000;
   const timeOfEvent = new Date(time).toISOString();
   const transaction = { ...facts, siteId: 21 + (Math.floor(number / 5) % SITES), timeOfEvent };
-  const stored: StoredTransaction = {
+  const stored: PositionedTransaction = {
+    position: number,
     messageTypeId: number % 5 === 0 ? 4 : 6,
     transaction,
     changed: time,

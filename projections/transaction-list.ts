@@ -1,7 +1,9 @@
+import { numberOf, type Position } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Filter, type Found, type QueryOptions } from '../src/kernel/query';
-import { type ReadStore } from '../src/kernel/read-store';
+import { type ReadStore, type Target, targetOf } from '../src/kernel/read-store';
 import { searchInParts } from '../src/kernel/search-in-parts';
+import { liveGeneration } from '../src/projector/generations';
 import { type ListedTransaction, type StoredTransaction } from '../src/transactions/stored-transaction';
 import { transactions, type TransactionField } from './transactions';
 
@@ -11,6 +13,8 @@ export interface TransactionCriteria {
   readonly among: Readonly<Partial<Record<TransactionField, readonly (string | number)[]>>>;
   readonly timeOfEvent: Bounds;
   readonly changed: Bounds;
+  /** Only those whose last event is after this log position. */
+  readonly after?: Position | undefined;
 }
 
 interface Bounds {
@@ -20,7 +24,7 @@ interface Bounds {
 
 /** A page of them, in order. */
 export interface TransactionPage {
-  readonly orderBy: 'timeOfEvent' | 'changed';
+  readonly orderBy: 'timeOfEvent' | 'changed' | 'position';
   readonly descending: boolean;
   readonly offset: number;
   readonly size: number;
@@ -29,17 +33,36 @@ export interface TransactionPage {
 
 const TARGET = { collection: transactions.collection.name };
 
+/** A copy of the read model, and the log position up to which searches in it include everything. */
+export interface TransactionsAsOf {
+  readonly target: Target;
+  readonly position: Position;
+}
+
+/**
+ * The copy that is live. It is searched even if another one becomes live meanwhile: that one may be behind, so that a search in it could
+ * lack what the position promises.
+ */
+export async function transactionsNow(store: ReadStore): Promise<TransactionsAsOf> {
+  const live = await liveGeneration(store, transactions.collection);
+  const target = live === undefined ? TARGET : targetOf(live);
+  const position = await store.checkpoint(target);
+  await store.refresh(target);
+  return { target, position };
+}
+
 /** Transactions in batches that are read on demand, the number of all, and the cursor of the next page. */
 export async function listTransactions(
   store: ReadStore,
   criteria: TransactionCriteria,
   { orderBy, descending, offset, size, after }: TransactionPage,
+  { target }: Pick<TransactionsAsOf, 'target'>,
   query: QueryOptions = {},
 ) {
   const order = [{ field: orderBy satisfies TransactionField, descending }];
   const paged = after === undefined ? { offset } : { offset: 0, after };
   const wanted = { filter: filterOf(criteria), order, size, ...paged };
-  return await searchInParts({ store, target: TARGET, read: toTransaction }, wanted, query);
+  return await searchInParts({ store, target, read: toTransaction }, wanted, query);
 }
 
 /** The total of the transactions of one currency in one state; amounts in hundredths. */
@@ -94,5 +117,6 @@ function filterOf(criteria: TransactionCriteria): Filter {
     ...lists.map(([field, values]) => among(field, values.map(String))),
     between('timeOfEvent', criteria.timeOfEvent),
     between('changed', criteria.changed),
+    between('position', { min: criteria.after === undefined ? undefined : numberOf(criteria.after) + 1 }),
   );
 }

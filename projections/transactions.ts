@@ -1,7 +1,8 @@
 import { type ParsedEvent } from '../src/kernel/decider';
+import { numberOf } from '../src/kernel/event';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { dueOf, storedAfter, type StoredTransaction } from '../src/transactions/stored-transaction';
+import { dueOf, type PositionedTransaction, storedAfter } from '../src/transactions/stored-transaction';
 import { stateIdOf } from '../src/transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/transactions/transaction';
 import { legacyIdOf } from '../src/transactions/transaction-id';
@@ -25,6 +26,8 @@ const FIELDS = {
   /** Epoch ms. */
   timeOfEvent: 'number',
   changed: 'number',
+  /** Of the last event: lists are followed by it. */
+  position: 'number',
   /** When the system ends the pending period (`dueOf`). */
   due: 'number',
   /** The program of a Paused transaction: the system validates it when the program is no longer paused. */
@@ -36,25 +39,28 @@ export type TransactionField = keyof typeof FIELDS;
 const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
 
 /** All transactions (`docs/decisions.md#t6`), and what the system has to do with them (`docs/decisions.md#t4`). */
-export const transactions: Projection<StoredTransaction, TransactionEvent> = {
+export const transactions: Projection<PositionedTransaction, TransactionEvent> = {
   collection: {
     name: 'transactions',
-    version: 1,
+    version: 2,
     fields: FIELDS,
-    sorts: ['timeOfEvent', 'changed', 'due', 'pausedProgramId'],
+    sorts: ['timeOfEvent', 'changed', 'position', 'due', 'pausedProgramId'],
   },
   streams: [`${TRANSACTION}-`],
   handles: TYPES,
   replaces: TYPES.filter((type) => type !== 'TransactionAmended'),
   idOf: ({ stream }: ParsedEvent<TransactionEvent>) => stream.slice(TRANSACTION.length + 1),
-  fold: (before, event) => storedAfter(before, event, event.revision),
+  fold: (before, event) => ({
+    ...storedAfter(before, event, event.revision),
+    position: numberOf(event.position),
+  }),
   describe: (document, id) => ({ document, fields: fieldsOf(document, id) }),
 };
 
 const PAUSED = stateIdOf('Paused');
 
-function fieldsOf(stored: StoredTransaction, id: string): Readonly<Record<string, FieldValue>> {
-  const { transaction, messageTypeId, changed } = stored;
+function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<string, FieldValue>> {
+  const { transaction, messageTypeId, changed, position } = stored;
   const due = dueOf(stored);
   return {
     transactionId: id,
@@ -73,6 +79,7 @@ function fieldsOf(stored: StoredTransaction, id: string): Readonly<Record<string
     tdCommission: transaction.tdCommission,
     timeOfEvent: Date.parse(transaction.timeOfEvent),
     changed,
+    position,
     ...(due === undefined ? {} : { due }),
     ...(messageTypeId === PAUSED ? { pausedProgramId: transaction.programId } : {}),
   };

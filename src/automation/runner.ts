@@ -140,11 +140,12 @@ export class AutomationRunner {
     const { log, follower } = this.parts;
     let last = START;
     await follower.reachedInTime(page.map(({ version }) => version).reduce(later));
-    const surface = { log, directory: follower.directory, at: new Date(now).toISOString() };
     await inParallel(page, AT_ONCE, async (found) => {
       if (this.postponed.has(automation.name, found.id)) return;
       try {
-        const { position = START } = await automation.act(found, surface);
+        // As close to the append as possible.
+        const at = new Date(this.guard.now() ?? now).toISOString();
+        const { position = START } = await automation.act(found, { log, directory: follower.directory, at });
         last = later(last, position);
       } catch (error) {
         if (error instanceof EngineUnavailable) throw error;

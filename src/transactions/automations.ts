@@ -41,8 +41,15 @@ export const transactionAutomations: readonly Automation[] = [
  */
 function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
   const { messageTypeId, transaction, sequenceNumber } = stored;
+  const changed = new Date(stored.changed).toISOString();
   const { name } = STATES[messageTypeId];
   const period = periodOf(stored);
-  const state = { name, reported: transaction, transaction, ...(period === undefined ? {} : { period }) };
+  const state = {
+    name,
+    reported: transaction,
+    transaction,
+    changed,
+    ...(period === undefined ? {} : { period }),
+  };
   return { state, revision: sequenceNumber - 1 };
 }

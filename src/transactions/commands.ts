@@ -156,7 +156,8 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
       const { transaction } = command;
       return await this.transactions.inOrder(legacyIdOf(transaction), async () => {
         const { transactionId, known } = await this.transactions.reported(transaction);
-        return await this.transactions.execute(transactionId, command, known);
+        const at = this.clock.now().toISOString();
+        return await this.transactions.execute(transactionId, { ...command, at }, known);
       });
     });
   }
@@ -171,7 +172,6 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
   ) {}
 
   async execute({ posted, caller }: MoveTransactions): Promise<Results> {
-    const at = this.clock.now().toISOString();
     // All are found before the first one is executed, so that those for one transaction keep their order.
     const found: (Found | { readonly faults: readonly Fault[] })[] = [];
     await inParallel(posted.entries(), AT_ONCE, async ([index, item]) => {
@@ -179,7 +179,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     });
     return await this.transactions.each(found, async (item) => {
       if ('faults' in item) throw new Faults(item.faults);
-      return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller, at));
+      return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller));
     });
   }
 
@@ -197,12 +197,12 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
   private async move(
     { transactionId, request }: Found,
     caller: MoveTransactions['caller'],
-    at: string,
   ): Promise<RecordedAt> {
     const known = await this.transactions.load(transactionId);
     const { state } = known;
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
       throw notFound(transactionId);
+    const at = this.clock.now().toISOString();
     const command = transitionCommand(request, state.transaction, this.follower.directory, at);
     return await this.transactions.execute(transactionId, command, known);
   }

@@ -163,7 +163,7 @@ const LISTED = {
   legacyTransactionId: LEGACY_ID,
   visitorId: { kind: text(), ...optional, description: 'Visitor id' },
   stateName: { kind: text(), description: 'Name of the state' },
-  changed: { kind: time(), description: 'Last transition' },
+  changed: { kind: time(), description: 'Last transition or amendment' },
 } as const satisfies Fields;
 
 export const listedTransaction = record(LISTED, { name: 'Transaction' });

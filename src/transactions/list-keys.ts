@@ -1,5 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { CURRENCY, DATE, INTEGER, oneOf, TEXT, until } from '../wire/key-types';
+import { type Position, START } from '../kernel/event';
+import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../wire/key-types';
 import { type Keys, type KeyTable } from '../wire/keys';
 import { ListCursors } from '../wire/list-cursor';
 
@@ -23,10 +24,10 @@ const filterKeys = {
     type: until(DATE),
     description: 'Converted at this time or earlier; a date includes its day',
   },
-  minChanged: { type: DATE, description: 'Last transition at this time or later' },
+  minChanged: { type: DATE, description: 'Last transition or amendment at this time or later' },
   maxChanged: {
     type: until(DATE),
-    description: 'Last transition at this time or earlier; a date includes its day',
+    description: 'Last transition or amendment at this time or earlier; a date includes its day',
   },
 } as const satisfies KeyTable;
 
@@ -37,12 +38,31 @@ export const dateKeys = {
 
 export const totalsKeys = filterKeys;
 
+const NEXT_SINCE = /^p(\d{19})$/;
+
+/** A log position, of which clients know only that it is no date. */
+const SINCE: KeyType<Position> = {
+  expected: '*, or the X-Next-Since of an answer; minChanged takes a date',
+  problem: 'unusable',
+  read: (text) => (text.trim() === '*' ? START : NEXT_SINCE.exec(text.trim())?.[1]),
+};
+
+/** The value of `X-Next-Since` for a log position. */
+export function nextSince(position: Position): string {
+  return `p${position}`;
+}
+
 export const listKeys = {
   ...filterKeys,
   orderBy: { type: oneOf('timeOfEvent', 'changed'), description: 'Order; by default timeOfEvent' },
   sortOrder: { type: oneOf('desc', 'asc'), description: 'Newest first, by default, or oldest first' },
   pageSize: { type: INTEGER, description: 'Transactions on a page, at most 1000; 1000 by default' },
   page: { type: INTEGER, description: 'Page, from 0' },
+  since: {
+    type: SINCE,
+    description:
+      'Only what has changed since: *, then the X-Next-Since of the last answer; in the order of changes',
+  },
   cursor: { type: TEXT, description: 'Pages in any number: *, then the X-Next-Cursor of the last answer' },
   ...dateKeys,
   format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
@@ -53,6 +73,6 @@ export type ListKeys = Keys<typeof listKeys>;
 
 export const listCursors = new ListCursors<ListKeys>({
   presentation: ['pageSize', 'dateOutputFormat', 'format'],
-  excluded: ['page'],
+  excluded: ['page', 'since'],
   refuse: fault.content,
 });

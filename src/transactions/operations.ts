@@ -60,10 +60,10 @@ export const transactionOperations = {
     summary: 'List and export transactions',
     description:
       'Advertisers see the transactions of their programs, publishers those of their sites. CSV has a column for ' +
-      'each field. A cursor pages through any number.',
+      'each field. A cursor pages through any number; since follows what changes, and misses nothing.',
     example: { pageSize: 3, pretty: true },
     answer: TRANSACTIONS,
-    sends: PAGE_HEADERS,
+    sends: { ...PAGE_HEADERS, 'X-Next-Since': 'Value of since for what changes after this answer' },
   },
   totalTransactions: {
     id: 'totalTransactions',

@@ -6,7 +6,7 @@ import { type DeniedReasonId, stateIdOf, type StateId } from './states';
 export interface StoredTransaction {
   readonly messageTypeId: StateId;
   readonly transaction: TransactionFacts;
-  /** Epoch ms of the last transition; an amendment is none. */
+  /** Epoch ms of the last event. */
   readonly changed: number;
   /** The number of the event that entered the state, from 1 (`docs/decisions.md#n1`). */
   readonly sequenceNumber: number;
@@ -21,6 +21,11 @@ export interface StoredTransaction {
   readonly reasons?: readonly string[];
 }
 
+/** With the log position of its last event (`numberOf`), as the read model stores it. */
+export interface PositionedTransaction extends StoredTransaction {
+  readonly position: number;
+}
+
 /** With its id. */
 export interface ListedTransaction extends StoredTransaction {
   readonly transactionId: string;
@@ -33,7 +38,7 @@ export function storedAfter(
   revision: number,
 ): StoredTransaction {
   if (type === 'TransactionAmended' && before !== undefined)
-    return { ...before, transaction: data.transaction };
+    return { ...before, transaction: data.transaction, changed: Date.parse(data.at) };
   const { at, transaction, ...attributes } = data;
   return {
     messageTypeId: stateIdOf(STATE_OF[type]),

@@ -3,6 +3,8 @@ import {
   listTransactions,
   totalTransactions,
   transactionsById,
+  type TransactionsAsOf,
+  transactionsNow,
   type TransactionCriteria,
 } from '../../projections/transaction-list';
 import { conversionFaults as fault } from '../conversions/faults';
@@ -10,7 +12,7 @@ import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { toDomainEvent } from '../kernel/decider';
-import { streamOf } from '../kernel/event';
+import { type Position, positionOf, START, streamOf } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
@@ -19,7 +21,7 @@ import { type DateFormat } from '../wire/date';
 import { type OutputTransaction, type OutputTotal } from './fields';
 import { pageSizeHeader } from '../wire/page-size';
 import { onlyOne } from './find-transaction';
-import { type FilterKeys, listCursors, type ListKeys } from './list-keys';
+import { type FilterKeys, listCursors, type ListKeys, nextSince } from './list-keys';
 import { toOutput } from './output';
 import { STATES, type StateId } from './states';
 import { type ListedTransaction, storedAfter, type StoredTransaction } from './stored-transaction';
@@ -30,12 +32,22 @@ import { idsWith, TRANSACTION_ID } from './transaction-id';
 export interface ListedPage {
   readonly transactions: AsyncIterable<Iterable<OutputTransaction>>;
   readonly total: number;
+  /** The value of `since` for what changes after this answer. */
+  readonly nextSince: string;
   /** The cursor of the next page, if paging by cursor and not on the last page. */
   readonly nextCursor?: string;
 }
 
 /** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
 const PAGE = 1000;
+
+/** How changes are listed. */
+interface Following {
+  readonly keys: ListKeys;
+  readonly now: TransactionsAsOf;
+  readonly pageSize: number;
+  readonly query: QueryOptions;
+}
 
 /** What callers may read of transactions (`docs/decisions.md#t6`). */
 @Injectable()
@@ -56,13 +68,41 @@ export class TransactionQueries {
       after: listCursors.read(keys),
     } as const;
     const criteria = criteriaOf(keys, caller, this.follower.directory);
-    const found = await listTransactions(this.store, criteria, page, query);
+    const now = await transactionsNow(this.store);
+    if (keys.since !== undefined)
+      return await this.changed(keys.since, criteria, { keys, now, pageSize, query });
+    const found = await listTransactions(this.store, criteria, page, now, query);
     const { total, next } = found;
     const dates = keys.dateOutputFormat ?? 'iso8601';
     return {
       transactions: eachOf(found, (listed) => toOutput(listed, dates)),
       total,
+      nextSince: nextSince(now.position),
       ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }),
+    };
+  }
+
+  /** What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. */
+  private async changed(
+    since: Position,
+    criteria: TransactionCriteria,
+    { keys, now, pageSize, query }: Following,
+  ): Promise<ListedPage> {
+    for (const name of ['page', 'orderBy', 'sortOrder'] as const)
+      if (keys[name] !== undefined)
+        throw fault.content(`${name}=${keys[name]}: cannot be combined with since`);
+    // A position beyond the end belongs to a log that has been moved (`docs/decisions.md#x51`).
+    const isOfThisLog = since <= now.position || since <= (await this.log.head());
+    const after = isOfThisLog ? since : START;
+    const page = { orderBy: 'position', descending: false, offset: 0, size: pageSize, after: null } as const;
+    const found = await listTransactions(this.store, { ...criteria, after }, page, now, query);
+    const last = found.next?.keys[0];
+    return {
+      transactions: eachOf(found, (listed) => toOutput(listed, keys.dateOutputFormat ?? 'iso8601')),
+      total: found.total,
+      nextSince: nextSince(
+        typeof last === 'number' ? positionOf(last) : after > now.position ? after : now.position,
+      ),
     };
   }
 

@@ -63,12 +63,14 @@ export type TransactionState =
       /** As first reported: a repeated report is compared with it. */
       readonly reported: TransactionFacts;
       readonly transaction: TransactionFacts;
+      /** Of the last event, ISO 8601. */
+      readonly changed: string;
       /** Once it was Pending. */
       readonly period?: Period;
       readonly paymentId?: number;
     };
 
-/** `at`: an ISO 8601 instant. */
+/** `at`: an ISO 8601 instant, as close to the append as possible. */
 export type TransactionCommand =
   | {
       readonly do: 'report';
@@ -99,18 +101,22 @@ export const TRANSACTION = 'transaction';
 
 type Known = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
-/** Repeating a command that was executed does nothing; one that the state does not allow raises 409. */
+/**
+ * Repeating a command that was executed does nothing; one that the state does not allow raises 409. No event is earlier than the one
+ * before, whatever the clocks of processes say.
+ */
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
   initial: { name: 'Unknown' },
-  decide(command, state) {
-    if (command.do === 'report') return report(command, state);
+  decide(given, state) {
+    if (given.do === 'report') return report(given, state);
     if (state.name === 'Unknown') throw fault.unknownTransaction();
+    const command = { ...given, at: laterOf(given.at, state.changed) };
     switch (command.do) {
       case 'validate':
         return validate(command, state);
       case 'endPeriod':
-        return endPeriod(command, state);
+        return isOver(given.at, state) ? endPeriod(command, state) : [];
       case 'invalidate':
         return state.name === 'Invalid' ? [] : [invalidated(state, command.at, [command.reason])];
       case 'approve':
@@ -125,7 +131,7 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
     }
   },
   evolve(state, { type, data }) {
-    const { transaction } = data;
+    const { transaction, at } = data;
     const reported = state.name === 'Unknown' ? transaction : state.reported;
     const before = state.name === 'Unknown' ? {} : state;
     return {
@@ -133,11 +139,17 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
       name: STATE_OF[type],
       reported,
       transaction,
+      changed: at,
       ...periodIn(data),
       ...('paymentId' in data ? { paymentId: data.paymentId } : {}),
     };
   },
 };
+
+/** Instants in ISO 8601 of the years 0 to 9999 are ordered as texts. */
+function laterOf(one: string, other: string): string {
+  return one > other ? one : other;
+}
 
 type CommandTo<Action extends TransactionCommand['do']> = Extract<
   TransactionCommand,
@@ -198,10 +210,13 @@ function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Pe
 
 const DAY = 24 * 60 * 60 * 1000;
 
+/** By the clock, not by the time of the last event. */
+function isOver(at: string, { name, period }: Known): boolean {
+  return name === 'Pending' && period !== undefined && Date.parse(at) >= endOf(period);
+}
+
 function endPeriod({ at }: CommandTo<'endPeriod'>, state: Known): readonly TransactionEvent[] {
-  const { name, period } = state;
-  if (name !== 'Pending' || period === undefined || Date.parse(at) < endOf(period)) return [];
-  return 'autoDenyDate' in period
+  return 'autoDenyDate' in periodOf(state)
     ? [deleted({ do: 'deny', at, reason: AUTO_DENIED }, state)]
     : [pendingApproved({ do: 'approve', at, reason: AUTO_APPROVED }, state)];
 }

@@ -44,11 +44,12 @@ export class TransactionsController {
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => {
-        const { transactions, total, nextCursor } = await this.queries.list(keys, caller, query);
+        const { transactions, total, nextCursor, nextSince } = await this.queries.list(keys, caller, query);
         return {
           pieces: listPieces(transactionsText(view), transactions),
           headers: {
             'X-Total-Count': String(total),
+            'X-Next-Since': nextSince,
             ...cappedPageSize(keys),
             ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
           },

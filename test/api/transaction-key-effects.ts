@@ -52,6 +52,7 @@ export const TRANSACTION_EFFECTS: readonly Effect[] = [
     ['totalTransactions', sent, '', totals, [TOTAL_OF[order]]],
   ]),
   ['listTransactions', 'orderBy=changed', '', orders, ['K-2', 'K-1', 'K-3']],
+  ['listTransactions', 'since=*', '', orders, ['K-3', 'K-1', 'K-2']],
   ['listTransactions', 'sortOrder=asc', '', orders, ['K-3', 'K-2', 'K-1']],
   ['listTransactions', 'pageSize=2', '', orders, ['K-1', 'K-2']],
   ['listTransactions', 'page=1', ';pageSize=2', orders, ['K-3']],

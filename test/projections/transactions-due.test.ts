@@ -3,7 +3,7 @@ import { pausedOutside, periodsEndedBy } from '../../projections/transactions-du
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type Filter } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { type StoredTransaction } from '../../src/transactions/stored-transaction';
+import { type PositionedTransaction } from '../../src/transactions/stored-transaction';
 import { live, put } from '../contracts/read-store/subject';
 import { small } from '../directory/small-directory';
 import { storeFolder } from '../support/store-folder';
@@ -29,10 +29,11 @@ afterAll(async () => {
 });
 
 function described(programId: number, messageTypeId: 3 | 4 | 5 | 6) {
-  const stored: StoredTransaction = {
+  const stored: PositionedTransaction = {
     messageTypeId,
     transaction: sale({ programId }),
     changed: 0,
+    position: 0,
     sequenceNumber: 2,
     ...(messageTypeId === 4 || messageTypeId === 6
       ? { autoApproveDate: new Date(END + programId).toISOString() }

@@ -56,10 +56,10 @@ export function enter(known: KnownTransaction, state: number, now: number): numb
   return state;
 }
 
-/** An amendment is no transition: number and time are those of the last one. */
-export function amended(known: KnownTransaction): number {
+/** An amendment is no transition: the number is that of the last one. */
+export function amended(known: KnownTransaction, now: number): number {
   known.events += 1;
-  known.history.push({ ...known.history.at(-1), ...amountsOf(known) });
+  known.history.push({ ...known.history.at(-1), ...amountsOf(known), changed: iso(now) });
   return known.state;
 }
 

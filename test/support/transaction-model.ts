@@ -183,7 +183,7 @@ export class TransactionModel {
         const { orderValue, commission } = known;
         this.amend(known, request);
         if (orderValue === known.orderValue && commission === known.commission) return state;
-        if (isIn(4)) return amended(known);
+        if (isIn(4)) return amended(known, now);
         Object.assign(known, { orderValue, commission });
         return ['CON_520'];
       }

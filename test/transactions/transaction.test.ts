@@ -158,6 +158,21 @@ describe('a paused transaction (decisions T4)', () => {
   });
 });
 
+describe('times of events (decisions T6)', () => {
+  const early = '2026-02-28T12:00:00.000Z';
+
+  it.each<TransactionCommand>([
+    { do: 'approve', at: early, reason: 21 },
+    { do: 'deny', at: early, reason: 22 },
+    { do: 'amend', at: early, amendments: { orderValue: 1 } },
+  ])('are never before the event before: $do', (command) => {
+    const [event] = decide(command, stateAfter(WAYS.Pending));
+    expect(event?.data.at).toBe(AT);
+    const [later] = decide({ ...command, at: '2026-03-02T12:00:00.000Z' }, stateAfter(WAYS.Pending));
+    expect(later?.data.at).toBe('2026-03-02T12:00:00.000Z');
+  });
+});
+
 describe('the end of a pending period (decisions T4)', () => {
   const end = (at: string): TransactionCommand => ({ do: 'endPeriod', at });
 
