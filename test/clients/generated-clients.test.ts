@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from '../api/claim-network';
 import { FEEDS, TOKENS } from '../api/network';
 import { clientOf, product } from '../api/posted';
+import { CONVERSION_TOKENS } from '../api/transaction-network';
 import { NOW, VOUCHER_TOKENS } from '../api/voucher-network';
 import { TestApp } from '../support/app';
 
@@ -64,7 +65,7 @@ it('clients of public generators, and what uses them with typed keys, compile (d
 });
 
 it.each(GENERATORS)(
-  'a client of %s posts a product, finds it, pages, downloads, posts and lists a voucher, and files, updates and deletes claims (decisions A3, A13, C13)',
+  'a client of %s posts a product, finds it, pages, downloads, posts and lists a voucher, reports and lists a transaction, and files, updates and deletes claims (decisions A3, A13, C13)',
   async (generator) => {
     const env = {
       BASE_URL: await app.http.getUrl(),
@@ -72,6 +73,7 @@ it.each(GENERATORS)(
       PUBLISHER: TOKENS.preisblick,
       VOUCHER_ADVERTISER: VOUCHER_TOKENS.nord,
       VOUCHER_PUBLISHER: VOUCHER_TOKENS.preisblick,
+      CONVERSION_ADVERTISER: CONVERSION_TOKENS.nord,
       CLAIM_ADVERTISER: CLAIM_TOKENS.nord,
       CLAIM_PUBLISHER: CLAIM_TOKENS.preisblick,
       FEED: String(FEEDS.german),

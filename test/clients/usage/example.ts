@@ -1,5 +1,5 @@
 /** What all clients post and search. */
-const { CATEGORY, FEED, NOW } = process.env;
+const { CATEGORY, FEED, NOW, ORDER } = process.env;
 
 export const fid = Number(FEED);
 
@@ -36,6 +36,18 @@ export const voucher = {
   startDate: Number(NOW),
   endDate: Number(NOW) + 86_400_000,
 } as const;
+
+/** Its value has more digits than a number of single precision. */
+export const transaction = {
+  programId: 101,
+  eventId: 17,
+  siteId: 1101,
+  orderNumber: `${ORDER}-reported`,
+  orderValue: 1234567.89,
+};
+
+/** Whether a time is that of the run. */
+export const isOfNow = (time: string): boolean => Math.abs(Date.parse(time) - Number(NOW)) < 600_000;
 
 /** The first column names of CSV. */
 export const columnsOf = (csv: unknown): string => String(csv).slice(0, 21);

@@ -1,11 +1,11 @@
 // Uses a client of @hey-api/openapi-ts. Prints what it gets as JSON.
-import { columnsOf, fid, products, search, voucher } from './example';
+import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import * as api from './generated';
 import { createClient } from './generated/client';
 import { useClaims } from './hey-api-claims';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
-const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER, CONVERSION_ADVERTISER } = process.env;
 
 /** It sends the token in both ways that the description names. */
 const clientOf = (token = '') => createClient({ baseUrl: BASE_URL, auth: () => token });
@@ -46,6 +46,12 @@ async function use() {
   const title: string | undefined = listed.data?.[0]?.title;
   const removed = await api.deleteVoucher({ client: voucherAdvertiser, path: { id: id ?? 0 } });
 
+  const reporter = clientOf(CONVERSION_ADVERTISER);
+  const reported = await api.reportTransaction({ client: reporter, body: transaction });
+  const { orderNumber } = transaction;
+  const all = await api.listTransactions({ client: reporter, query: { orderNumber: [orderNumber] } });
+  const [one] = all.data ?? [];
+
   return {
     posted: posted.data?.errors,
     found: [found.data?.productHeader.totalHits, name, price],
@@ -56,6 +62,7 @@ async function use() {
     missing: missing.error?.errors[0]?.message,
     voucher: [published.response?.status, title],
     removed: removed.response?.status,
+    transaction: [reported.response?.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
     claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }

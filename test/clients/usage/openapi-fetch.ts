@@ -1,11 +1,11 @@
 // Uses a client of openapi-typescript and openapi-fetch. Prints what it gets as JSON.
 import createClient from 'openapi-fetch';
-import { columnsOf, fid, products, search, voucher } from './example';
+import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import { useClaims } from './openapi-fetch-claims';
 import type { paths } from './schema';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
-const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER, CONVERSION_ADVERTISER } = process.env;
 
 const clientOf = (token: string | undefined) =>
   createClient<paths>({
@@ -51,6 +51,13 @@ async function use() {
   const path = { id: id ?? 0 };
   const removed = await voucherAdvertiser.DELETE('/1.0/vouchers/{id}', { params: { path } });
 
+  const reporter = clientOf(CONVERSION_ADVERTISER);
+  const reported = await reporter.POST('/1.0/conversions/transactions', { body: transaction });
+  const all = await reporter.GET('/1.0/conversions/transactions', {
+    params: { query: { orderNumber: [transaction.orderNumber] } },
+  });
+  const [one] = all.data ?? [];
+
   return {
     posted: posted.data?.errors,
     found: [found.data?.productHeader.totalHits, name, price],
@@ -61,6 +68,7 @@ async function use() {
     missing: missing.error?.errors[0]?.message,
     voucher: [published.response.status, title],
     removed: removed.response.status,
+    transaction: [reported.response.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
     claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }

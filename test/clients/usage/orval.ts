@@ -1,10 +1,10 @@
 // Uses a client of orval. Prints what it gets as JSON.
-import { columnsOf, fid, products, search, voucher } from './example';
+import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import * as api from './generated';
 import { useClaims } from './orval-claims';
 
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
-const { CLAIM_ADVERTISER, CLAIM_PUBLISHER } = process.env;
+const { CLAIM_ADVERTISER, CLAIM_PUBLISHER, CONVERSION_ADVERTISER } = process.env;
 
 const by = (token: string | undefined) => ({ headers: { Authorization: `Bearer ${token}` } });
 
@@ -41,6 +41,11 @@ async function use() {
   const title: string | undefined = dataOf(listed)[0]?.title;
   const removed = await api.deleteVoucher(id ?? 0, undefined, by(VOUCHER_ADVERTISER));
 
+  const reporter = by(CONVERSION_ADVERTISER);
+  const reported = await api.reportTransaction(transaction, undefined, reporter);
+  const { orderNumber } = transaction;
+  const [one] = dataOf(await api.listTransactions({ orderNumber: [orderNumber] }, reporter));
+
   return {
     posted: dataOf(posted).errors,
     found: [found.productHeader.totalHits, name, price],
@@ -51,6 +56,7 @@ async function use() {
     missing: missing.status === 200 ? undefined : missing.data.errors[0]?.message,
     voucher: [published.status, title],
     removed: removed.status,
+    transaction: [reported.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
     claims: await useClaims(by(CLAIM_PUBLISHER), by(CLAIM_ADVERTISER)),
   };
 }

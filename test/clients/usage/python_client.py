@@ -1,11 +1,19 @@
 # Uses a client of openapi-python-client. Prints what it gets as JSON.
 import json
 import os
+from datetime import datetime, timezone
 
 from generated import AuthenticatedClient
+from generated.api.conversions import list_transactions, report_transaction
 from generated.api.products import download_feed, load_products, search_products, search_products_as
 from generated.api.vouchers import delete_voucher, list_vouchers, post_voucher
-from generated.models import ErrorList, PostedProducts, PostedVoucher, SearchProductsOrderBy
+from generated.models import (
+    ErrorList,
+    PostedProducts,
+    PostedTransaction,
+    PostedVoucher,
+    SearchProductsOrderBy,
+)
 from python_claims import use_claims
 
 fid = int(os.environ["FEED"])
@@ -62,6 +70,18 @@ listed = list_vouchers.sync(
 )
 removed = delete_voucher.sync_detailed(voucher_id, client=advertiser)
 
+reporter = client_of("CONVERSION_ADVERTISER")
+transaction = PostedTransaction(
+    program_id=101,
+    event_id=17,
+    site_id=1101,
+    order_number=f"{os.environ['ORDER']}-reported",
+    order_value=1234567.89,
+)
+reported = report_transaction.sync_detailed(client=reporter, body=transaction)
+[one] = list_transactions.sync(client=reporter, order_number=[transaction.order_number])
+age = one.time_of_event - datetime.fromtimestamp(now / 1000, timezone.utc)
+
 assert isinstance(missing, ErrorList)
 seen = {
     "posted": [error.to_dict() for error in posted.errors],
@@ -73,6 +93,7 @@ seen = {
     "missing": missing.errors[0].message,
     "voucher": [published.status_code.value, listed[0].title],
     "removed": removed.status_code.value,
+    "transaction": [reported.status_code.value, one.order_value, abs(age.total_seconds()) < 600],
     "claims": use_claims(client_of("CLAIM_PUBLISHER"), client_of("CLAIM_ADVERTISER")),
 }
 print(json.dumps(seen, ensure_ascii=False))
