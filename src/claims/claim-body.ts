@@ -1,11 +1,9 @@
-import { parseJson } from '../wire/json-read';
-import { repeatedMember } from '../wire/json-scan';
+import { postedFromJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
-import { isPosted } from '../wire/posted';
-import { type Fields } from '../wire/record';
+import { isPosted, notesOf, repeatedField } from '../wire/posted';
 import { postedFromCsv } from '../wire/record-csv';
 import { postedFromXml, unreadOfRoot } from '../wire/posted-xml';
-import { parseXml, type XmlNode } from '../wire/xml-read';
+import { parseXml } from '../wire/xml-read';
 import { claimFaults as fault } from './faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
 
@@ -85,15 +83,14 @@ function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): 
 
 function inJson(name: PostedList['name'], bytes: Buffer): List {
   const { each } = LISTS[name];
-  const found = parseJson(bytes);
+  const found = postedFromJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
   const other = Object.keys(LISTS).find((list) => list !== name && found[list] !== undefined);
   if (other !== undefined) throw fault.notReadable(`expected an object with ${name} alone, found ${other}`);
   const items = found[name] ?? undefined;
   const isList = Array.isArray(items);
   if (items !== undefined && !isList) throw fault.notReadable(`${name}: expected a list of ${each} objects`);
-  // A scan takes ten times as long as parsing, so not for a list that is refused anyway.
-  if (!isList || items.length <= MOST) requireOnce(repeatedMember(bytes.toString()));
+  requireOnce(notesOf(found)?.repeated);
   return { items, unread: Object.keys(found).filter((member) => member !== name) };
 }
 
@@ -108,27 +105,16 @@ function inXml(name: PostedList['name'], bytes: Buffer): List {
     throw fault.illegalValue(`${name}: version is ${cut(version)}, expected ${VERSION}`);
   const kind = of();
   const items = root.children.map((child, at) => {
-    const repeated = repeatedElement(child, kind.fields);
-    requireOnce(repeated === undefined ? undefined : `${name}[${at}].${repeated}`);
-    return postedFromXml(kind, child);
+    const item = postedFromXml(kind, child);
+    requireOnce(notesOf(item)?.repeated, `${name}[${at}].`);
+    return item;
   });
   return { items, unread: unreadOfRoot(root, ['version']) };
 }
 
-/** The name of the first element that is there already; unknown ones are ignored. */
-function repeatedElement({ children }: XmlNode, fields: Fields): string | undefined {
-  const seen = new Set<string>();
-  for (const { name } of children) {
-    if (seen.has(name) && Object.hasOwn(fields, name)) return name;
-    seen.add(name);
-  }
-  return undefined;
-}
-
-/** Which of two values counts, only the client knows (`docs/decisions.md#c7`). */
-function requireOnce(repeated: string | undefined): void {
-  if (repeated !== undefined)
-    throw fault.notReadable(`${cut(repeated)} is there more than once: expected it once`);
+/** Raises UTS_211 for the first of some repeated fields. */
+function requireOnce(repeated: ReadonlySet<string> = new Set(), within = ''): void {
+  for (const path of repeated) throw fault.notReadable(repeatedField(`${within}${path}`));
 }
 
 function cut(sent: string): string {

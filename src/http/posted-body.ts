@@ -70,11 +70,15 @@ export class PostedBody {
     }
   }
 
+  /** The same with another limit, if that is lower: raises 413 beyond `limit` bytes. */
+  upTo(limit: number): PostedBody {
+    return new PostedBody(this.request, Math.min(limit, this.maxBody), this.stopping);
+  }
+
   /** The whole body, for operations whose bodies are small: raises 413 beyond `limit` bytes. */
   async bytes(limit: number): Promise<Buffer> {
-    const small = new PostedBody(this.request, Math.min(limit, this.maxBody), this.stopping);
     const chunks: Buffer[] = [];
-    for await (const chunk of small.chunks()) chunks.push(chunk);
+    for await (const chunk of this.upTo(limit).chunks()) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
 }

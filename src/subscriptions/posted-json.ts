@@ -1,6 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
-import { parseJson } from '../wire/json-read';
+import { postedFromJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted, type Posted, Refusals } from '../wire/posted';
 import { recordReader } from '../wire/record-read';
@@ -10,7 +10,7 @@ import { type SubscriptionKind } from './kind';
 /** A posted object, unchecked. Raises CON_310 for what cannot be read; `expected` describes the object. */
 export function postedObject(bytes: Buffer, expected: string): Posted {
   try {
-    const found = parseJson(bytes);
+    const found = postedFromJson(bytes);
     if (isPosted(found)) return found;
   } catch (error) {
     throw error instanceof NotParsable ? fault.syntax(error.message) : error;

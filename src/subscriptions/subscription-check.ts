@@ -7,7 +7,7 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../notifications/subscription';
-import { isPosted, isUnset, type Posted, Refusals, wholeNumber, wrong } from '../wire/posted';
+import { isPosted, isUnset, note, notesOf, type Posted, Refusals, wholeNumber, wrong } from '../wire/posted';
 import { complete, recordReader } from '../wire/record-read';
 import { checkAccess } from './access-check';
 import {
@@ -131,7 +131,10 @@ function idIn(posted: unknown): readonly number[] {
 
 /** Without a filter, the states that it must have are missing. */
 function withFilter(posted: Posted): Posted {
-  return isUnset(posted['filter']) ? { ...posted, filter: {} } : posted;
+  if (!isUnset(posted['filter'])) return posted;
+  const whole = { ...posted, filter: {} };
+  note(whole, notesOf(posted));
+  return whole;
 }
 
 /** `docs/decisions.md#n12`. */

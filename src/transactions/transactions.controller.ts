@@ -100,8 +100,8 @@ export class TransactionsController {
   @Roles(['advertiser', 'operator'])
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
-    const bytes = await body.bytes(MAX_BODY.several);
-    const { items, unread } = readSeveral(postedTransactions, 'transactions', bytes, format);
+    const list = { kind: postedTransactions, root: 'transactions', maxItem: MAX_BODY.one };
+    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new ReportTransactions(items, caller));
     return toAnswers(results, ignoredIn(postedTransactions, items, unread));
   }
@@ -121,8 +121,8 @@ export class TransactionsController {
   @Roles(['advertiser', 'operator'])
   async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
-    const bytes = await body.bytes(MAX_BODY.several);
-    const { items, unread } = readSeveral(postedTransitions, 'transitions', bytes, format);
+    const list = { kind: postedTransitions, root: 'transitions', maxItem: MAX_BODY.one };
+    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new MoveTransactions(items, caller));
     return toAnswers(results, ignoredIn(postedTransitions, items, unread));
   }

@@ -50,7 +50,8 @@ export class PostVouchers extends Command<PostResults> {
     readonly posted: readonly unknown[],
     readonly organisationId: number,
     readonly dryRun = false,
-    readonly text?: string,
+    /** Their JSON texts: for messages. */
+    readonly texts: readonly string[] = [],
   ) {
     super();
   }
@@ -78,7 +79,7 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
   async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
-    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text)('') });
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text) });
     const written = dryRun
       ? await this.vouchers.tryPost(post)
       : await this.vouchers.post(post, now.toISOString());
@@ -98,12 +99,11 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, organisationId, dryRun, text }: PostVouchers): Promise<PostResults> {
+  async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
-    const spelt = spellings(text);
     const checked = posted.map((one, at) =>
-      checkedOrFaults(() => checkVoucher(one, { ...options, ...spelt(`[${at}].`) })),
+      checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(texts[at]) })),
     );
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
@@ -146,11 +146,9 @@ export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> 
   }
 }
 
-/** How numbers are spelt in a JSON body, below a path. */
-function spellings(text: string | undefined): (path: string) => Pick<CheckOptions, 'spelling'> {
-  if (text === undefined) return () => ({});
-  const spelling = spellingsIn(text);
-  return (path) => ({ spelling: (field) => spelling(`${path}${field}`) });
+/** How numbers are spelt in a JSON text. */
+function spellings(text: string | undefined): Pick<CheckOptions, 'spelling'> {
+  return text === undefined ? {} : { spelling: spellingsIn(text) };
 }
 
 function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {

@@ -1,6 +1,7 @@
 import { type BodyFormat } from '../wire/format';
-import { parseJson } from '../wire/json-read';
+import { postedFromJson } from '../wire/json-read';
 import { NotParsable } from '../wire/not-parsable';
+import { type PostedItems, postedItems } from '../wire/posted-list';
 import { postedFromXml } from '../wire/posted-xml';
 import { parseXml, type XmlNode } from '../wire/xml-read';
 import { voucherFaults as fault } from './faults';
@@ -11,24 +12,28 @@ import { postedVoucher, postedVouchers } from './fields';
  * be read.
  */
 export function readVoucher(bytes: Buffer, format: BodyFormat): unknown {
-  return parsed(() => (format === 'json' ? parseJson(bytes) : fromXml(parseXml(bytes))));
+  return parsed(() => (format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes))));
 }
 
 /** A posted list of vouchers, each still to be checked (`docs/decisions.md#v17`); raises 101. */
-export function readVouchers(bytes: Buffer): readonly unknown[] {
-  const vouchers = parsed(() => parseJson(bytes));
-  const { most = Infinity } = postedVouchers;
-  if (!Array.isArray(vouchers)) throw fault.invalidVoucher('expected a list of vouchers');
-  if (vouchers.length <= most) return vouchers;
-  throw fault.invalidVoucher(`${vouchers.length} vouchers: expected at most ${most}`);
+export async function readVouchers(chunks: AsyncIterable<Buffer>, maxItem: number): Promise<PostedItems> {
+  try {
+    return await postedItems(chunks, 'json', { kind: postedVouchers, maxItem });
+  } catch (error) {
+    throw unreadable(error);
+  }
 }
 
 function parsed<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof NotParsable ? fault.invalidVoucher(error.message) : error;
+    throw unreadable(error);
   }
+}
+
+function unreadable(error: unknown): unknown {
+  return error instanceof NotParsable ? fault.invalidVoucher(error.message) : error;
 }
 
 function fromXml(root: XmlNode): object {

@@ -1,6 +1,6 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
-import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, notesOf, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { voucherFaults as fault } from './faults';
@@ -51,7 +51,8 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
 export function unknownFields(vouchers: readonly unknown[]): ReadonlySet<string> {
   const unknown = new Set<string>();
   const refusals = new Refusals(PROBLEMS, {}, 0, { onUnknown: (path) => unknown.add(path) });
-  for (const posted of vouchers) if (isPosted(posted)) read(posted, refusals);
+  for (const posted of vouchers)
+    if (isPosted(posted) && notesOf(posted)?.maxBytes === undefined) read(posted, refusals);
   return unknown;
 }
 

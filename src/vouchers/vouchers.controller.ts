@@ -84,10 +84,9 @@ export class VouchersController {
   ): Promise<Answer> {
     const dryRun = markDryRun(reply, keys.dryRun);
     body.format(['json']);
-    const bytes = await body.bytes(MAX_BODY.several);
-    const posted = readVouchers(bytes);
-    reply.headers(ignoredFields(unknownFields(posted)));
-    const command = new PostVouchers(posted, caller.organisationId, dryRun, bytes.toString());
+    const { items, texts } = await readVouchers(body.upTo(MAX_BODY.several).chunks(), MAX_BODY.one);
+    reply.headers(ignoredFields(unknownFields(items)));
+    const command = new PostVouchers(items, caller.organisationId, dryRun, texts);
     const { results, position } = await this.commands.execute(command);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
     return new Answer({ json: () => listed }, { position });

@@ -1,18 +1,27 @@
 import { JsonElement } from './json-element';
+import { jsonProblem } from './json-scan';
 import { NotParsable } from './not-parsable';
 
+/** What is known about an element. */
+export interface ElementOrigin {
+  /** The place of its first byte in the body. */
+  readonly firstByte: number;
+  /** Members of all objects in it, repeated ones too. */
+  readonly members: number;
+}
+
 export interface JsonCutterOptions {
-  /** The one key of the object: its value is the list to be cut. */
-  readonly key: string;
+  /** The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be any values. */
+  readonly key?: string;
   /** Bytes that an element may have; a larger one is skipped. */
   readonly maxElement: number;
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0, with the place of its first byte in the body: the bytes from `{` to its `}`, which may be malformed. They are a view of
-   * the chunk if possible, and valid as long as the chunk is.
+   * Called for each element, numbered from 0, with its bytes, which may be malformed. They are a view of the chunk if possible, and
+   * valid as long as the chunk is.
    */
-  readonly onElement: (slice: Buffer, index: number, firstByte: number) => void;
+  readonly onElement: (slice: Buffer, index: number, origin: ElementOrigin) => void;
   /** Called at the end of an oversized element, with its first `maxElement` bytes. */
   readonly onOversized: (index: number, head: Buffer) => void;
 }
@@ -30,6 +39,7 @@ const EXPECTED = {
   first: '{ or ]',
   element: '{',
   inElement: 'the end of the object',
+  inWord: 'the end of the element',
   next: ', or ]',
   closing: '}',
   end: 'nothing more',
@@ -50,17 +60,33 @@ const STEPS: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
   first: { '{': 'inElement', ']': 'closing' },
   element: { '{': 'inElement' },
   inElement: {},
+  inWord: {},
   next: { ',': 'element', ']': 'closing' },
   closing: { '}': 'end' },
   end: {},
 };
+
+/** The same of a list that is the whole body. */
+const STEPS_OF_LIST: typeof STEPS = {
+  ...STEPS,
+  start: { '[': 'first', '\xef': 'mark' },
+  object: { '[': 'first' },
+  first: { '{': 'inElement', '[': 'inElement', '"': 'inElement', ']': 'end' },
+  element: { '{': 'inElement', '[': 'inElement', '"': 'inElement' },
+  next: { ',': 'element', ']': 'end' },
+};
+
+/** Characters of numbers and of true, false and null. */
+const WORD = /[-+.\w]/;
+/** Length limit of a number. */
+const MAX_WORD = 1000;
 
 const WHITE_SPACE = ' \n\r\t';
 /** Length limit of the key in the body, escapes included. */
 const MAX_KEY = 256;
 
 /**
- * Cuts the elements out of `{"<key>":[{…},{…}]}`, a body that arrives in chunks, without parsing them.
+ * Cuts the elements out of `{"<key>":[{…},{…}]}`, or of a plain list, a body that arrives in chunks, without parsing them.
  * Together with `JSON.parse` of each slice it accepts exactly what `JSON.parse` accepts of this shape (and a byte
  * order mark before it); of oversized elements only the nesting is checked. Memory use is constant.
  *
@@ -74,10 +100,14 @@ export class JsonCutter {
   /** Where the present element begins. */
   private firstByte = 0;
   private readonly present: JsonElement;
+  private readonly steps: typeof STEPS;
+  /** The beginning of a number or of true, false or null. */
+  private word = '';
   private readonly keyBytes: number[] = [];
 
   constructor(private readonly options: JsonCutterOptions) {
     this.present = new JsonElement(options.maxElement, options.maxDepth);
+    this.steps = options.key === undefined ? STEPS_OF_LIST : STEPS;
   }
 
   write(chunk: Buffer): void {
@@ -96,24 +126,39 @@ export class JsonCutter {
     return this.index;
   }
 
-  /** The element that has begun, as far as it is there and not oversized. Call it after a failure. */
-  unfinished(): { readonly bytes: Buffer; readonly firstByte: number } | undefined {
-    if (this.place !== 'inElement') return undefined;
+  /** Whether the body ends, or is broken, within an element. */
+  get isWithin(): boolean {
+    return this.place === 'inElement';
+  }
+
+  /**
+   * What is wrong in an element that does not end: the rest of the body is part of it, but the problem is before. Call it after a
+   * failure.
+   */
+  problem(): string | undefined {
+    if (!this.isWithin) return undefined;
     const { bytes, oversized } = this.present.take(Buffer.alloc(0), 0, 0);
-    return oversized ? undefined : { bytes, firstByte: this.firstByte };
+    const problem = oversized ? undefined : jsonProblem(bytes, this.firstByte);
+    return problem !== undefined && problem.byte < this.firstByte + bytes.length
+      ? problem.message
+      : undefined;
   }
 
   /** Continues within an element until it or the chunk ends. */
   private element(chunk: Buffer, from: number): number {
     const to = this.present.endIn(chunk, from);
     if (to === undefined) return chunk.length;
-    const { bytes, oversized } = this.present.take(chunk, from, to);
+    const { bytes, oversized, members } = this.present.take(chunk, from, to);
+    this.elementEnded(bytes, oversized, members);
+    return to;
+  }
+
+  private elementEnded(bytes: Buffer, oversized: boolean, members: number): void {
     const { index } = this;
     this.index += 1;
     this.place = 'next';
     if (oversized) this.options.onOversized(index, bytes);
-    else this.options.onElement(bytes, index, this.firstByte);
-    return to;
+    else this.options.onElement(bytes, index, { firstByte: this.firstByte, members });
   }
 
   /** Consumes a byte of the frame, or white space, and returns the index of the next; leaves an element's bracket. */
@@ -124,12 +169,26 @@ export class JsonCutter {
       return at + 1;
     }
     const character = String.fromCharCode(byte);
-    const next = STEPS[this.place][character];
+    if (this.place === 'inWord') {
+      if (this.word.length < MAX_WORD && WORD.test(character)) {
+        this.word += character;
+        return at + 1;
+      }
+      this.elementEnded(Buffer.from(this.word), false, 0);
+    }
+    const next = this.steps[this.place][character];
     if (next !== undefined) {
       this.place = next;
       if (next !== 'inElement') return at + 1;
       this.firstByte = this.offset + at;
       return at;
+    }
+    const isWord = (this.place === 'first' || this.place === 'element') && WORD.test(character);
+    if (isWord && this.options.key === undefined) {
+      this.place = 'inWord';
+      this.word = character;
+      this.firstByte = this.offset + at;
+      return at + 1;
     }
     const isInMark = this.place === 'mark' || this.place === 'restOfMark';
     if (isInMark || !WHITE_SPACE.includes(character)) throw this.unexpected(at, shown(byte));
@@ -149,14 +208,28 @@ export class JsonCutter {
     this.place = 'colon';
   }
 
-  private unexpected(at: number, found: string): NotParsable {
+  private expected(): string {
     const { place, options } = this;
-    const expected = place === 'key' || place === 'inKey' ? `the key "${options.key}"` : EXPECTED[place];
-    return new NotParsable(`expected ${expected}, found ${found}, at byte ${this.offset + at}`);
+    const { key } = options;
+    if (key === undefined) return EXPECTED_OF_LIST[place] ?? EXPECTED[place];
+    return place === 'key' || place === 'inKey' ? `the key "${key}"` : EXPECTED[place];
+  }
+
+  private unexpected(at: number, found: string): NotParsable {
+    return new NotParsable(`expected ${this.expected()}, found ${found}, at byte ${this.offset + at}`);
   }
 }
 
 const QUOTE = 0x22;
+
+/** What a list that is the whole body has in other places. */
+const EXPECTED_OF_LIST: Readonly<Partial<Record<Place, string>>> = {
+  start: '[',
+  object: '[',
+  first: 'a value or ]',
+  element: 'a value',
+  inElement: 'the end of the element',
+};
 
 /** The end of a run of white space of any length. */
 function endOfBlanks(chunk: Buffer, from: number): number {

@@ -1,4 +1,6 @@
+import { type ElementOrigin } from './json-cut';
 import { JsonElement } from './json-element';
+import { noteRepeated } from './json-members';
 import { jsonProblem } from './json-scan';
 import { NotParsable } from './not-parsable';
 import { utf8Text } from './utf8';
@@ -8,8 +10,9 @@ const MAX_DEPTH = 32;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`. */
-export function parseJson(sent: Buffer): unknown {
+/** Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`. `firstByte`: its
+ * place in the body, for messages. */
+export function parseJson(sent: Buffer, firstByte = 0): unknown {
   const mark = BYTE_ORDER_MARK.length;
   const isMarked = sent.subarray(0, mark).equals(BYTE_ORDER_MARK);
   const bytes = isMarked ? sent.subarray(mark) : sent;
@@ -21,7 +24,14 @@ export function parseJson(sent: Buffer): unknown {
     return JSON.parse(text);
   } catch (error) {
     throw new NotParsable(
-      `the body is not JSON: ${jsonProblem(bytes, isMarked ? mark : 0)?.message ?? String(error)}`,
+      `the body is not JSON: ${jsonProblem(bytes, firstByte + (isMarked ? mark : 0))?.message ?? String(error)}`,
     );
   }
+}
+
+/** The same of a posted object: members that are there more than once are noted on it (`docs/decisions.md#a19`). */
+export function postedFromJson(sent: Buffer, origin: Partial<ElementOrigin> = {}): unknown {
+  const found = parseJson(sent, origin.firstByte);
+  noteRepeated(found, sent.toString(), origin.members);
+  return found;
 }

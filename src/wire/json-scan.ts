@@ -148,26 +148,35 @@ export function jsonProblem(bytes: Buffer, firstByte = 0): JsonProblem | undefin
 }
 
 /**
- * The numbers of a JSON text as they are spelt, by their paths: parsing may have changed them. The text is scanned once, when
- * the first is asked for.
+ * The numbers of a JSON text that parsing may have changed, as they are spelt, by their paths. The text is scanned once, when the
+ * first is asked for.
  */
 export function spellingsIn(text: string): (path: string) => string | undefined {
   let found: Map<string, string> | undefined;
   return (path) => {
     if (found === undefined) {
       const spelt = new Map<string, string>();
-      new JsonScan(unmarked(text), { number: (at, number) => spelt.set(at, number) }).document();
+      const number = (at: string, digits: string): void => {
+        if (!(Math.abs(Number(digits)) <= Number.MAX_SAFE_INTEGER)) spelt.set(at, digits);
+      };
+      new JsonScan(unmarked(text), { number }).document();
       found = spelt;
     }
     return found.get(path);
   };
 }
 
-/** The path of the first member of a JSON text that its object has already: parsing keeps the last one. */
-export function repeatedMember(text: string): string | undefined {
-  let first: string | undefined;
-  new JsonScan(unmarked(text), { repeated: (path) => (first ??= path) }).document();
-  return first;
+/** How many repeated members are named. */
+const MOST_REPEATED = 20;
+
+/** The paths of members of a JSON text that their object has already, the first ones: parsing keeps the last of each. */
+export function repeatedMembers(text: string): readonly string[] {
+  const found = new Set<string>();
+  const repeated = (path: string): void => {
+    if (found.size < MOST_REPEATED) found.add(path);
+  };
+  new JsonScan(unmarked(text), { repeated }).document();
+  return [...found];
 }
 
 /** Without a byte order mark. */

@@ -8,11 +8,12 @@ const MIXED = { text: 'with elements in it' };
 /**
  * A posted element in the shape of JSON: by local names, in any namespace, values as text. The items of a list may be in an
  * element of the list's name or stand in its place, and have the name of an item or that of the list. What is not read is
- * noted by its path: `colour`, `@colour`, `siteIds.site`; `text()` is text between elements.
+ * noted by its path: `colour`, `@colour`, `siteIds.site`; `text()` is text between elements. So are fields that are there more
+ * than once.
  */
 export function postedFromXml(kind: RecordKind, node: XmlNode): Posted {
   const reader = new Reader();
-  const posted = reader.record(kind, node, '');
+  const posted = reader.record(kind, node, '', '');
   note(posted, reader);
   return posted;
 }
@@ -29,33 +30,47 @@ export function unreadOfRoot(
   ];
 }
 
+/** A list of a record, and the path of that. */
+interface InList {
+  readonly name: string;
+  readonly kind: List;
+  readonly bare: string;
+  readonly path: string;
+}
+
 class Reader {
   readonly unread = new Set<string>();
+  readonly repeated = new Set<string>();
 
-  /** `path`: of the record, list indexes left out, with a dot at its end. */
-  record({ fields }: RecordKind, node: XmlNode, path: string): Posted {
+  /** `path`: of the record, with a dot at its end; `bare`: the same without list indexes. */
+  record({ fields }: RecordKind, node: XmlNode, bare: string, path: string): Posted {
     const found: Record<string, unknown> = {};
     const elements = elementsOf(fields);
     for (const child of node.children) {
       const [name, { kind }] = elements.get(child.name) ?? UNKNOWN;
-      if (name === undefined) this.unread.add(`${path}${child.name}`);
-      else if (kind.is === 'list') this.addItems((found[name] ??= []) as unknown[], child, name, kind, path);
-      else found[name] = this.value(kind, child, `${path}${name}.`);
+      if (name === undefined) this.unread.add(`${bare}${child.name}`);
+      else if (kind.is === 'list')
+        this.addItems((found[name] ??= []) as unknown[], child, { name, kind, bare, path });
+      else {
+        if (Object.hasOwn(found, name)) this.repeated.add(`${path}${name}`);
+        found[name] = this.value(kind, child, `${bare}${name}.`, `${path}${name}.`);
+      }
     }
     for (const [name, value] of Object.entries(node.attributes))
       if (Object.hasOwn(fields, name) && fields[name]?.in === 'attribute') found[name] = value;
-      else this.unread.add(`${path}@${name}`);
+      else this.unread.add(`${bare}@${name}`);
     const text = Object.entries(fields).find(([, field]) => field.in === 'text');
     if (text !== undefined) found[text[0]] = textOf(text[1].kind, node);
-    else this.leaveText(node, path);
+    else this.leaveText(node, bare);
     return found;
   }
 
   /** Adds the items of an element that has the name of a list or of its items. */
-  private addItems(items: unknown[], node: XmlNode, name: string, { of, each }: List, path: string): void {
+  private addItems(items: unknown[], node: XmlNode, { name, kind: { of, each }, bare, path }: InList): void {
     const kind = of();
+    const within = `${bare}${name}.`;
     const add = (item: XmlNode): void => {
-      const value = this.value(kind, item, `${path}${name}.`);
+      const value = this.value(kind, item, within, `${path}${name}[${items.length}].`);
       // Empty ones are none.
       if (value !== '') items.push(value);
     };
@@ -66,23 +81,23 @@ class Reader {
     }
     for (const child of node.children)
       if (isItem(child)) add(child);
-      else this.unread.add(`${path}${name}.${child.name}`);
-    this.leaveAttributes(node, `${path}${name}.`);
-    this.leaveText(node, `${path}${name}.`);
+      else this.unread.add(`${within}${child.name}`);
+    this.leaveAttributes(node, within);
+    this.leaveText(node, within);
   }
 
-  private value(kind: Exclude<Kind, List> | Kind, node: XmlNode, path: string): unknown {
-    if (kind.is === 'record') return this.record(kind, node, path);
-    this.leaveAttributes(node, path);
+  private value(kind: Kind, node: XmlNode, bare: string, path: string): unknown {
+    if (kind.is === 'record') return this.record(kind, node, bare, path);
+    this.leaveAttributes(node, bare);
     return textOf(kind, node);
   }
 
-  private leaveAttributes({ attributes }: XmlNode, path: string): void {
-    for (const name in attributes) this.unread.add(`${path}@${name}`);
+  private leaveAttributes({ attributes }: XmlNode, bare: string): void {
+    for (const name in attributes) this.unread.add(`${bare}@${name}`);
   }
 
-  private leaveText({ text }: XmlNode, path: string): void {
-    if (text.trim() !== '') this.unread.add(`${path}text()`);
+  private leaveText({ text }: XmlNode, bare: string): void {
+    if (text.trim() !== '') this.unread.add(`${bare}text()`);
   }
 }
 

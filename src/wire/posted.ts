@@ -7,7 +7,8 @@ export type Posted = Readonly<Record<string, unknown>>;
 export type Place = string | (() => string);
 
 /** Why a posted value is unusable. */
-export type Problem = 'missing' | 'notNumeric' | 'notDate' | 'malformedUrl' | 'malformedPrice' | 'unusable';
+export type Problem =
+  'missing' | 'repeated' | 'notNumeric' | 'notDate' | 'malformedUrl' | 'malformedPrice' | 'unusable';
 
 export type MakeFault = (message: string, details?: FaultDetails) => Fault;
 
@@ -32,13 +33,17 @@ export function wholeNumber(value: unknown): number | undefined {
 /** What a posted object does not show of the text that it was read from. */
 export interface Notes {
   /** Paths of what was not read, as `Origin.onUnknown` gets them. */
-  readonly unread: ReadonlySet<string>;
+  readonly unread?: ReadonlySet<string>;
+  /** Paths of fields that are there more than once. */
+  readonly repeated?: ReadonlySet<string>;
+  /** It has more bytes than these, and was not read at all. */
+  readonly maxBytes?: number;
 }
 
 const notes = new WeakMap<Posted, Notes>();
 
-export function note(posted: Posted, noted: Notes): void {
-  notes.set(posted, noted);
+export function note(posted: Posted, noted: Notes | undefined): void {
+  if (noted !== undefined) notes.set(posted, noted);
 }
 
 export function notesOf(posted: Posted): Notes | undefined {
@@ -107,6 +112,11 @@ export class Refusals {
       more === 0 ? [] : [this.faultOf.unusable(`${more} more faults are not listed`, this.details)];
     throw new Faults([...this.faults, ...others]);
   }
+}
+
+/** Which of two values counts, only the client knows (`docs/decisions.md#a19`). */
+export function repeatedField(path: string): string {
+  return `${path.slice(0, 100)} is there more than once: expected it once`;
 }
 
 /** Names the field, what was expected, and the value, truncated. */

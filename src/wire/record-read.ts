@@ -1,5 +1,14 @@
 import { meantBy } from './misspelling';
-import { isPosted, isUnset, nameOf, notesOf, type Place, type Posted, type Refusals } from './posted';
+import {
+  isPosted,
+  isUnset,
+  nameOf,
+  notesOf,
+  type Place,
+  type Posted,
+  type Refusals,
+  repeatedField,
+} from './posted';
 import { type Fields, type Kind, type List, type PostedOf, type RecordKind } from './record';
 
 type Read = (value: unknown, place: Place, refusals: Refusals) => unknown;
@@ -18,25 +27,36 @@ type ReadRecord<K extends RecordKind> = (
 /**
  * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
  * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`, unless they look like
- * one that restricts who sees the post: these are refused. The others keep the order of the table. Those that are read `apart`
+ * one that restricts who sees the post: these are refused, and so are repeated ones. Raises `Faults` for one that is too large to be read. The others keep the order of the table. Those that are read `apart`
  * are put into the object that is given for them.
  */
 export function recordReader<K extends RecordKind>(kind: K, apart: readonly string[] = []): ReadRecord<K> {
   const read = fieldsReader(kind, apart, '');
   const restricting = restrictingIn(kind.fields);
   return (posted, refusals, into, within) => {
+    const { unread = NONE, repeated = NONE, maxBytes } = notesOf(posted) ?? {};
+    if (maxBytes !== undefined) {
+      refusals.refuse('unusable', `more than ${maxBytes} bytes: expected at most ${maxBytes}`);
+      refusals.raise();
+    }
     const found = read(posted, refusals, into, within);
-    const { unread = NONE } = notesOf(posted) ?? {};
     for (const path of unread) refusals.origin.onUnknown?.(path);
+    for (const path of repeated) refusals.refuse('repeated', repeatedField(nameOf(placeOf(within, path))));
     if (restricting.size > 0) {
       const unknown = Object.keys(posted).filter((name) => !Object.hasOwn(kind.fields, name));
-      for (const path of [...unknown, ...unread]) refuseIfRestricting(path, restricting, refusals, within);
+      const others = [...unread, ...unknown];
+      for (const path of others.slice(0, MOST_UNKNOWN))
+        refuseIfRestricting(path, restricting, refusals, within);
+      if (others.length > MOST_UNKNOWN)
+        refusals.refuse('unusable', `${others.length} unknown fields: expected at most ${MOST_UNKNOWN}`);
     }
     return found;
   };
 }
 
 const NONE: ReadonlySet<string> = new Set();
+/** Unknown fields that are compared with those that restrict who sees a post. */
+const MOST_UNKNOWN = 1000;
 
 /** Descriptions of the fields that restrict who sees a post, by their names. */
 function restrictingIn(fields: Fields): ReadonlyMap<string, string> {

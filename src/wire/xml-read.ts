@@ -168,27 +168,67 @@ export interface XmlNode {
 
 /** Reads a small document as a whole; raises `NotParsable`. */
 export function parseXml(bytes: Buffer): XmlNode {
+  const children: XmlNode[] = [];
+  const reader = readXmlChildren({ maxChild: Infinity, onChild: (node) => children.push(node) });
+  reader.write(bytes);
+  return { ...reader.end(), children };
+}
+
+interface ChildrenOptions {
+  /** Characters of names, attributes and texts that an element in the root may have. */
+  readonly maxChild: number;
+  readonly onRoot?: (name: string) => void;
+  /** Called at the end of each element in the root. */
+  readonly onChild: (node: XmlNode) => void;
+  /** Called at the end of one that is too large, with its name. */
+  readonly onOversized?: (name: string) => void;
+}
+
+/** Characters that count for each element beside its name. */
+const ELEMENT = 3;
+
+/** Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root without them. */
+export function readXmlChildren(options: ChildrenOptions): {
+  readonly write: (chunk: Buffer) => void;
+  readonly end: () => Omit<XmlNode, 'children'>;
+} {
   const document: Growing = { name: '', attributes: {}, children: [], text: '' };
+  let root: Growing | undefined;
   const path = [document];
+  let size = 0;
+  const isOver = (): boolean => size > options.maxChild;
   const reader = readXml({
     open: (name, attributes) => {
+      size = path.length === 2 ? 0 : size + ELEMENT + name.length;
+      for (const attribute in attributes) size += attribute.length + (attributes[attribute]?.length ?? 0);
       const node: Growing = { name, attributes, children: [], text: '' };
-      path.at(-1)?.children.push(node);
+      if (path.length === 1) {
+        root = node;
+        options.onRoot?.(name);
+      } else if (path.length > 2 && !isOver()) path.at(-1)?.children.push(node);
       path.push(node);
     },
     text: (piece) => {
       const node = path.at(-1);
-      if (node !== undefined) node.text += piece;
+      size += piece.length;
+      // Text around the elements is only looked at for being there.
+      if (node !== undefined && !(node === root ? node.text.trim() !== '' : isOver())) node.text += piece;
     },
     close: () => {
-      path.pop();
+      const node = path.pop();
+      if (node === undefined || path.length !== 2) return;
+      if (isOver()) options.onOversized?.(node.name);
+      else options.onChild(node);
     },
   });
-  reader.write(bytes);
-  reader.end();
-  const [root] = document.children;
-  if (root === undefined) throw new NotParsable('the document has no root element');
-  return root;
+  return {
+    write: (chunk) => reader.write(chunk),
+    end: () => {
+      reader.end();
+      if (root === undefined) throw new NotParsable('the document has no root element');
+      return root;
+    },
+  };
 }
 
 interface Growing extends XmlNode {

@@ -115,7 +115,7 @@ describe('a hostile value at each field (decisions T2, T5)', () => {
     expect(results).toHaveLength(HOSTILE.length);
     for (const { errors, transactionId } of results) {
       for (const { code, message } of errors ?? []) {
-        expect(code).toMatch(/^CON_(220|230|240|350|330|500|510|520)$/);
+        expect(code).toMatch(/^CON_(220|230|240|350|330|430|500|510|520)$/);
         expect(message.length).toBeLessThan(1000);
       }
       if (errors === undefined)

@@ -280,7 +280,7 @@ describe('reporting several', () => {
     const answer = await reportAll(Array.from({ length: 10_001 }, () => 0));
     expect(refusalOf(answer)).toEqual({
       codes: '400 CON_310',
-      message: '10001 items: expected at most 10000',
+      message: 'more than 10000 items: expected at most 10000',
     });
   });
 

@@ -190,3 +190,84 @@ function parsed(bytes: Buffer): unknown {
     throw new Error();
   return list;
 }
+
+describe('elements of a list that is the whole body (decisions A19)', () => {
+  const cutList = (pieces: readonly Buffer[]): readonly unknown[] => {
+    const found: unknown[] = [];
+    const cutter = new JsonCutter({
+      maxElement: 1_000_000,
+      maxDepth: 100,
+      onElement: (slice) => found.push(JSON.parse(slice.toString())),
+      onOversized: () => undefined,
+    });
+    for (const piece of pieces) cutter.write(piece);
+    cutter.end();
+    return found;
+  };
+
+  it('are those that JSON.parse finds, of any kind, wherever the chunks are cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.jsonValue({ maxDepth: 3 })),
+        cuts,
+        fc.nat(2),
+        fc.boolean(),
+        (list, at, spaces, marked) => {
+          const text = `${marked ? '\ufeff' : ''}${JSON.stringify(list, null, spaces)}`;
+          expect(cutList(piecesOf(Buffer.from(text), at))).toEqual(JSON.parse(JSON.stringify(list)));
+        },
+      ),
+    );
+  });
+
+  it('are refused exactly when JSON.parse refuses the body, or it is no list', () => {
+    const piece = fc.constantFrom(
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '"',
+      '"a"',
+      ':',
+      '1',
+      '-1.5e3',
+      'true',
+      'null',
+      'nul',
+      ' ',
+      '\\',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), cuts, (pieces, at) => {
+        const text = `[${pieces.join('')}]`;
+        let list: unknown;
+        let found: unknown;
+        try {
+          list = JSON.parse(text);
+        } catch {
+          list = 'refused';
+        }
+        try {
+          found = cutList(piecesOf(Buffer.from(text), at));
+        } catch (error) {
+          expect(error instanceof NotParsable || error instanceof SyntaxError).toBe(true);
+          found = 'refused';
+        }
+        expect([text, found]).toEqual([text, list]);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it.each([
+    ['{"a":1}', 'expected [, found {, at byte 0'],
+    ['[1 2]', 'expected , or ], found 2, at byte 3'],
+    ['[,1]', 'expected a value or ], found ,, at byte 1'],
+    ['[1', 'expected the end of the element, found the end of the body, at byte 2'],
+    ['[{', 'expected the end of the element, found the end of the body, at byte 2'],
+    ['[] []', 'expected nothing more, found [, at byte 3'],
+  ])('%s: %s', (text, message) => {
+    expect(() => cutList([Buffer.from(text)])).toThrow(message);
+  });
+});

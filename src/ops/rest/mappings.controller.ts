@@ -7,10 +7,10 @@ import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { CountedFeeds } from '../../products/feed-counts.queries';
-import { parseJson } from '../../wire/json-read';
+import { postedFromJson } from '../../wire/json-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
-import { isPosted, Refusals, wrong } from '../../wire/posted';
+import { isPosted, notesOf, Refusals, repeatedField, wrong } from '../../wire/posted';
 import { complete, recordReader } from '../../wire/record-read';
 import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
@@ -107,7 +107,9 @@ function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
 }
 
 function linesOfJson(bytes: Buffer): readonly MappingLine[] {
-  const body = read(() => parseJson(bytes));
+  const body = read(() => postedFromJson(bytes));
+  const [repeated] = (isPosted(body) ? notesOf(body)?.repeated : undefined) ?? [];
+  if (repeated !== undefined) throw fault.unusable(repeatedField(repeated));
   const changes = isPosted(body) ? body.mappings : undefined;
   if (!Array.isArray(changes) || changes.length > MOST)
     throw fault.unusable(wrong('mappings', changes, `a list of at most ${MOST} changes`));

@@ -1,5 +1,4 @@
 import { JsonCutter } from '../../../wire/json-cut';
-import { jsonProblem } from '../../../wire/json-scan';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 import { type ProductIntake } from './product-intake';
 
@@ -15,7 +14,7 @@ export class JsonBody {
       key: 'products',
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
-      onElement: (bytes, index, firstByte) => intake.addBytes(bytes, index + 1, firstByte),
+      onElement: (bytes, index, origin) => intake.addBytes(bytes, index + 1, origin),
       onOversized: (_, head) => intake.addOversized(sourceProductIdIn(head.toString())),
     });
   }
@@ -28,21 +27,13 @@ export class JsonBody {
     parseOrRefuse(
       () => this.cutter.end(),
       this.origin,
-      () => this.problem(),
+      () => this.cutter.problem(),
     );
-  }
-
-  /** What is wrong in a product that does not end: the rest of the body is part of it, but the problem is before. */
-  private problem(): string | undefined {
-    const element = this.cutter.unfinished();
-    const problem = element && jsonProblem(element.bytes, element.firstByte);
-    if (element === undefined || problem === undefined) return undefined;
-    return problem.byte < element.firstByte + element.bytes.length ? problem.message : undefined;
   }
 
   private readonly origin = (): string => {
     const { count } = this.cutter;
-    if (this.cutter.unfinished() !== undefined) return `, in product ${count + 1}`;
+    if (this.cutter.isWithin) return `, in product ${count + 1}`;
     return count === 0 ? '' : `, after product ${count}`;
   };
 }

@@ -1,4 +1,5 @@
 import { type BodyFormat } from '../../../wire/format';
+import { type ElementOrigin } from '../../../wire/json-cut';
 import { usableId } from '../../product-check';
 import { digestOf, type Fingerprints } from '../fingerprints/fingerprints';
 import { IdTable } from '../fingerprints/id-table';
@@ -17,6 +18,8 @@ import {
   type ValidationOptions,
   type ValidText,
 } from './validate';
+
+const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 
 /** Slices in progress before the oldest is awaited. */
 const SLICES_AHEAD = 4;
@@ -66,8 +69,8 @@ export class ProductIntake {
     return full;
   }
 
-  /** Adds a product by its bytes; `firstByte` is their place in a JSON body. */
-  addBytes(bytes: Buffer, sequence: number, firstByte = 0): void {
+  /** Adds a product by its bytes; `origin` is known in a JSON body. */
+  addBytes(bytes: Buffer, sequence: number, origin = NO_ORIGIN): void {
     const { prints, spool } = this.options;
     if (prints?.knowsPosted === true) {
       const posted = digestOf(bytes);
@@ -79,7 +82,7 @@ export class ProductIntake {
         return;
       }
     }
-    if (this.slices.add(bytes, sequence, firstByte)) this.startSlice();
+    if (this.slices.add(bytes, sequence, origin)) this.startSlice();
   }
 
   /** Adds a product that was parsed with its surroundings, in the shape of JSON. */

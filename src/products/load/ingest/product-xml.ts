@@ -77,6 +77,8 @@ export class ProductXml {
   private isMixed = false;
   /** Paths of what was not read of the product. */
   private unread = new Set<string>();
+  /** Fields of the product that are there more than once. */
+  private repeated = new Set<string>();
 
   constructor(private readonly sink: ProductSink) {
     this.reader = readXml({
@@ -164,6 +166,7 @@ export class ProductXml {
     } else if (!ELEMENTS.has(name)) this.leave(name);
     else {
       this.leaveOthers(attributes, ATTRIBUTES[name] ?? NONE, `${name}.`);
+      if (Object.hasOwn(this.product, name)) this.repeated.add(name);
       if (name === 'productImage')
         this.product.productImage = { width: attributes.width, height: attributes.height };
       else if (name === 'identifiers') this.product.identifiers ??= {};
@@ -176,6 +179,7 @@ export class ProductXml {
     if (LIST_OF.get(name) === this.child) this.openItem(attributes);
     else if (this.child === 'identifiers' && IDENTIFIERS.has(name)) {
       this.identifier = name;
+      if (Object.hasOwn(this.product.identifiers as Growing, name)) this.repeated.add(`identifiers.${name}`);
       this.leaveOthers(attributes, NONE, `identifiers.${name}.`);
     } else this.leave(`${this.child}.${name}`);
   }
@@ -258,11 +262,13 @@ export class ProductXml {
   private closeProduct(): void {
     if (this.isOver()) this.sink.onOversized(this.product.sourceProductId as string | undefined);
     else {
-      if (this.unread.size > 0) note(this.product, { unread: this.unread });
+      const { unread, repeated } = this;
+      if (unread.size + repeated.size > 0) note(this.product, { unread, repeated });
       this.sink.onProduct(this.product);
     }
     this.product = {};
     this.unread = new Set();
+    this.repeated = new Set();
     this.part = undefined;
     this.size = 0;
   }

@@ -1,4 +1,5 @@
 import { type BodyFormat } from '../../../wire/format';
+import { type ElementOrigin } from '../../../wire/json-cut';
 
 /** Products of a body, cut out but not parsed: the unit of work of a validation thread. */
 export interface Slice {
@@ -13,6 +14,8 @@ export interface Slice {
   readonly sequences: Uint32Array;
   /** Where each begins in a JSON body. */
   readonly firstBytes: Float64Array;
+  /** How many members its objects have, in a JSON body. */
+  readonly members: Uint32Array;
   /** How many more faults can be listed. */
   readonly room: number;
 }
@@ -31,31 +34,35 @@ export class SliceBuilder {
   private ends: number[] = [];
   private sequences: number[] = [];
   private firstBytes: number[] = [];
+  private members: number[] = [];
 
   /** Returns true when the slice is full. */
-  add(product: Buffer, sequence: number, firstByte: number): boolean {
+  add(product: Buffer, sequence: number, { firstByte, members }: ElementOrigin): boolean {
     this.reserve(product.length);
     this.bytes.set(product, this.used);
     this.used += product.length;
     this.ends.push(this.used);
     this.sequences.push(sequence);
     this.firstBytes.push(firstByte);
+    this.members.push(members);
     return this.used >= SLICE_BYTES || this.ends.length >= SLICE_PRODUCTS;
   }
 
   /** Returns what has been collected, and starts the next slice. */
-  take(): Pick<Slice, 'bytes' | 'ends' | 'sequences' | 'firstBytes'> {
+  take(): Pick<Slice, 'bytes' | 'ends' | 'sequences' | 'firstBytes' | 'members'> {
     const slice = {
       bytes: this.bytes.subarray(0, this.used),
       ends: Uint32Array.from(this.ends),
       sequences: Uint32Array.from(this.sequences),
       firstBytes: Float64Array.from(this.firstBytes),
+      members: Uint32Array.from(this.members),
     };
     this.bytes = Buffer.alloc(0);
     this.used = 0;
     this.ends = [];
     this.sequences = [];
     this.firstBytes = [];
+    this.members = [];
     return slice;
   }
 

@@ -1,4 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { type ElementOrigin } from '../../../wire/json-cut';
+import { noteRepeated } from '../../../wire/json-members';
 import { jsonProblem, spellingsIn } from '../../../wire/json-scan';
 import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
@@ -44,8 +46,8 @@ export interface ValidationOptions {
   readonly room: number;
   /** Counts the fields that the document does not name. */
   readonly ignored: IgnoredFields;
-  /** Where the product begins in a JSON body. */
-  readonly firstByte?: number;
+  /** What is known about the product in a JSON body. */
+  readonly origin?: ElementOrigin;
 }
 
 /**
@@ -74,7 +76,7 @@ export function validateSlice(
       knowsCategory: knowsCategory ?? assumeCategory,
       room: faults.room,
       ignored,
-      firstByte: slice.firstBytes[at] ?? 0,
+      origin: { firstByte: slice.firstBytes[at] ?? 0, members: slice.members[at] ?? 0 },
     });
     start = end;
     if ('head' in validated) {
@@ -101,7 +103,7 @@ interface Parsed {
 }
 
 /** Parses the bytes of one product after the other. Raises `PF_210`. */
-export type ParseProduct = (bytes: Buffer, sequence: number, firstByte?: number) => Parsed | Refusal;
+export type ParseProduct = (bytes: Buffer, sequence: number, origin?: ElementOrigin) => Parsed | Refusal;
 
 export function productParser({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ParseProduct {
   return format === 'json' ? parseJson : xmlParser(prefixes);
@@ -114,7 +116,7 @@ export function validateBytes(
   sequence: number,
   options: ValidationOptions,
 ): ValidText | Refusal {
-  const parsed = parse(bytes, sequence, options.firstByte);
+  const parsed = parse(bytes, sequence, options.origin);
   if ('faults' in parsed) return parsed;
   return validateParsed(parsed, sequence, options, () => digestOf(bytes));
 }
@@ -164,7 +166,7 @@ const BACKSLASH = 0x5c;
 /** Forbidden characters, and escapes that may stand for one. */
 const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
 
-function parseJson(bytes: Buffer, sequence: number, firstByte = 0): Parsed {
+function parseJson(bytes: Buffer, sequence: number, origin?: ElementOrigin): Parsed {
   const isAsciiOnly = isAscii(bytes);
   const hasEscapes = bytes.includes(BACKSLASH);
   if (!isAsciiOnly && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
@@ -173,7 +175,7 @@ function parseJson(bytes: Buffer, sequence: number, firstByte = 0): Parsed {
   try {
     product = JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    const problem = jsonProblem(bytes, firstByte)?.message ?? String(error);
+    const problem = jsonProblem(bytes, origin?.firstByte)?.message ?? String(error);
     throw fault.noParsableContent(`the body is not JSON: ${problem}, in product ${sequence}`);
   }
   // JSON.parse has accepted the text: no other forbidden characters are possible.
@@ -181,5 +183,6 @@ function parseJson(bytes: Buffer, sequence: number, firstByte = 0): Parsed {
   if (isSuspicious && holdsForbiddenCharacter(product)) {
     throw fault.noParsableContent('the body has a character that XML does not allow');
   }
+  noteRepeated(product, text, origin?.members);
   return { product, isPlain: !hasEscapes, text };
 }
