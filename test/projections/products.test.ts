@@ -30,6 +30,8 @@ describe('an offer', () => {
       feedId: FEED_ID,
       sourceProductId: 'a',
       price: 1250,
+      // The feed of the sample has no program.
+      currency: '',
       modified: Date.parse('2026-04-17T15:57:00.000Z'),
       changed: 1,
       mapped: [null],
