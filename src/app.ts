@@ -31,6 +31,7 @@ import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
 import { claimSubscriptions, transactionSubscriptions } from './subscription-kinds';
 import { deliveryOperations } from './subscriptions/deliveries.operations';
+import { explainOperations } from './subscriptions/explain.fields';
 import { subscriptionOperations } from './subscriptions/operations';
 import { type SubscriptionParts } from './subscriptions/subscription-parts';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module';
@@ -61,12 +62,14 @@ const conversions = conversionService({
   ...transactionOperations,
   ...subscriptionOperations(transactionSubscriptions),
   ...deliveryOperations(transactionSubscriptions),
+  ...explainOperations(transactionSubscriptions),
 });
 
 /** Subscriptions to messages about claims. */
 const claimMessages = claimSubscriptionService({
   ...subscriptionOperations(claimSubscriptions),
   ...deliveryOperations(claimSubscriptions),
+  ...explainOperations(claimSubscriptions),
 });
 
 const OPEN_ROUTES = [

@@ -9,6 +9,8 @@ import {
 import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveries.commands';
 import { deliveriesController } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
+import { explainController } from './explain.controller';
+import { ExplainQueries } from './explain.queries';
 import { type SubscriptionKind } from './kind';
 import { EnableReceiverHandler, TestReceiverHandler } from './receivers.commands';
 import { SubscriptionParts } from './subscription-parts';
@@ -21,7 +23,11 @@ export class SubscriptionsModule {
   static with(kinds: readonly SubscriptionKind[], parts: SubscriptionParts): DynamicModule {
     return {
       module: SubscriptionsModule,
-      controllers: kinds.flatMap((kind) => [subscriptionsController(kind), deliveriesController(kind)]),
+      controllers: kinds.flatMap((kind) => [
+        subscriptionsController(kind),
+        deliveriesController(kind),
+        explainController(kind),
+      ]),
       providers: [
         CreateSubscriptionHandler,
         ReplaceSubscriptionHandler,
@@ -33,6 +39,7 @@ export class SubscriptionsModule {
         RedeliverMessageHandler,
         RedeliverDeadLettersHandler,
         DeliveryQueries,
+        ExplainQueries,
         VisibleWrites,
         { provide: SubscriptionParts, useValue: parts },
       ],

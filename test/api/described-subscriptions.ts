@@ -66,6 +66,8 @@ const TRANSACTION_REQUESTS: readonly (readonly [id: string, target: string, deta
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json(PERIOD)],
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries.xml`, json(PERIOD)],
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json({})],
+  ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/0`],
+  ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/{subjectId}`],
 ];
 
 const AS_CLAIMS = [

@@ -207,7 +207,9 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  if (isSubscription(path)) return { id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
+  const subjects = { transactionId: '{subjectId}', claimId: '{subjectId}' };
+  if (isSubscription(path))
+    return { ...subjects, id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
   return { id: path.startsWith(transactions) ? transactionId : '2' };
 }

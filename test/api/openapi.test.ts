@@ -11,6 +11,7 @@ import { productOperations } from '../../src/products/operations';
 import { claimSubscriptions, transactionSubscriptions } from '../../src/subscription-kinds';
 import { anyDeliveryOperations } from '../../src/ops/rest/deliveries.operations';
 import { deliveryOperations } from '../../src/subscriptions/deliveries.operations';
+import { explainOperations } from '../../src/subscriptions/explain.fields';
 import { subscriptionOperations } from '../../src/subscriptions/operations';
 import { transactionOperations } from '../../src/transactions/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
@@ -150,8 +151,10 @@ describe('the description of the interface (decisions A8)', () => {
       ...[productOperations, voucherOperations, transactionOperations, claimOperations, mappingOperations],
       subscriptionOperations(transactionSubscriptions),
       deliveryOperations(transactionSubscriptions),
+      explainOperations(transactionSubscriptions),
       subscriptionOperations(claimSubscriptions),
       deliveryOperations(claimSubscriptions),
+      explainOperations(claimSubscriptions),
       anyDeliveryOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());

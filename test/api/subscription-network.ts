@@ -1,5 +1,9 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { type DomainEvent, toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { receiverIdOf } from '../../src/notifications/receiver-id';
 import { type Response, type TestApp } from '../support/app';
+import { golden } from '../support/golden';
 import { type AppDeliveries } from '../support/app-deliveries';
 import { CLAIM_TOKENS } from './claim-network';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
@@ -92,13 +96,31 @@ export async function targetWithIds(
     ? await createClaimSubscription(app)
     : (await subscriptionClientOf(() => app).create()).subscriptionId;
   const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
-  const whole = target.replace('{id}', subscriptionId).replace('{receiverId}', receiverId);
+  const subjectId = target.includes('{subjectId}') ? await subjectOf(app, target) : '';
+  const whole = target
+    .replace('{id}', subscriptionId)
+    .replace('{receiverId}', receiverId)
+    .replace('{subjectId}', subjectId);
   if (!/deliveries|receivers/.test(whole)) return whole;
   const own = { subscriptionId, organisationId: 1, receiver: receiverId };
   const due = await deliveries.history.due(subscriptionId, { ...own, at: new Date(NOW).toISOString() });
   await deliveries.history.outcome(due, { outcome: 'failed', error: 'timeout', answer: 'no', next: due.at });
   await deliveries.settled();
   return whole.replace('{messageId}', due.id);
+}
+
+/** A new transaction, or claim, that `nord` is a party of, as the target needs it; returns its id. */
+async function subjectOf(app: TestApp, target: string): Promise<string> {
+  const isClaim = target.startsWith(CLAIM_SUBSCRIPTIONS);
+  const { event } = golden<DomainEvent>(isClaim ? 'ClaimScreened' : 'TransactionTracked');
+  const data = event.data as { readonly transaction?: object };
+  const transaction = data.transaction && { ...data.transaction, advertiserId: 1 };
+  const own = isClaim ? { ...data, advertiserId: 1 } : { ...data, transaction };
+  const id = isClaim ? String(randomInt(1e9, 1e10)) : randomUUID().replaceAll('-', '');
+  const stream = streamOf(isClaim ? 'claim' : 'transaction', id);
+  // Read models are not to show it, since it has no beginning.
+  await app.engines.log.append(stream, NO_STREAM, [toNewEvent({ type: event.type, data: own })]);
+  return id;
 }
 
 /** Creates a subscription of `nord` to claims and returns its id. */

@@ -1,8 +1,13 @@
 import { toDomainEvent } from '../../kernel/decider';
-import { type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { messageIdOf } from '../receiver-id';
-import { type ActiveSubscription, type SubscriptionContent, type SubscriptionFilter } from '../subscription';
+import {
+  type ActiveSubscription,
+  SUBSCRIPTION,
+  type SubscriptionContent,
+  type SubscriptionFilter,
+} from '../subscription';
 import { type Occurrence, type Topic } from '../topic';
 import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
@@ -76,7 +81,7 @@ interface Met {
 
 /**
  * Explains why messages about a subject were made or not: for each event of `stream`, what the subscriptions of its parties made of it,
- * or only the one named by `only`. Replays all subscriptions.
+ * or only the one named by `only`. Replays all subscriptions, or this one.
  */
 export async function explainMatches(
   log: EventLog,
@@ -87,16 +92,37 @@ export async function explainMatches(
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();
   const met: Met[] = [];
-  for await (const { events } of log.readAll({ after: START, prefixes: [SUBSCRIPTION_STREAMS, stream] }))
-    for (const event of events) {
-      if (event.stream === stream) met.push(meeting(topic, event, book));
-      else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
-    }
+  for await (const event of only === undefined ? ofAll(log, stream) : ofOne(log, stream, only)) {
+    if (event.stream === stream) met.push(meeting(topic, event, book));
+    else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
+  }
   return met.map((one) => ({
     event: one.event,
     occurrence: one.occurrence,
     subscriptions: one.occurrence === undefined ? [] : explained(one, one.occurrence, lifetimes, topic, only),
   }));
+}
+
+/** The events of a subject and of all subscriptions, in log order. */
+async function* ofAll(log: EventLog, stream: string): AsyncGenerator<RecordedEvent> {
+  const options = { after: START, prefixes: [SUBSCRIPTION_STREAMS, stream] };
+  for await (const { events } of log.readAll(options)) yield* events;
+}
+
+/** The events of a subject, which are few, and of one subscription, in log order. */
+async function* ofOne(log: EventLog, stream: string, id: string): AsyncGenerator<RecordedEvent> {
+  const about: RecordedEvent[] = [];
+  for await (const batch of log.readStream(stream)) about.push(...batch);
+  let next = 0;
+  for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id)))
+    for (const event of batch) {
+      for (let one = about[next]; one !== undefined && one.position < event.position; one = about[next]) {
+        yield one;
+        next += 1;
+      }
+      yield event;
+    }
+  yield* about.slice(next);
 }
 
 function meeting(topic: Topic, event: RecordedEvent, book: SubscriptionBook): Met {
