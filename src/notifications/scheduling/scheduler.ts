@@ -94,6 +94,7 @@ export class Scheduler {
       lane: new Lane(state, (revision) => this.surface.peek(revision)),
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
+      owner: 0,
       subscriptionId: undefined,
       rendered: undefined,
       rest: { of: undefined, until: 0 },
@@ -242,6 +243,7 @@ export class Scheduler {
     const { kind, revision, message, redelivery } = sendable;
     const { subscriptionId, cause, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
+    receiver.owner = message.organisationId;
     const permission = this.surface.permission(subscriptionId, receiver.id, rendered ?? cause);
     if (permission === 'hold') {
       this.held.add(receiver);

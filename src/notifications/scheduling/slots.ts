@@ -11,6 +11,8 @@ export const LIMITS = {
   mostSize: 64 * 1024 * 1024,
   receiver: 4,
   host: 16,
+  /** On a host an owner has at most so many times as many as are left free; receivers that are slow or hung, as many. */
+  ownerShare: 3,
   /** A receiver whose last request took so long is slow, or hung (ms). */
   slowMs: 2_000,
   hungMs: 5_000,
@@ -31,6 +33,8 @@ export type Pool = Pace | 'late';
 export interface Occupant {
   /** Scheme, host and port, known from its first message; they are the same for all. Empty until then. */
   host: string;
+  /** Its organisation, known from its first message. */
+  owner: number;
   pace: Pace;
   inFlight: number;
   /** Of these, those that are late. */
@@ -52,9 +56,15 @@ export interface Request<R> {
   hasEnded: boolean;
 }
 
+/** Requests in flight to a host, and those for which receivers have been woken. */
 interface Host<R> {
   inFlight: number;
-  readonly waiting: Set<R>;
+  /** By owner. */
+  readonly perOwner: Map<number, number>;
+  /** Receivers that wait, by owner and whether their pace is normal, in the order of the turns of these. */
+  readonly waiting: Map<string, Set<R>>;
+  /** Receivers that have been woken and have not used it: nobody overtakes them. */
+  readonly woken: Set<R>;
 }
 
 /**
@@ -93,8 +103,11 @@ export class Slots<R extends Occupant> {
       return false;
     }
     const shared = this.hosts.get(host);
-    if (host === '' || shared === undefined || shared.inFlight < LIMITS.host) return true;
-    shared.waiting.add(receiver);
+    if (host === '' || shared === undefined || hasRoom(shared, receiver)) return true;
+    if (shared.woken.has(receiver)) return true;
+    const key = queueOf(receiver);
+    const waiting = shared.waiting.get(key) ?? new Set();
+    shared.waiting.set(key, waiting.add(receiver));
     return false;
   }
 
@@ -109,8 +122,8 @@ export class Slots<R extends Occupant> {
     if (pace === 'normal') this.started.add(request);
     if (this.isCrowded && !wasCrowded) this.crowdedAt = at;
     if (host === '') return;
-    const shared = this.hosts.get(host) ?? { inFlight: 0, waiting: new Set() };
-    shared.inFlight += 1;
+    const shared = this.hosts.get(host) ?? newHost();
+    if (!shared.woken.delete(receiver)) count(shared, receiver, 1);
     this.hosts.set(host, shared);
   }
 
@@ -125,29 +138,27 @@ export class Slots<R extends Occupant> {
     if (ms !== undefined && ms < LIMITS.slowMs) receiver.answered = now;
     if (ms !== undefined && receiver.inFlight === 0) receiver.pace = paceOf(ms);
     const shared = this.hosts.get(host);
-    if (shared !== undefined) shared.inFlight -= 1;
-    this.passOn(request);
-    if (shared?.inFlight === 0 && shared.waiting.size === 0) this.hosts.delete(host);
+    if (shared !== undefined) count(shared, receiver, -1);
+    this.wakeOthers(host);
   }
 
-  /** The receiver has left a slot, or does not use the one for which it was woken: others may. */
-  passOn({ host }: Pick<R, 'host'>): void {
-    const shared = this.hosts.get(host);
-    if (shared !== undefined && shared.inFlight < LIMITS.host) this.wakeOne(shared.waiting);
-    for (const pace of ['slow', 'hung'] as const)
-      if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
+  /** The receiver does not use the slot for which it was woken, if it was: others may. */
+  passOn(receiver: R): void {
+    const shared = this.hosts.get(receiver.host);
+    if (shared?.woken.delete(receiver) === true) count(shared, receiver, -1);
+    this.wakeOthers(receiver.host);
   }
 
   /** The receiver sends to another host from now on. */
   move(receiver: R, host: string): void {
-    this.hosts.get(receiver.host)?.waiting.delete(receiver);
+    this.leaveHost(receiver);
     receiver.host = host;
   }
 
   /** The receiver is not served any more. */
   forget(receiver: R): void {
     for (const waiting of Object.values(this.waiting)) waiting.delete(receiver);
-    this.hosts.get(receiver.host)?.waiting.delete(receiver);
+    this.leaveHost(receiver);
   }
 
   /** Requests become late, and receivers slow. `waiting`: the number of receivers that wait for their turns. */
@@ -196,6 +207,39 @@ export class Slots<R extends Occupant> {
     this.late.add(request);
   }
 
+  private wakeOthers(host: string): void {
+    const shared = this.hosts.get(host);
+    if (shared !== undefined) this.wakeAt(shared);
+    if (shared?.inFlight === 0) this.hosts.delete(host);
+    for (const pace of ['slow', 'hung'] as const)
+      if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
+  }
+
+  /** Wakes receivers as long as one has room: owners take turns. One that has nothing in flight has room if there is any. */
+  private wakeAt(shared: Host<R>): void {
+    for (const [key, waiting] of shared.waiting) {
+      if (shared.inFlight >= LIMITS.host) return;
+      const [receiver] = waiting;
+      if (receiver === undefined || !hasRoom(shared, receiver)) continue;
+      waiting.delete(receiver);
+      shared.waiting.delete(key);
+      // At the end, so that the loop returns to it.
+      if (waiting.size > 0) shared.waiting.set(key, waiting);
+      shared.woken.add(receiver);
+      count(shared, receiver, 1);
+      this.wake(receiver);
+    }
+  }
+
+  /** The receiver waits no longer. Its pace may have changed since it began to. */
+  private leaveHost(receiver: R): void {
+    const shared = this.hosts.get(receiver.host);
+    if (shared === undefined) return;
+    for (const [key, waiting] of shared.waiting)
+      if (waiting.delete(receiver) && waiting.size === 0) shared.waiting.delete(key);
+    if (shared.woken.has(receiver)) this.passOn(receiver);
+  }
+
   private wakeOne(waiting: Set<R>): void {
     for (const receiver of waiting) {
       waiting.delete(receiver);
@@ -203,6 +247,30 @@ export class Slots<R extends Occupant> {
       return;
     }
   }
+}
+
+/**
+ * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has shrinks
+ * with what is left.
+ */
+function hasRoom<R>({ inFlight, perOwner }: Host<R>, { owner, pace }: Occupant): boolean {
+  const share = pace === 'normal' ? LIMITS.ownerShare : 1;
+  return (perOwner.get(owner) ?? 0) < share * (LIMITS.host - inFlight);
+}
+
+function newHost<R>(): Host<R> {
+  return { inFlight: 0, perOwner: new Map(), waiting: new Map(), woken: new Set() };
+}
+
+function queueOf({ owner, pace }: Occupant): string {
+  return `${owner} ${pace === 'normal' ? 'normal' : 'other'}`;
+}
+
+function count<R>(shared: Host<R>, { owner }: Occupant, by: 1 | -1): void {
+  shared.inFlight += by;
+  const own = (shared.perOwner.get(owner) ?? 0) + by;
+  if (own === 0) shared.perOwner.delete(owner);
+  else shared.perOwner.set(owner, own);
 }
 
 function paceOf(ms: number): Pace {

@@ -236,6 +236,65 @@ describe('A crowd of requests', () => {
     expect(world.inFlight.size).toBe(256);
   });
 
+  describe('shares the requests of a host with receivers of other owners, which', () => {
+    /** Owners with 100 receivers that hang, and one with a good one, all of one host: how long its messages waited. */
+    function waitsBeside(hanging: number, [from, to]: [number, number]): readonly number[] {
+      const world = new World({
+        answer: ({ receiver }) => (isHealthy(receiver) ? after(4) : HUNG),
+        hostOf: () => 'shared',
+        ownerOf: (receiver) => (isHealthy(receiver) ? 0 : 1 + (numberOf(receiver) % hanging)),
+      });
+      checkLimits(world, () => 'shared');
+      backlog(world, 100, 20);
+      regularly(world, HEALTHY, 100, [from, to]);
+      world.run(to + 20 * SECOND);
+      return waits(world, isHealthy);
+    }
+
+    it('never wait for those of one owner that hang (decisions N7)', () => {
+      const all = waitsBeside(1, [50, 60 * SECOND]);
+      expect(all).toHaveLength(600);
+      expect(Math.max(...all)).toBeLessThan(10);
+    });
+
+    it.each([2, 3, 5, 8])(
+      'do not wait for those of %i owners once these are known to hang (decisions N7)',
+      (owners) => {
+        const all = waitsBeside(owners, [120 * SECOND, 160 * SECOND]);
+        expect(all).toHaveLength(400);
+        expect(Math.max(...all)).toBeLessThan(10);
+      },
+    );
+
+    it('wait at most until requests of five owners time out that are not known to hang (decisions N7)', () => {
+      const all = waitsBeside(5, [20 * SECOND, 60 * SECOND]);
+      expect(all).toHaveLength(400);
+      expect(Math.max(...all)).toBeLessThanOrEqual(15 * SECOND + 10);
+    });
+
+    it('take turns by owner, however many receivers each has (decisions N7)', () => {
+      const world = new World({
+        answer: () => after(100),
+        hostOf: () => 'shared',
+        ownerOf: (receiver) => (numberOf(receiver) < 50 ? 1 : 2),
+      });
+      backlog(world, 52, 20);
+      world.run(4 * SECOND);
+      const started = world.sent.map(({ message }) => message.organisationId);
+      const [one, other] = [1, 2].map((owner) => started.filter((id) => id === owner).length);
+      // Two receivers have at most four requests each in flight.
+      expect(other).toBe(40);
+      expect(one).toBeGreaterThan(200);
+    });
+
+    it('leave most of them to one that is alone (decisions N7)', () => {
+      const world = new World({ answer: () => after(100), hostOf: () => 'shared' });
+      backlog(world, 100, 20);
+      world.run(50);
+      expect(world.inFlight.size).toBe(12);
+    });
+  });
+
   it('does not give a slot to receivers that are no longer served', () => {
     const world = new World({ answer: () => after(100), hostOf: () => 'shared' });
     backlog(world, 4, 4);

@@ -18,6 +18,8 @@ export interface WorldOptions {
   readonly answer: (message: Message, now: number) => Answer;
   /** The host of a receiver; by default each has its own. */
   readonly hostOf?: (receiver: string) => string;
+  /** The organisation of a receiver; by default it is 1. */
+  readonly ownerOf?: (receiver: string) => number;
   readonly body?: string;
   readonly permission?: (receiver: string) => Permission;
   /** How long an outcome takes to be durable, and a message to be read (ms). */
@@ -79,11 +81,11 @@ export class World {
   /** A message is due; returns its revision. */
   due(receiver: string, subject: string, { strictOrder = false, isTest = false } = {}): number {
     const revision = this.messages.length;
-    const { hostOf = (id) => `${id}.example`, body } = this.options;
+    const { hostOf = (id) => `${id}.example`, ownerOf = () => 1, body } = this.options;
     this.messages.push({
       id: `msg_${revision}`,
       subscriptionId: 's',
-      organisationId: 1,
+      organisationId: ownerOf(receiver),
       receiver,
       topic: 'transactions',
       subject,

@@ -2,6 +2,7 @@ import { LIMITS, type Occupant, Slots } from '../../../src/notifications/schedul
 
 const receiverOf = (host: string): Occupant => ({
   host,
+  owner: 1,
   pace: 'normal',
   inFlight: 0,
   late: 0,
