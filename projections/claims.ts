@@ -33,7 +33,7 @@ export type ClaimField = keyof typeof FIELDS;
 export const claims: Projection<StoredClaim, ClaimEvent> = {
   collection: {
     name: 'claims',
-    version: 1,
+    version: 2,
     fields: FIELDS,
     sorts: ['claimId', 'timeStamp', 'statusChanged', 'autoApproveAt', 'unscreened', 'untracked'],
   },

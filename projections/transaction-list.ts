@@ -65,7 +65,7 @@ export async function listTransactions(
   return await searchInParts({ store, target, read: toTransaction }, wanted, query);
 }
 
-/** The total of the transactions of one currency in one state; amounts in hundredths. */
+/** The total of the transactions of one currency in one state; amounts are integers (`wire/minor-units.ts`). */
 export interface StateTotal {
   readonly currencyId: string;
   readonly messageTypeId: number;

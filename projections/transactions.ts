@@ -19,7 +19,7 @@ const FIELDS = {
   orderNumber: 'keyword',
   epi: 'keyword',
   currencyId: 'column',
-  /** Hundredths. */
+  /** Integers (`wire/minor-units.ts`). */
   orderValue: 'number',
   publisherCommission: 'number',
   tdCommission: 'number',
@@ -42,7 +42,7 @@ const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
 export const transactions: Projection<PositionedTransaction, TransactionEvent> = {
   collection: {
     name: 'transactions',
-    version: 2,
+    version: 3,
     fields: FIELDS,
     sorts: ['timeOfEvent', 'changed', 'position', 'due', 'pausedProgramId'],
   },

@@ -17,7 +17,7 @@ import { screenAll } from './screening.queries';
 import { APPROVED, CANNOT_VALIDATE } from './statuses';
 import { type StoredClaim } from './stored-claim';
 
-/** An approved claim as an order; amounts are hundredths. */
+/** An approved claim as an order; amounts are integers (`wire/minor-units.ts`). */
 interface ApprovedOrder {
   readonly claimId: number;
   readonly programId: number;

@@ -1,5 +1,13 @@
 import { type Decider } from '../kernel/decider';
-import { type ClaimContent, type ClaimOrigin, type Screening } from './claim';
+import { type StoredDecimals } from '../wire/minor-units';
+import {
+  type ClaimContent,
+  type ClaimOrigin,
+  type ProgramFacts,
+  programFacts,
+  type Screening,
+} from './claim';
+import { withAmounts, withStoredAmounts } from './claim-amounts';
 
 /**
  * The claims of one post, in the stream `claim-batch-<id of the first one>`. They are accepted by one append: before it nothing
@@ -16,10 +24,13 @@ export interface Filing {
   readonly screening: Screening;
 }
 
+/** Amounts are minor units of the program's currency, or have the decimals that it names. */
+type StoredFiling = Filing & StoredDecimals;
+
 export type ClaimBatchEvent =
   | {
       readonly type: 'ClaimBatchAccepted';
-      readonly data: { readonly at: string; readonly claims: readonly Filing[] };
+      readonly data: { readonly at: string; readonly claims: readonly StoredFiling[] };
     }
   /** All of them are filed. */
   | { readonly type: 'ClaimBatchFinished'; readonly data: { readonly at: string } }
@@ -47,8 +58,8 @@ export const claimBatchDecider: Decider<ClaimBatchCommand, ClaimBatchState, Clai
     const { at } = command;
     switch (command.do) {
       case 'accept': {
-        const { claims } = command;
-        return state.is === 'unknown' ? [{ type: 'ClaimBatchAccepted', data: { at, claims } }] : [];
+        if (state.is !== 'unknown') return [];
+        return [{ type: 'ClaimBatchAccepted', data: { at, claims: command.claims.map(storedFiling) } }];
       }
       case 'finish':
         return state.is === 'accepted' ? [{ type: 'ClaimBatchFinished', data: { at } }] : [];
@@ -59,7 +70,7 @@ export const claimBatchDecider: Decider<ClaimBatchCommand, ClaimBatchState, Clai
   evolve(_, event) {
     switch (event.type) {
       case 'ClaimBatchAccepted':
-        return { is: 'accepted', ...event.data };
+        return { is: 'accepted', at: event.data.at, claims: event.data.claims.map(filingIn) };
       case 'ClaimBatchFinished':
         return { is: 'finished' };
       case 'ClaimBatchAbandoned':
@@ -67,3 +78,17 @@ export const claimBatchDecider: Decider<ClaimBatchCommand, ClaimBatchState, Clai
     }
   },
 };
+
+type PricedClaim = ProgramFacts & StoredDecimals & { readonly claim: ClaimContent };
+
+export function storedFiling(filing: Filing): StoredFiling {
+  const { claim, origin } = filing;
+  const { decimals, claim: stored } = withStoredAmounts<PricedClaim>({ ...programFacts(origin), claim });
+  return { ...filing, claim: stored, ...(decimals === undefined ? {} : { decimals }) };
+}
+
+function filingIn({ decimals, ...filing }: StoredFiling): Filing {
+  const stored = decimals === undefined ? {} : { decimals };
+  const { claim } = withAmounts({ ...programFacts(filing.origin), ...stored, claim: filing.claim });
+  return { ...filing, claim };
+}

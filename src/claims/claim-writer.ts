@@ -19,7 +19,7 @@ import {
   type ClaimEvent,
   type ClaimState,
 } from './claim';
-import { claimBatchDecider, type ClaimBatchState, type Filing } from './claim-batch';
+import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } from './claim-batch';
 import { ClaimKeys, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
@@ -221,12 +221,9 @@ const NEW_BATCH: StateAt<ClaimBatchState> = { state: claimBatchDecider.initial, 
 
 /** Claims that are created together are stored by one append (`docs/decisions.md#c3`). */
 export function requireSize(claims: readonly Omit<Filing, 'id'>[]): void {
-  const filings = claims.map(({ origin, claim, screening }) => ({
-    id: LONGEST_ID,
-    origin,
-    claim,
-    screening,
-  }));
+  const filings = claims.map(({ origin, claim, screening }) =>
+    storedFiling({ id: LONGEST_ID, origin, claim, screening }),
+  );
   const bytes = Buffer.byteLength(JSON.stringify(filings));
   const most = APPEND_LIMITS.bytes - 1024;
   if (bytes > most)

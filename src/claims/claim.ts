@@ -1,4 +1,6 @@
 import { type Decider } from '../kernel/decider';
+import { type StoredDecimals } from '../wire/minor-units';
+import { withAmounts, withStoredAmounts } from './claim-amounts';
 import { claimFaults as fault } from './faults';
 import {
   APPROVED,
@@ -13,8 +15,8 @@ import {
 /**
  * A claim, in the stream `claim-<id>`.
  *
- * The names and shapes of these events are the storage format: add, never rename. Amounts are hundredths of the program's currency,
- * `at` is an ISO 8601 instant.
+ * The names and shapes of these events are the storage format: add, never rename. Amounts are minor units of the program's currency,
+ * or have the decimals that the event names; `at` is an ISO 8601 instant.
  */
 
 /** What a publisher posts (Document 3, Claim posted by a publisher). */
@@ -49,7 +51,7 @@ export interface ClaimOrigin extends ProgramFacts {
 }
 
 /** In each event that changes the status: all that a message about it may contain. */
-interface ClaimSubject extends ClaimOrigin {
+interface ClaimSubject extends ClaimOrigin, StoredDecimals {
   /** Its `versionNo`. */
   readonly version: number;
   readonly claim: ClaimContent;
@@ -75,18 +77,19 @@ type RuledData = Ruling & ClaimSubject & { readonly at: string; readonly by: 'ad
 export type ClaimEvent =
   | {
       readonly type: 'ClaimFiled';
-      readonly data: ClaimOrigin & { readonly at: string; readonly claim: ClaimContent };
+      readonly data: ClaimOrigin & StoredDecimals & { readonly at: string; readonly claim: ClaimContent };
     }
   /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated. */
   | { readonly type: 'ClaimScreened'; readonly data: Screening & ClaimSubject & { readonly at: string } }
   /** `version`: its new `versionNo`. */
   | {
       readonly type: 'ClaimRevised';
-      readonly data: ProgramFacts & {
-        readonly at: string;
-        readonly version: number;
-        readonly claim: ClaimContent;
-      };
+      readonly data: ProgramFacts &
+        StoredDecimals & {
+          readonly at: string;
+          readonly version: number;
+          readonly claim: ClaimContent;
+        };
     }
   | { readonly type: 'ClaimRuled'; readonly data: RuledData }
   /** An approved claim has become a transaction, or the order had been tracked before (`docs/decisions.md#c10`). */
@@ -149,66 +152,12 @@ export const CLAIM = 'claim';
 export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
   category: CLAIM,
   initial: { is: 'unknown' },
-  decide(command, state) {
-    const { at } = command;
-    if (command.do === 'void')
-      return state.is === 'unknown' ? [{ type: 'ClaimWithdrawn', data: { at } }] : [];
-    if (command.do === 'file') return state.is === 'unknown' ? filed(command) : [];
-    if (state.is !== 'filed') {
-      if (command.do === 'revise' || command.do === 'rule' || command.do === 'withdraw')
-        throw fault.notFound();
-      return [];
-    }
-    switch (command.do) {
-      case 'revise': {
-        const { claim, screening } = command;
-        const program = programFacts(command);
-        const version = command.version + 1;
-        requireVersion(state, command.version);
-        if (!isOpen(state.statusId)) throw wrongStatus(state, 'updated');
-        const { publisherId } = state;
-        return [
-          { type: 'ClaimRevised', data: { at, version, claim, ...program } },
-          { type: 'ClaimScreened', data: { at, ...screening, publisherId, ...program, version, claim } },
-        ];
-      }
-      case 'screen': {
-        const { version, screening } = command;
-        if (state.version !== version || state.statusId !== CANNOT_VALIDATE) return [];
-        if (screening.statusId === CANNOT_VALIDATE) return [];
-        return [{ type: 'ClaimScreened', data: { at, ...screening, ...subjectOf(state) } }];
-      }
-      case 'rule': {
-        const { version, ruling } = command;
-        requireVersion(state, version);
-        if (state.statusId !== AWAITING_APPROVAL) throw wrongStatus(state, 'updated by its advertiser');
-        const subject = { ...subjectOf(state), version: version + 1 };
-        return [{ type: 'ClaimRuled', data: { at, by: 'advertiser', ...ruling, ...subject } }];
-      }
-      case 'autoApprove': {
-        const { statusId, autoApproveAt } = state;
-        const isDue = autoApproveAt !== undefined && Date.parse(autoApproveAt) <= Date.parse(at);
-        if (statusId !== AWAITING_APPROVAL || !isDue) return [];
-        const ruling = { at, by: 'system', statusId: APPROVED } as const;
-        return [{ type: 'ClaimRuled', data: { ...ruling, ...subjectOf(state) } }];
-      }
-      case 'track': {
-        const { transactionId } = command;
-        if (state.statusId !== APPROVED || state.transactionId !== undefined) return [];
-        return [{ type: 'ClaimTracked', data: { at, transactionId } }];
-      }
-      case 'withdraw': {
-        requireVersion(state, command.version);
-        if (state.ruling !== undefined) throw wrongStatus(state, 'deleted');
-        return [{ type: 'ClaimWithdrawn', data: { at } }];
-      }
-      case 'reclaimKey':
-        return [{ type: 'ClaimKeyReclaimed', data: { at } }];
-    }
-  },
+  decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
-    if (event.type === 'ClaimFiled') {
-      const { claim, publisherId, advertiserId, currencyId } = event.data;
+    if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };
+    const read = inMemory(event);
+    if (read.type === 'ClaimFiled') {
+      const { claim, publisherId, advertiserId, currencyId } = read.data;
       const nothing = { autoApproveAt: undefined, ruling: undefined, transactionId: undefined };
       return {
         is: 'filed',
@@ -221,10 +170,75 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
         ...nothing,
       };
     }
-    if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };
-    return state.is === 'filed' ? changed(state, event) : state;
+    return state.is === 'filed' ? changed(state, read) : state;
   },
 };
+
+function decide(command: ClaimCommand, state: ClaimState): readonly ClaimEvent[] {
+  const { at } = command;
+  if (command.do === 'void') return state.is === 'unknown' ? [{ type: 'ClaimWithdrawn', data: { at } }] : [];
+  if (command.do === 'file') return state.is === 'unknown' ? filed(command) : [];
+  if (state.is !== 'filed') {
+    if (command.do === 'revise' || command.do === 'rule' || command.do === 'withdraw') throw fault.notFound();
+    return [];
+  }
+  switch (command.do) {
+    case 'revise': {
+      const { claim, screening } = command;
+      const program = programFacts(command);
+      const version = command.version + 1;
+      requireVersion(state, command.version);
+      if (!isOpen(state.statusId)) throw wrongStatus(state, 'updated');
+      const { publisherId } = state;
+      return [
+        { type: 'ClaimRevised', data: { at, version, claim, ...program } },
+        { type: 'ClaimScreened', data: { at, ...screening, publisherId, ...program, version, claim } },
+      ];
+    }
+    case 'screen': {
+      const { version, screening } = command;
+      if (state.version !== version || state.statusId !== CANNOT_VALIDATE) return [];
+      if (screening.statusId === CANNOT_VALIDATE) return [];
+      return [{ type: 'ClaimScreened', data: { at, ...screening, ...subjectOf(state) } }];
+    }
+    case 'rule': {
+      const { version, ruling } = command;
+      requireVersion(state, version);
+      if (state.statusId !== AWAITING_APPROVAL) throw wrongStatus(state, 'updated by its advertiser');
+      const subject = { ...subjectOf(state), version: version + 1 };
+      return [{ type: 'ClaimRuled', data: { at, by: 'advertiser', ...ruling, ...subject } }];
+    }
+    case 'autoApprove': {
+      const { statusId, autoApproveAt } = state;
+      const isDue = autoApproveAt !== undefined && Date.parse(autoApproveAt) <= Date.parse(at);
+      if (statusId !== AWAITING_APPROVAL || !isDue) return [];
+      const ruling = { at, by: 'system', statusId: APPROVED } as const;
+      return [{ type: 'ClaimRuled', data: { ...ruling, ...subjectOf(state) } }];
+    }
+    case 'track': {
+      const { transactionId } = command;
+      if (state.statusId !== APPROVED || state.transactionId !== undefined) return [];
+      return [{ type: 'ClaimTracked', data: { at, transactionId } }];
+    }
+    case 'withdraw': {
+      requireVersion(state, command.version);
+      if (state.ruling !== undefined) throw wrongStatus(state, 'deleted');
+      return [{ type: 'ClaimWithdrawn', data: { at } }];
+    }
+    case 'reclaimKey':
+      return [{ type: 'ClaimKeyReclaimed', data: { at } }];
+  }
+}
+
+/** As it is stored. */
+function stored(event: ClaimEvent): ClaimEvent {
+  return 'claim' in event.data ? ({ ...event, data: withStoredAmounts(event.data) } as ClaimEvent) : event;
+}
+
+/** With its amounts as they are in memory. */
+export function inMemory<Event extends ClaimEvent>(event: Event): Event {
+  return 'claim' in event.data ? { ...event, data: withAmounts(event.data) } : event;
+}
 
 function filed({
   at,

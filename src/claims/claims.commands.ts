@@ -22,6 +22,7 @@ import {
 import { claimFaults as fault, placed, raiseFaults } from './faults';
 import { OrderSearch } from './order-search.queries';
 import { type Claimed } from './screening';
+import { type CheckedClaim } from './posted-claims';
 import { screenAll } from './screening.queries';
 import { type LoadedClaim } from './update-check';
 
@@ -55,7 +56,7 @@ export class Claims {
 
   /** New claims as they would be filed; raises all faults. */
   async checked(
-    claims: readonly ClaimContent[],
+    claims: readonly CheckedClaim[],
     caller: ClaimsCaller,
     now: Date,
   ): Promise<readonly NewClaim[]> {
@@ -68,7 +69,7 @@ export class Claims {
 
   /** New claims as they would be filed, if their keys are free; raises all other faults. */
   async unseen(
-    claims: readonly ClaimContent[],
+    claims: readonly CheckedClaim[],
     caller: ClaimsCaller,
     now: Date,
   ): Promise<readonly NewClaim[]> {
@@ -77,9 +78,14 @@ export class Claims {
   }
 
   /** Each with its screening, and with its origin by the same directory. */
-  async screened<Claim extends Claimed>(claims: readonly Claim[], now: Date) {
+  async screened<Claim extends Claimed & CheckedClaim>(claims: readonly Claim[], now: Date) {
     const { search, directory } = this;
-    return await screenAll(claims, { search, directory, now });
+    const screened = await screenAll(claims, { search, directory, now });
+    // Its amounts are in the currency by which they were checked.
+    for (const { origin, currencyId } of screened)
+      if (origin.currencyId !== currencyId)
+        throw fault.notFiled('the program of the claim has just been changed: post it again');
+    return screened;
   }
 
   /** The updates, each with the present state of its claim. */
@@ -119,9 +125,9 @@ export class Claims {
 }
 
 /** Raises UTS_395 unless the caller is a publisher. */
-function postedBy(caller: ClaimsCaller, claims: readonly ClaimContent[]): readonly Claimed[] {
+function postedBy(caller: ClaimsCaller, claims: readonly CheckedClaim[]) {
   requirePublisher(caller);
-  return claims.map((claim) => ({ publisherId: caller.organisationId, claim }));
+  return claims.map((claim) => ({ publisherId: caller.organisationId, ...claim }));
 }
 
 /** What is wrong with the key of an item of a list (`docs/decisions.md#c4`). */

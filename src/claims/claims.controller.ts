@@ -13,7 +13,7 @@ import { listPieces } from '../wire/list-text';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
 import { type OutputCheck } from './answered-fields';
-import { type ClaimContent, type Screening } from './claim';
+import { type Screening } from './claim';
 import { CLAIM_FORMATS, postedList } from './claim-body';
 import { cappedLimit, ClaimQueries } from './claim.queries';
 import { CheckClaims, CreateClaims, DeleteClaim } from './commands';
@@ -21,7 +21,7 @@ import { claimFaults as fault } from './faults';
 import { listKeys } from './list-keys';
 import { ignoredIn } from './list-check';
 import { CHECKS, claimOperations as operations, CLAIMS, VERSIONS } from './operations';
-import { checkClaims } from './posted-claims';
+import { type CheckedClaim, checkClaims } from './posted-claims';
 import { postedClaim } from './posted-fields';
 import { STATUSES } from './statuses';
 
@@ -108,7 +108,7 @@ export class ClaimsController {
     body: PostedBody,
     caller: Caller,
     reply: FastifyReply,
-  ): Promise<readonly ClaimContent[]> {
+  ): Promise<readonly CheckedClaim[]> {
     const posted = await postedList('claims', body, CLAIM_FORMATS);
     reply.headers(ignoredIn(posted, postedClaim));
     return checkClaims(posted, { directory: this.follower.directory, caller });

@@ -1,11 +1,11 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Position } from '../kernel/event';
-import { type ClaimContent, programFacts, type Screening } from './claim';
+import { programFacts, type Screening } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
 import { Claims, keyFaults, raiseAll } from './claims.commands';
 import { claimFaults as fault } from './faults';
-import { type CheckedRevision } from './posted-claims';
-import { type CheckedRuling } from './posted-rulings';
+import { type CheckedClaim, type CheckedRevision } from './posted-claims';
+import { type CheckedRuling, rulingIn } from './posted-rulings';
 import { CANNOT_VALIDATE } from './statuses';
 import { ownClaim, updateFaults } from './update-check';
 
@@ -25,7 +25,7 @@ export interface FiledClaims extends Visible {
  */
 export class CreateClaims extends Command<FiledClaims> {
   constructor(
-    readonly claims: readonly ClaimContent[],
+    readonly claims: readonly CheckedClaim[],
     readonly caller: ClaimsCaller,
   ) {
     super();
@@ -35,7 +35,7 @@ export class CreateClaims extends Command<FiledClaims> {
 /** What screening would say of each claim, in their order; raises all faults. Nothing is stored (`docs/decisions.md#c13`). */
 export class CheckClaims extends Command<readonly Screening[]> {
   constructor(
-    readonly claims: readonly ClaimContent[],
+    readonly claims: readonly CheckedClaim[],
     readonly caller: ClaimsCaller,
   ) {
     super();
@@ -136,12 +136,16 @@ class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
   async execute({ updates, caller }: RuleOnClaims): Promise<Visible> {
     if (caller.kind !== 'advertiser') throw fault.tokenType();
     const at = this.claims.now().toISOString();
-    const rulings = updates.map(({ claimId, version, ruling }) => ({
-      claimId,
-      command: { do: 'rule', at, version, ruling } as const,
-    }));
-    const loaded = await this.claims.loaded(rulings);
-    raiseAll('claimUpdates', loaded, ({ command, ...claim }) => updateFaults(claim, command, caller));
+    const loaded = (await this.claims.loaded(updates)).map(({ version, ruling: posted, ...claim }) => {
+      const { state } = claim.known;
+      const currency = state.is === 'filed' ? state.currencyId : undefined;
+      const { ruling, faults } = rulingIn(currency ?? '', posted);
+      return { ...claim, command: { do: 'rule', at, version, ruling } as const, faults };
+    });
+    raiseAll('claimUpdates', loaded, ({ command, faults, ...claim }) => {
+      const others = updateFaults(claim, command, caller);
+      return others.length > 0 ? others : faults;
+    });
     return await this.claims.each(loaded, ({ claimId, command, known }) =>
       this.claims.writer.execute(claimId, command, known),
     );

@@ -1,4 +1,5 @@
 import { type Directory } from '../directory/directory';
+import { decimalOf, textOf } from '../wire/minor-units';
 import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
 import { type ListedClaim } from './stored-claim';
 import { STATUSES } from './statuses';
@@ -11,6 +12,7 @@ const DAY = 24 * 60 * 60 * 1000;
  */
 export function toOutput(listed: ListedClaim, directory: Directory, now: Date): OutputClaim {
   const { claimId, origin, version, claim, status, created, adjusted = {} } = listed;
+  const { currencyId: currency = '' } = origin;
   const { siteId, programId, eventId, transactionDate, orderNumber } = claim;
   const { epi, epi2, trackingUrl, productName, expectedCommission, proofOfClaims, advertiserInformation } =
     claim;
@@ -32,14 +34,15 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
     timeStampEvent: transactionDate,
     eventId,
     orderNumber,
-    orderValue: claim.orderValue / 100,
-    adjustedOrderValue: adjusted.orderValue === undefined ? undefined : adjusted.orderValue / 100,
+    orderValue: decimalOf(claim.orderValue, currency),
+    adjustedOrderValue:
+      adjusted.orderValue === undefined ? undefined : decimalOf(adjusted.orderValue, currency),
     epi,
     epi2,
     trackingUrl,
     productName,
-    expectedCommission: decimals(expectedCommission),
-    adjustedExpectedCommission: decimals(adjusted.expectedCommission),
+    expectedCommission: textIn(currency, expectedCommission),
+    adjustedExpectedCommission: textIn(currency, adjusted.expectedCommission),
     proofOfClaims,
     advertiserInformation,
     daysToAutoApprove: daysUntil(status.autoApproveAt, now),
@@ -72,9 +75,9 @@ function day(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** As text with two decimals (`docs/decisions.md#c2`). */
-function decimals(hundredths: number | undefined): string | undefined {
-  return hundredths === undefined ? undefined : (hundredths / 100).toFixed(2);
+/** As text with the decimals of the currency (`docs/decisions.md#c2`). */
+function textIn(currency: string, amount: number | undefined): string | undefined {
+  return amount === undefined ? undefined : textOf(amount, currency);
 }
 
 /** Rounded up (`docs/decisions.md#c11`). */

@@ -1,7 +1,9 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { amountsIn } from '../wire/minor-units';
 import { nameOf, type Place, type Refusals, wrong } from '../wire/posted';
 import { type ClaimContent } from './claim';
+import { AMOUNTS } from './claim-amounts';
 import { type PostedList } from './claim-body';
 import { claimFaults as fault } from './faults';
 import { checkEach } from './list-check';
@@ -17,13 +19,29 @@ export interface ClaimContext {
  * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status is that
  * of the first.
  */
-export function checkClaims(posted: PostedList, context: ClaimContext): readonly ClaimContent[] {
-  return checkEach(posted, postedClaim, claimChecker(context)).map(contentOf);
+export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
+  return checkEach(posted, postedClaim, claimChecker(context)).map((claim) => checked(claim, context));
+}
+
+/** A claim, and the currency of its amounts, that of its program; absent if there is none. */
+export interface CheckedClaim {
+  readonly claim: ClaimContent;
+  readonly currencyId?: string;
 }
 
 /** The claim that a checked post stands for. */
-function contentOf({ affiliateSiteId, timeStampEvent, ...others }: PostedClaim): ClaimContent {
-  return { siteId: affiliateSiteId, transactionDate: timeStampEvent, ...others };
+function checked(
+  { affiliateSiteId, timeStampEvent, ...others }: PostedClaim,
+  { directory }: ClaimContext,
+): CheckedClaim {
+  const currencyId = directory.program(others.programId)?.currency;
+  const amounts = amountsIn(others, AMOUNTS, currencyId ?? '', notRefused);
+  const claim = { siteId: affiliateSiteId, transactionDate: timeStampEvent, ...others, ...amounts };
+  return { claim, ...(currencyId === undefined ? {} : { currencyId }) };
+}
+
+function notRefused(): never {
+  throw new Error('checked above');
 }
 
 /** Rules between fields and access, of claims and of their updates by publishers. */
@@ -36,6 +54,9 @@ function claimChecker({ directory, caller }: ClaimContext) {
         wrong(() => `${nameOf(place)}.affiliateSiteId`, affiliateSiteId, ownSites(directory, caller)),
       );
     const program = programId === undefined ? undefined : directory.program(programId);
+    amountsIn(found, AMOUNTS, program?.currency ?? '', (name, decimal, expected) =>
+      refusals.wrong(() => `${nameOf(place)}.${name}`, decimal, expected),
+    );
     if (program === undefined) return;
     if (!isConnected(program.id, directory, caller))
       refusals.add(
@@ -53,7 +74,7 @@ function claimChecker({ directory, caller }: ClaimContext) {
         fault.illegalValue,
         wrong(
           () => `${nameOf(place)}.expectedCommission`,
-          expectedCommission / 100,
+          expectedCommission,
           `none, because event ${event.id} is not the inquiry event of program ${program.id}`,
         ),
       );
@@ -91,11 +112,10 @@ function isConnected(
 }
 
 /** A claim as its publisher updates it. */
-export interface CheckedRevision {
+export interface CheckedRevision extends CheckedClaim {
   readonly claimId: number;
   /** The version that it is based on. */
   readonly version: number;
-  readonly claim: ClaimContent;
 }
 
 /** Checks updates posted by a publisher in the same way (Document 3, Claim update posted by a publisher). */
@@ -103,6 +123,6 @@ export function checkRevisions(posted: PostedList, context: ClaimContext): reado
   return checkEach(posted, postedRevision, claimChecker(context)).map(({ claimId, versionNo, ...claim }) => ({
     claimId,
     version: versionNo,
-    claim: contentOf(claim),
+    ...checked(claim, context),
   }));
 }

@@ -1,6 +1,9 @@
+import { type Fault } from '../kernel/fault';
+import { amountsIn } from '../wire/minor-units';
 import { isUnset, type Posted, type Refusals, wrong } from '../wire/posted';
 import { type FoundIn } from '../wire/record-read';
 import { type Ruling } from './claim';
+import { AMOUNTS } from './claim-amounts';
 import { type PostedList } from './claim-body';
 import { claimFaults as fault } from './faults';
 import { checkEach, type CheckItem } from './list-check';
@@ -12,7 +15,20 @@ export interface CheckedRuling {
   readonly claimId: number;
   /** The version that it is based on. */
   readonly version: number;
+  /** Its amounts are decimal numbers: their currency is that of the claim. */
   readonly ruling: Ruling;
+}
+
+/** A ruling with its amounts in the currency of the claim, or why they are none. */
+export function rulingIn(
+  currency: string,
+  ruling: Ruling,
+): { readonly ruling: Ruling; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const amounts = amountsIn(ruling, AMOUNTS, currency, (name, decimal, expected) =>
+    faults.push(fault.illegalValue(wrong(name, decimal, expected))),
+  );
+  return { ruling: { ...ruling, ...amounts }, faults };
 }
 
 /** Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser). Raises all faults. */
@@ -72,10 +88,10 @@ function checkMessage(
 }
 
 function checkNoCorrections(found: Found, place: string, refusals: Refusals): void {
-  for (const name of ['orderValue', 'expectedCommission'] as const) {
+  for (const name of AMOUNTS) {
     const { [name]: amount } = found;
     if (amount !== undefined)
-      refusals.wrong(`${place}.${name}`, amount / 100, `none, unless statusIdClaim is ${APPROVED}`);
+      refusals.wrong(`${place}.${name}`, amount, `none, unless statusIdClaim is ${APPROVED}`);
   }
 }
 

@@ -100,7 +100,8 @@ function rateOf(commission: Commission): number {
 
 /** The most generous commission of the program's events for an order. */
 function mostFor({ orderValue }: ClaimContent, program: Program | undefined): number {
-  return Math.max(0, ...(program?.events ?? []).map((event) => commissionOf(event, orderValue)));
+  if (program === undefined) return 0;
+  return Math.max(0, ...program.events.map((event) => commissionOf(event, orderValue, program.currency)));
 }
 
 type Relation = 'same site' | 'same publisher' | 'another publisher';

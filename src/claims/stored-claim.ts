@@ -1,7 +1,7 @@
-import { type ClaimContent, type ClaimEvent, type ClaimOrigin, programFacts } from './claim';
+import { type ClaimContent, type ClaimEvent, type ClaimOrigin, inMemory, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 
-/** A document of the read model; names come from the directory when answering. Times in epoch ms, amounts in hundredths. */
+/** A document of the read model; names come from the directory when answering. Times in epoch ms, amounts are integers (`wire/minor-units.ts`). */
 export interface StoredClaim {
   readonly origin: ClaimOrigin;
   readonly version: number;
@@ -30,7 +30,8 @@ export interface ListedClaim extends StoredClaim {
 }
 
 /** The document after an event; undefined if the claim is withdrawn. */
-export function storedAfter(before: StoredClaim | undefined, event: ClaimEvent): StoredClaim | undefined {
+export function storedAfter(before: StoredClaim | undefined, stored: ClaimEvent): StoredClaim | undefined {
+  const event = inMemory(stored);
   const at = Date.parse(event.data.at);
   if (event.type === 'ClaimFiled') {
     const { publisherId, claim } = event.data;

@@ -1,7 +1,8 @@
 import { type ParsedEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type Occurrence, type Topic } from '../notifications/topic';
-import { CLAIM, type ClaimContent, type ClaimEvent, type Ruling } from './claim';
+import { decimalOf } from '../wire/minor-units';
+import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
 
 /** The events that give a claim a status. */
@@ -55,7 +56,8 @@ export const claimTopic: Topic = {
   example: (statusId, now) => occurrenceOf(1, exampleOf(statusId as StatusId, now), 1),
 };
 
-function occurrenceOf(claimId: number, { type, data }: StatusEvent, sequence: number): Occurrence {
+function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Occurrence {
+  const { type, data } = inMemory(event);
   const { at, statusId, message, publisherId, advertiserId, currencyId = '', version, claim } = data;
   const { siteId, programId, eventId } = claim;
   const { name, state } = STATUSES[statusId];
@@ -69,8 +71,8 @@ function occurrenceOf(claimId: number, { type, data }: StatusEvent, sequence: nu
     publisherId,
     affiliateSiteId: siteId,
     programId,
-    ...contentOf(claim),
-    ...(type === 'ClaimRuled' ? adjustedBy(data) : {}),
+    ...contentOf(claim, currencyId),
+    ...(type === 'ClaimRuled' ? adjustedBy(data, currencyId) : {}),
     currencyId,
     versionNo: version,
   };
@@ -93,26 +95,26 @@ function occurrenceOf(claimId: number, { type, data }: StatusEvent, sequence: nu
   };
 }
 
-function contentOf(claim: ClaimContent) {
+function contentOf(claim: ClaimContent, currency: string) {
   const { transactionDate: timeStampEvent, eventId, orderNumber, epi, epi2, trackingUrl } = claim;
   const { productName, expectedCommission, proofOfClaims, advertiserInformation } = claim;
   return {
     timeStampEvent,
     ...{ eventId, orderNumber, epi, epi2, trackingUrl, productName, proofOfClaims, advertiserInformation },
-    orderValue: claim.orderValue / 100,
-    expectedCommission: decimal(expectedCommission),
+    orderValue: decimalOf(claim.orderValue, currency),
+    expectedCommission: decimal(expectedCommission, currency),
   };
 }
 
-function adjustedBy({ orderValue, expectedCommission }: Ruling) {
+function adjustedBy({ orderValue, expectedCommission }: Ruling, currency: string) {
   return {
-    adjustedOrderValue: decimal(orderValue),
-    adjustedExpectedCommission: decimal(expectedCommission),
+    adjustedOrderValue: decimal(orderValue, currency),
+    adjustedExpectedCommission: decimal(expectedCommission, currency),
   };
 }
 
-function decimal(hundredths: number | undefined): number | undefined {
-  return hundredths === undefined ? undefined : hundredths / 100;
+function decimal(amount: number | undefined, currency: string): number | undefined {
+  return amount === undefined ? undefined : decimalOf(amount, currency);
 }
 
 const DAY = 24 * 60 * 60 * 1000;

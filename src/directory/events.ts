@@ -60,8 +60,8 @@ interface ConversionEvent {
   readonly commission?: Commission;
 }
 
-/** Per cent of the order value, or minor units of the program's currency. */
-type Commission = { readonly percent: number } | { readonly fixed: number };
+/** Per cent of the order value, or an amount in the program's currency: an integer of so many decimals, two if absent. */
+type Commission = { readonly percent: number } | { readonly fixed: number; readonly decimals?: number };
 
 export interface SiteDefinition {
   readonly id: number;

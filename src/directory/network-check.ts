@@ -1,3 +1,4 @@
+import { amountOf, expectedAmount } from '../wire/minor-units';
 import {
   LIST_NAMES,
   type ListName,
@@ -118,9 +119,17 @@ class MergedNetwork {
 
   private checkProgram(program: Network['programs'][number]): void {
     this.checkOwner(program, 'advertiser');
-    program.events.forEach(({ id }, index) => {
+    program.events.forEach(({ id, commission }, index) => {
       if (program.events.findIndex((event) => event.id === id) < index)
         this.fault(program, `.events[${index}].id`, `event ${id} is a duplicate`);
+      if (commission === undefined || 'percent' in commission) return;
+      const fixed = commission.fixed / 10 ** (commission.decimals ?? 2);
+      if (amountOf(fixed, program.currency) === undefined)
+        this.fault(
+          program,
+          `.events[${index}].commission.fixed`,
+          `${fixed}: expected ${expectedAmount(program.currency)}`,
+        );
     });
   }
 

@@ -25,7 +25,12 @@ export function exportNetwork({ organisations, programs, categories }: Directory
         // Money is in minor units here, in the file as operators write it.
         ...(commission === undefined
           ? {}
-          : { commission: 'fixed' in commission ? { fixed: commission.fixed / 100 } : commission }),
+          : {
+              commission:
+                'fixed' in commission
+                  ? { fixed: commission.fixed / 10 ** (commission.decimals ?? 2) }
+                  : commission,
+            }),
       })),
     })),
     sites: sites.map(({ id, organisationId, name, url }) => ({ id, organisationId, name, url })),

@@ -87,14 +87,21 @@ const amount = z
 const commission = z.union(
   [
     z.strictObject({ percent: amount }),
-    z.strictObject({
-      fixed: amount
-        .multipleOf(0.01, expects('an amount with at most two decimals'))
-        .transform((major) => Math.round(major * 100)),
-    }),
+    z
+      .strictObject({ fixed: amount.max(1e11).refine((major) => decimalsIn(major) !== undefined) })
+      .transform(({ fixed: major }) => {
+        const decimals = decimalsIn(major) ?? 2;
+        const fixed = Math.round(major * 10 ** decimals);
+        return decimals === 2 ? { fixed } : { fixed, decimals };
+      }),
   ],
-  expects('{"percent": number} or {"fixed": number with at most two decimals}'),
+  expects('{"percent": number} or {"fixed": number with the decimals of the currency}'),
 );
+
+/** How many decimals an amount is stored with: those of the currency are checked with the program. */
+function decimalsIn(major: number): number | undefined {
+  return [2, 3, 4].find((decimals) => Math.round(major * 10 ** decimals) / 10 ** decimals === major);
+}
 
 const conversionEvent = z.strictObject({
   id,

@@ -3,8 +3,9 @@ import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
-import { AMOUNTS, type TransactionFacts } from '../transactions/transaction-facts';
+import { factsIn, isAmount, type TransactionFacts } from '../transactions/transaction-facts';
 import { legacyIdOf } from '../transactions/transaction-id';
+import { textOf } from '../wire/minor-units';
 import { transactionNamed } from './transaction-named';
 
 /** No transaction has this id. */
@@ -46,19 +47,19 @@ function headingOf({ type, data }: TransactionEvent, number: number): string {
 type Details = Readonly<Record<string, string>>;
 
 function detailsOf({ data }: TransactionEvent): Details {
-  const { transaction } = data;
+  const transaction = factsIn(data);
   const facts = Object.entries<string | number>({ ...transaction }).map(([name, value]) => [
     name,
     factText(name, value, transaction),
   ]);
   const others = Object.entries(data)
-    .filter(([name]) => name !== 'at' && name !== 'transaction')
+    .filter(([name]) => name !== 'at' && name !== 'transaction' && name !== 'decimals')
     .map(([name, value]) => [name, attributeText(name, value)]);
   return Object.fromEntries([...facts, ...others]) as Details;
 }
 
 function factText(name: string, value: string | number, { currencyId }: TransactionFacts): string {
-  return AMOUNTS.has(name) ? `${(Number(value) / 100).toFixed(2)} ${currencyId}` : String(value);
+  return isAmount(name) ? `${textOf(Number(value), currencyId)} ${currencyId}` : String(value);
 }
 
 function attributeText(name: string, value: unknown): string {

@@ -9,7 +9,7 @@ import { transactionDecider, type TransactionState } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
 import { type Surroundings } from './validation';
 
-/** An order that a publisher has claimed, as it was approved; amounts are hundredths. */
+/** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/minor-units.ts`). */
 export interface ClaimedOrder {
   readonly claimId: number;
   readonly programId: number;
@@ -86,7 +86,8 @@ function factsOf(
     programCountry: program.country,
     siteName: directory.programs.site(siteId)?.name ?? '',
     eventTypeId: event?.kind === 'lead' ? 4 : 5,
-    publisherCommission: publisherCommission ?? (event === undefined ? 0 : commissionOf(event, orderValue)),
+    publisherCommission:
+      publisherCommission ?? (event === undefined ? 0 : commissionOf(event, orderValue, order.currencyId)),
     tdCommission: 0,
   };
 }

@@ -12,7 +12,8 @@ export function amendedBy(
 ): TransactionFacts {
   const { orderValue } = amendments;
   const isByTerms =
-    terms !== undefined && commissionOf(terms, facts.orderValue) === facts.publisherCommission;
+    terms !== undefined &&
+    commissionOf(terms, facts.orderValue, facts.currencyId) === facts.publisherCommission;
   if (!isByTerms || orderValue === undefined) return { ...facts, ...amendments };
-  return { ...facts, publisherCommission: commissionOf(terms, orderValue), ...amendments };
+  return { ...facts, publisherCommission: commissionOf(terms, orderValue, facts.currencyId), ...amendments };
 }

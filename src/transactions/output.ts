@@ -3,6 +3,7 @@ import { listedTransaction, type OutputTransaction } from './fields';
 import { productsIn } from './report-info';
 import { STATES, type StateName } from './states';
 import { type ListedTransaction } from './stored-transaction';
+import { AMOUNTS, postedValue, type TransactionFacts } from './transaction-facts';
 import { legacyIdOf } from './transaction-id';
 
 /** Attributes that these states do not have (Document 2, Message attributes; `docs/decisions.md#n2`). */
@@ -18,10 +19,7 @@ export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTr
   const isVisitShown = !WITHOUT_VISIT.has(name);
   return inTableOrder({
     ...facts,
-    orderValue: facts.orderValue / 100,
-    publisherCommission: facts.publisherCommission / 100,
-    tdCommission: facts.tdCommission / 100,
-    ...(facts.mediaCost === undefined ? {} : { mediaCost: facts.mediaCost / 100 }),
+    ...amountsOf(transaction),
     ...(WITH_PERIOD.has(name) ? periodOf(listed, date) : {}),
     ...(paymentId === undefined || name !== 'Paid' ? {} : { paymentId }),
     ...(reportInfo === undefined ? {} : productsIn(reportInfo)),
@@ -36,6 +34,15 @@ export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTr
     stateName: name,
     changed: date(changed),
   });
+}
+
+type AmountFields = Pick<OutputTransaction, (typeof AMOUNTS)[number]>;
+
+function amountsOf(facts: TransactionFacts): AmountFields {
+  const present = AMOUNTS.filter((name) => facts[name] !== undefined);
+  return Object.fromEntries(
+    present.map((name) => [name, postedValue(facts, name)]),
+  ) as unknown as AmountFields;
 }
 
 const NAMES = Object.keys(listedTransaction.fields) as readonly (keyof OutputTransaction)[];

@@ -4,6 +4,7 @@ import { type Directory } from '../directory/directory';
 import { type SiteDefinition } from '../directory/events';
 import { type Caller } from '../directory/organisations';
 import { type Program } from '../directory/programs';
+import { amountsIn } from '../wire/minor-units';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
@@ -12,7 +13,7 @@ import { isReportInfo } from './report-info';
 import { EVENT_TYPES } from './states';
 import { surroundingsOf } from './surroundings';
 import { type TransactionCommand } from './transaction';
-import { type TransactionFacts } from './transaction-facts';
+import { AMOUNTS, type TransactionFacts } from './transaction-facts';
 
 /** What a report is checked against. */
 export interface CheckOptions {
@@ -49,6 +50,9 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
   const site = checkSite(found, options.directory, refusals);
   checkTimes(found, options.now, refusals);
   checkEvent(found, posted, event, refusals);
+  const currency = isUnset(posted['currencyId']) ? program?.currency : found.currencyId;
+  const refuse = (name: string, decimal: number, expected: string) => refusals.wrong(name, decimal, expected);
+  const amounts = currency === undefined ? {} : amountsIn(found, AMOUNTS, currency, refuse);
   if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
     refusals.wrong(
       'reportInfo',
@@ -58,7 +62,7 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
   const report = complete<PostedOf<typeof postedTransaction>>(found, refusals);
   if (program === undefined || event === undefined || site === undefined) throw new Error('checked above');
   const { validate, ...facts } = report;
-  const transaction = completed(facts, { program, event, site, now: options.now });
+  const transaction = completed({ ...facts, ...amounts }, { program, event, site, now: options.now });
   return {
     do: 'report',
     at: options.now.toISOString(),
@@ -152,7 +156,7 @@ function completed(posted: PostedFacts, { program, event, site, now }: Surroundi
     eventTypeId: event.kind === 'sale' ? 5 : 4,
     currencyId: program.currency,
     timeOfEvent: now.toISOString(),
-    publisherCommission: commissionOf(event, orderValue),
+    publisherCommission: commissionOf(event, orderValue, posted.currencyId ?? program.currency),
     tdCommission: 0,
     ...posted,
     orderValue,

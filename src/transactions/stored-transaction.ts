@@ -1,5 +1,5 @@
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
-import { type TransactionFacts } from './transaction-facts';
+import { factsIn, type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, stateIdOf, type StateId } from './states';
 
 /** A document of the read model: the last event, and the attributes that only some states have. */
@@ -38,11 +38,11 @@ export function storedAfter(
   revision: number,
 ): StoredTransaction {
   if (type === 'TransactionAmended' && before !== undefined)
-    return { ...before, transaction: data.transaction, changed: Date.parse(data.at) };
-  const { at, transaction, ...attributes } = data;
+    return { ...before, transaction: factsIn(data), changed: Date.parse(data.at) };
+  const { at, transaction, decimals, ...attributes } = data;
   return {
     messageTypeId: stateIdOf(STATE_OF[type]),
-    transaction,
+    transaction: factsIn({ transaction, ...(decimals === undefined ? {} : { decimals }) }),
     changed: Date.parse(at),
     sequenceNumber: revision + 1,
     ...attributes,

@@ -1,6 +1,7 @@
+import { decimalOf, fromStored, storedDecimals, type StoredDecimals, toStored } from '../wire/minor-units';
 import { type EventTypeId } from './states';
 
-/** What is known of a transaction. Amounts are hundredths of the currency, times ISO 8601 instants. */
+/** What is known of a transaction. Amounts are integers (`wire/minor-units.ts`), times ISO 8601 instants. */
 export interface TransactionFacts {
   readonly advertiserId: number;
   readonly programId: number;
@@ -45,16 +46,42 @@ export const AMENDABLE = [
 
 export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
 
-/** Stored as hundredths. */
-export const AMOUNTS: ReadonlySet<string> = new Set([
+/** The amounts in `currencyId`. */
+export const AMOUNTS = [
   'orderValue',
   'publisherCommission',
   'tdCommission',
   'mediaCost',
-] satisfies (keyof TransactionFacts)[]);
+] as const satisfies readonly (keyof TransactionFacts)[];
 
-/** A value as it is posted. */
-export function shown(field: keyof TransactionFacts, value: string | number | undefined): string {
-  if (value === undefined) return 'none';
-  return JSON.stringify(AMOUNTS.has(field) ? Number(value) / 100 : value);
+export function isAmount(field: string): field is (typeof AMOUNTS)[number] {
+  return (AMOUNTS as readonly string[]).includes(field);
+}
+
+/** As an event has them: amounts are minor units of the currency, or have the decimals that it names. */
+export interface StoredFacts extends StoredDecimals {
+  readonly transaction: TransactionFacts;
+}
+
+export function storedFacts(facts: TransactionFacts): StoredFacts {
+  const { currencyId } = facts;
+  const decimals = storedDecimals(
+    AMOUNTS.map((name) => facts[name]),
+    currencyId,
+  );
+  return { transaction: toStored(facts, AMOUNTS, currencyId, decimals), ...decimals };
+}
+
+/** The inverse of `storedFacts`. */
+export function factsIn({ transaction, ...stored }: StoredFacts): TransactionFacts {
+  return fromStored(transaction, AMOUNTS, transaction.currencyId, stored);
+}
+
+/** A value as it is posted: amounts as decimal numbers. */
+export function postedValue(
+  facts: TransactionFacts,
+  field: keyof TransactionFacts,
+): string | number | undefined {
+  const value = facts[field];
+  return isAmount(field) && typeof value === 'number' ? decimalOf(value, facts.currencyId) : value;
 }

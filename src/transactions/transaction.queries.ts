@@ -19,6 +19,7 @@ import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { type DateFormat } from '../wire/date';
 import { type OutputTransaction, type OutputTotal } from './fields';
+import { decimalOf } from '../wire/minor-units';
 import { pageSizeHeader } from '../wire/page-size';
 import { onlyOne } from './find-transaction';
 import { type FilterKeys, listCursors, type ListKeys, nextSince } from './list-keys';
@@ -115,9 +116,9 @@ export class TransactionQueries {
       messageTypeId: messageTypeId as StateId,
       stateName: STATES[messageTypeId as StateId].name,
       count,
-      orderValue: amounts.orderValue / 100,
-      publisherCommission: amounts.publisherCommission / 100,
-      tdCommission: amounts.tdCommission / 100,
+      orderValue: decimalOf(amounts.orderValue, currencyId),
+      publisherCommission: decimalOf(amounts.publisherCommission, currencyId),
+      tdCommission: decimalOf(amounts.tdCommission, currencyId),
     }));
   }
 

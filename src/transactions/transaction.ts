@@ -2,7 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Decider } from '../kernel/decider';
 import { type DeniedReasonId, type StateName, stateIdOf, targetOf, type Trigger } from './states';
-import { type Amendments, shown, type TransactionFacts } from './transaction-facts';
+import {
+  type Amendments,
+  factsIn,
+  postedValue,
+  storedFacts,
+  type StoredFacts,
+  type TransactionFacts,
+} from './transaction-facts';
 import { type Terms } from '../directory/commission';
 import { amendedBy } from './commission';
 import { failuresOf, type Surroundings, triggerOf } from './validation';
@@ -25,7 +32,7 @@ interface Ruling {
 
 type Entered<Type extends string, More = object> = {
   readonly type: Type;
-  readonly data: { readonly at: string; readonly transaction: TransactionFacts } & More;
+  readonly data: { readonly at: string } & StoredFacts & More;
 };
 
 export type TransactionEvent =
@@ -108,30 +115,10 @@ type Known = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
   initial: { name: 'Unknown' },
-  decide(given, state) {
-    if (given.do === 'report') return report(given, state);
-    if (state.name === 'Unknown') throw fault.unknownTransaction();
-    const command = { ...given, at: laterOf(given.at, state.changed) };
-    switch (command.do) {
-      case 'validate':
-        return validate(command, state);
-      case 'endPeriod':
-        return isOver(given.at, state) ? endPeriod(command, state) : [];
-      case 'invalidate':
-        return state.name === 'Invalid' ? [] : [invalidated(state, command.at, [command.reason])];
-      case 'approve':
-        return approve(command, state);
-      case 'deny':
-      case 'delete':
-        return state.name === 'Deleted' ? [] : [deleted(command, state)];
-      case 'pay':
-        return pay(command, state);
-      case 'amend':
-        return amend(command, state);
-    }
-  },
+  decide: (command, state) => decide(command, state).map(stored),
   evolve(state, { type, data }) {
-    const { transaction, at } = data;
+    const { at } = data;
+    const transaction = factsIn(data);
     const reported = state.name === 'Unknown' ? transaction : state.reported;
     const before = state.name === 'Unknown' ? {} : state;
     return {
@@ -156,6 +143,34 @@ type CommandTo<Action extends TransactionCommand['do']> = Extract<
   { readonly do: Action }
 >;
 
+function decide(given: TransactionCommand, state: TransactionState): readonly TransactionEvent[] {
+  if (given.do === 'report') return report(given, state);
+  if (state.name === 'Unknown') throw fault.unknownTransaction();
+  const command = { ...given, at: laterOf(given.at, state.changed) };
+  switch (command.do) {
+    case 'validate':
+      return validate(command, state);
+    case 'endPeriod':
+      return isOver(given.at, state) ? endPeriod(command, state) : [];
+    case 'invalidate':
+      return state.name === 'Invalid' ? [] : [invalidated(state, command.at, [command.reason])];
+    case 'approve':
+      return approve(command, state);
+    case 'deny':
+    case 'delete':
+      return state.name === 'Deleted' ? [] : [deleted(command, state)];
+    case 'pay':
+      return pay(command, state);
+    case 'amend':
+      return amend(command, state);
+  }
+}
+
+/** As it is stored. */
+function stored(event: TransactionEvent): TransactionEvent {
+  return { ...event, data: { ...event.data, ...storedFacts(event.data.transaction) } } as TransactionEvent;
+}
+
 function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
   const { at, transaction, posted, surroundings, isHeld } = command;
   if (state.name === 'Unknown') {
@@ -163,12 +178,18 @@ function report(command: CommandTo<'report'>, state: TransactionState): readonly
     if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
     return [tracked, ...leave('Tracked', transaction, surroundings, at)];
   }
-  const other = posted.find((field) => transaction[field] !== state.reported[field]);
+  const other = posted.find(
+    (field) => postedValue(transaction, field) !== postedValue(state.reported, field),
+  );
   if (other === undefined) return [];
-  const [before, now] = [state.reported, transaction].map((facts) => shown(other, facts[other]));
+  const [before, now] = [state.reported, transaction].map((facts) => shown(postedValue(facts, other)));
   throw fault.alreadyReported(
     `${other} is ${now}, but this transaction was reported with ${before}: expected the same report, or another orderNumber`,
   );
+}
+
+function shown(value: string | number | undefined): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
 }
 
 function validate(

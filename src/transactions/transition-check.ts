@@ -2,6 +2,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type Programs } from '../directory/programs';
+import { amountsIn } from '../wire/minor-units';
 import { isPosted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, recordReader } from '../wire/record-read';
@@ -11,7 +12,7 @@ import { PROBLEMS } from './report-check';
 import { type DeniedReasonId } from './states';
 import { surroundingsOf } from './surroundings';
 import { type TransactionCommand } from './transaction';
-import { AMENDABLE, type TransactionFacts } from './transaction-facts';
+import { AMENDABLE, AMOUNTS, type TransactionFacts } from './transaction-facts';
 import { idsWith, TRANSACTION_ID } from './transaction-id';
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
@@ -94,10 +95,13 @@ export function transitionCommand(
 ): TransactionCommand {
   const { programId, eventId } = transaction;
   const terms = directory.program(programId)?.events.find(({ id }) => id === eventId);
+  const refusals = new Refusals(PROBLEMS);
+  const refuse = (name: string, decimal: number, expected: string) => refusals.wrong(name, decimal, expected);
+  const amounts = amountsIn(request, AMOUNTS, transaction.currencyId, refuse);
+  refusals.raise();
+  const { reportInfo } = request;
   const amended = {
-    amendments: Object.fromEntries(
-      AMENDABLE.flatMap((field) => (request[field] === undefined ? [] : [[field, request[field]]])),
-    ),
+    amendments: { ...amounts, ...(reportInfo === undefined ? {} : { reportInfo }) },
     ...(terms === undefined ? {} : { terms }),
   };
   switch (action) {

@@ -1,5 +1,6 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { amountOf, expectedAmount } from '../wire/minor-units';
 import { isPosted, isUnset, notesOf, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
@@ -33,6 +34,7 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
   const found = read(posted, refusals);
   checkTimes(found, options.now, refusals);
   checkNeeds(found, posted, refusals);
+  checkAmount(found, options, refusals);
   checkAccess(found, options, refusals);
   const { programId, sourceId, ...voucher } = complete<PostedOf<typeof postedVoucher>>(found, refusals);
   const { siteIds } = voucher;
@@ -89,6 +91,18 @@ function checkNeeds({ voucherTypeId }: Found, posted: Posted, refusals: Refusals
     refusals.missing(type.needs, ` where voucherTypeId is ${voucherTypeId} (${type.name})`);
   if (!isUnset(posted['discountAmount']) && isUnset(posted['isPercentage']))
     refusals.missing('isPercentage', ' where discountAmount is');
+}
+
+/** `docs/decisions.md#v19`. */
+function checkAmount(
+  { programId = NaN, discountAmount, isPercentage }: Found,
+  { directory }: CheckOptions,
+  refusals: Refusals,
+): void {
+  const currency = directory.program(programId)?.currency;
+  if (currency === undefined || discountAmount === undefined || isPercentage !== false) return;
+  if (amountOf(discountAmount, currency) === undefined)
+    refusals.wrong('discountAmount', discountAmount, expectedAmount(currency));
 }
 
 /** Document 2, Errors: 102 and 103; `docs/decisions.md#v5`, `#v18`. */

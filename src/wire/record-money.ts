@@ -2,17 +2,19 @@ import { isCurrency } from './iso-codes';
 import { reading, type Scalar } from './record';
 import { DOUBLE, orEmpty } from './record-kinds';
 
-/** An amount of money with at most two decimals, read to hundredths; answers have it as a number with decimals. */
+/**
+ * An amount of money as a decimal number, posted and answered. Posted ones have at most four decimals, as many as any currency has
+ * (`amountOf` checks how many its currency has), and zeros.
+ */
 export function money(): Scalar<number, number> {
-  const limit = `, at most ${MAX_HUNDREDTHS / 100}`;
   return {
     is: 'scalar',
     posted: {
-      json: { ...DOUBLE, minimum: 0, maximum: MAX_HUNDREDTHS / 100 },
+      json: { ...DOUBLE, minimum: 0, maximum: MAX },
       xsd: orEmpty('money', PATTERN),
       read: reading(
-        hundredthsIn,
-        `an amount from 0 with at most two decimals and a dot as decimal mark, such as 12.50${limit}`,
+        amountIn,
+        `an amount from 0 with the decimals of its currency and a dot as decimal mark, such as 12.50, at most ${MAX}`,
         (value) => (isNumber(value) ? 'unusable' : 'notNumeric'),
       ),
     },
@@ -20,18 +22,19 @@ export function money(): Scalar<number, number> {
   };
 }
 
-const MAX_HUNDREDTHS = 10_000_000_000_000;
+const MAX = 100_000_000_000;
 /** Of the same limit: eleven digits, or that number itself. */
-const PATTERN = `\\d{1,11}(\\.\\d{1,2})?|${MAX_HUNDREDTHS / 100}(\\.0{1,2})?`;
+const PATTERN = `\\d{1,11}(\\.\\d{1,4}0*)?|${MAX}(\\.0+)?`;
 const MONEY = new RegExp(`^(${PATTERN})$`);
 
-function hundredthsIn(value: unknown): number | undefined {
+function amountIn(value: unknown): number | undefined {
   const found = typeof value === 'string' && MONEY.test(value) ? Number(value) : value;
-  if (typeof found !== 'number' || !(found >= 0)) return undefined;
+  if (typeof found !== 'number' || !(found >= 0) || found > MAX) return undefined;
   // Adding 0 makes -0 a 0.
-  const hundredths = Math.round(found * 100) + 0;
-  return hundredths <= MAX_HUNDREDTHS && hundredths / 100 === found ? hundredths : undefined;
+  return Math.round(found * FACTOR) / FACTOR === found ? found + 0 : undefined;
 }
+
+const FACTOR = 10_000;
 
 function isNumber(value: unknown): boolean {
   return typeof value === 'number' || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value));

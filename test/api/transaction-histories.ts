@@ -15,8 +15,8 @@ const report = fc.record(
     /** Which event of the program: the last one is of another program. */
     event: fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 1, 1, 2),
     siteId: fc.constantFrom(1101, 1101, 1101, 1101, 1101, 1101, ...SITES, 9999),
-    orderValue: fc.constantFrom(0, 10, 12.35, 100),
-    publisherCommission: fc.constantFrom(1, 0.6),
+    orderValue: fc.constantFrom(0, 10, 10, 12.35, 12.345, 100, 100),
+    publisherCommission: fc.constantFrom(1, 1, 0.6),
     eventType: fc.constantFrom('click', 'click', 'impression', 'impression', 'wrong'),
     /** Before the present (ms); a negative one is ahead. */
     eventAgo: fc.constantFrom(0, 60_000, 3 * DAY, 0, 60_000, 3 * DAY, -299_000, -301_000),

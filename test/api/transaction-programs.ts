@@ -11,18 +11,18 @@ export const DEFINITIONS: readonly Definition[] = [
     ...{ id: 101, organisationId: 1, country: 'DE', currency: 'EUR' },
     events: [
       { ...EVENT, id: 301, kind: 'sale', commission: { percent: 6 } },
-      { ...EVENT, id: 302, kind: 'lead', commission: { fixed: 150 } },
+      { ...EVENT, id: 302, kind: 'lead', commission: { fixed: 1.5 } },
     ],
   },
   {
-    ...{ id: 102, organisationId: 1, country: 'SE', currency: 'SEK' },
+    ...{ id: 102, organisationId: 1, country: 'KW', currency: 'KWD' },
     events: [
       { ...EVENT, id: 301, kind: 'sale', commission: { percent: 5 } },
-      { ...EVENT, id: 304, kind: 'lead', commission: { fixed: 0 } },
+      { ...EVENT, id: 304, kind: 'lead', commission: { fixed: 0.125 } },
     ],
   },
   {
-    ...{ id: 201, organisationId: 2, country: 'IT', currency: 'EUR' },
+    ...{ id: 201, organisationId: 2, country: 'JP', currency: 'JPY' },
     events: [
       { ...EVENT, id: 401, kind: 'sale', commission: { percent: 8 } },
       { ...EVENT, id: 402, kind: 'lead', commission: { fixed: 25 } },
@@ -45,11 +45,7 @@ export function networkFile({ programs, connections }: ModelNetwork): object {
     programs: programs.map(({ events, ...program }) => ({
       ...program,
       name: `Program ${program.id}`,
-      events: events.map(({ commission, ...event }) => ({
-        ...event,
-        name: `Event ${event.id}`,
-        commission: 'fixed' in commission ? { fixed: commission.fixed / 100 } : commission,
-      })),
+      events: events.map((event) => ({ ...event, name: `Event ${event.id}` })),
     })),
     connections: [...connections].map((pair) => {
       const [siteId, programId] = pair.split(' ').map(Number);

@@ -25,8 +25,8 @@ export function totalsOf(
     const { count, orderValue, commission } = groups.get(key) ?? { count: 0, orderValue: 0, commission: 0 };
     groups.set(key, {
       count: count + 1,
-      orderValue: orderValue + Math.round(Number(one?.['orderValue']) * 100),
-      commission: commission + Math.round(Number(one?.['publisherCommission']) * 100),
+      orderValue: orderValue + Math.round(Number(one?.['orderValue']) * 10_000),
+      commission: commission + Math.round(Number(one?.['publisherCommission']) * 10_000),
       name: one?.['stateName'],
     });
   }
@@ -35,8 +35,8 @@ export function totalsOf(
     messageTypeId: Number(key.slice(4)),
     stateName: name,
     count,
-    orderValue: orderValue / 100,
-    publisherCommission: commission / 100,
+    orderValue: orderValue / 10_000,
+    publisherCommission: commission / 10_000,
     tdCommission: 0,
   }));
 }

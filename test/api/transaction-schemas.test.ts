@@ -122,7 +122,7 @@ async function read(path: string): Promise<string> {
 
 describe('the schemas refuse what the operations refuse', () => {
   it.each<[string, object]>([
-    ['an amount with three decimals', { orderValue: '1.005' }],
+    ['an amount with five decimals', { orderValue: '1.00005' }],
     ['a negative amount', { orderValue: -1 }],
     ['an unknown type of event', { eventTypeId: 'x' }],
     ['a switch that is neither', { validate: 'yes' }],

@@ -32,11 +32,12 @@ describe('posted claims', () => {
     expect(names(false).sort()).toEqual(POSTED_CLAIM.optional.toSorted());
   });
 
-  it('are read to contents, amounts to hundredths', () => {
+  it('are read to contents, amounts to integers, with their currency', () => {
     const { affiliateSiteId, timeStampEvent, ...others } = claim(FULL);
     expect([affiliateSiteId, timeStampEvent]).toEqual([52, '2026-01-04']);
+    const amounts = { orderValue: 10_000, expectedCommission: 750 };
     expect(check(claim(FULL))).toEqual([
-      { ...others, siteId: 52, transactionDate: '2026-01-04', orderValue: 10_000, expectedCommission: 750 },
+      { claim: { ...others, siteId: 52, transactionDate: '2026-01-04', ...amounts }, currencyId: 'NOK' },
     ]);
   });
 
@@ -99,7 +100,7 @@ describe('posted claims', () => {
   );
 
   it.each([1e11, '100000000000', '100000000000.00'])('may be as large as %j (decisions C2)', (orderValue) => {
-    expect(check(claim({ orderValue }))).toMatchObject([{ orderValue: 1e13 }]);
+    expect(check(claim({ orderValue }))).toMatchObject([{ claim: { orderValue: 1e13 } }]);
   });
 
   it.each([

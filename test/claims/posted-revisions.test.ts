@@ -26,7 +26,7 @@ describe('updates posted by a publisher', () => {
 
   it('name the claim and its version, and replace its content', () => {
     const filed = readPosted('claims', Buffer.from(JSON.stringify({ claims: [claim()] })), 'json');
-    const { siteId, orderValue } = checkClaims(filed, { directory, caller })[0]!;
+    const { siteId, orderValue } = checkClaims(filed, { directory, caller })[0]!.claim;
     expect(revise(update({ expectedCommission: '7.50' }))).toMatchObject([
       { claimId: 7, version: 2, claim: { siteId, orderValue, expectedCommission: 750 } },
     ]);

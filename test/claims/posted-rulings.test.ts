@@ -2,7 +2,7 @@ import { type Field } from '../../src/wire/record';
 import { readPosted } from '../../src/claims/claim-body';
 import { ignoredIn } from '../../src/claims/list-check';
 import { postedLegacyRuling, postedRuling } from '../../src/claims/posted-fields';
-import { checkLegacyRulings, checkRulings } from '../../src/claims/posted-rulings';
+import { checkLegacyRulings, checkRulings, rulingIn } from '../../src/claims/posted-rulings';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../api/claim-tables';
 import { refusalOf } from './posted';
 
@@ -38,7 +38,15 @@ describe('updates posted by an advertiser', () => {
       expectedCommission: 5,
     };
     expect(check(sent)).toEqual([
-      { claimId: 7, version: 2, ruling: { statusId: 3, orderValue: 9990, expectedCommission: 500 } },
+      { claimId: 7, version: 2, ruling: { statusId: 3, orderValue: 99.9, expectedCommission: 5 } },
+    ]);
+    const { ruling: sentRuling } = check(sent)[0]!;
+    expect(rulingIn('EUR', sentRuling)).toEqual({
+      ruling: { statusId: 3, orderValue: 9990, expectedCommission: 500 },
+      faults: [],
+    });
+    expect(rulingIn('JPY', sentRuling).faults).toMatchObject([
+      { message: "orderValue: expected an amount without decimals, as JPY has them, such as 13, got '99.9'" },
     ]);
   });
 

@@ -130,12 +130,22 @@ describe('A network file', () => {
     [
       'an invalid commission',
       { 'programs.0.events.2.commission': { fixed: 0.555 } },
-      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with at most two decimals}, got {"fixed":0.555}',
+      '$.programs[0].events[2].commission.fixed: 0.555: expected an amount with at most two decimals, as NOK has them, such as 12.50',
+    ],
+    [
+      'an amount of money that no currency has',
+      { 'programs.0.events.2.commission': { fixed: 0.55555 } },
+      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with the decimals of the currency}, got {"fixed":0.55555}',
+    ],
+    [
+      'a commission of half a yen (decisions A16)',
+      { 'programs.0.events.2.commission': { fixed: 0.5 }, 'programs.0.currency': 'JPY' },
+      '$.programs[0].events[2].commission.fixed: 0.5: expected an amount without decimals, as JPY has them, such as 13',
     ],
     [
       'two commissions',
       { 'programs.0.events.2.commission': { fixed: 1, percent: 1 } },
-      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with at most two decimals}, got {"fixed":1,"percent":1}',
+      '$.programs[0].events[2].commission: expected {"percent": number} or {"fixed": number with the decimals of the currency}, got {"fixed":1,"percent":1}',
     ],
     ['no program', { 'feeds.0.programIds': [] }, '$.feeds[0].programIds: expected at least one program'],
     [

@@ -16,6 +16,7 @@ export interface KnownTransaction {
   readonly time: number;
   readonly reportInfo?: string;
   readonly visitorId?: string;
+  /** Ten-thousandths. */
   orderValue: number;
   commission: number;
   state: number;
@@ -64,7 +65,7 @@ export function amended(known: KnownTransaction, now: number): number {
 }
 
 function amountsOf({ orderValue, commission }: KnownTransaction): Listed {
-  return { orderValue: orderValue / 100, publisherCommission: commission / 100 };
+  return { orderValue: orderValue / 10_000, publisherCommission: commission / 10_000 };
 }
 
 /** Document 2, Message attributes; decisions N2. */

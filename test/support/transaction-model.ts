@@ -11,7 +11,7 @@ export interface ModelEvent {
   readonly kind: 'sale' | 'lead';
   readonly pendingDays: number;
   readonly autoDeny: boolean;
-  /** Whole per cent, or hundredths. */
+  /** Whole per cent, or an amount as it is written. */
   readonly commission: { readonly percent: number } | { readonly fixed: number };
 }
 
@@ -73,7 +73,15 @@ export const REPORT_INFOS: Readonly<Record<string, Listed>> = {
   'f1=b|f1=c&f4=3': { productNumber: 'b|c', productQuantity: '|3' },
 };
 
-const cents = (amount: number) => Math.round(amount * 100);
+/** Amounts are ten-thousandths here: no currency has more decimals (decisions A19). */
+const parts = (amount: number) => Math.round(amount * 10_000);
+/** The minor unit of a currency in ten-thousandths. */
+const unitOf = (currency: unknown) => 10 ** (4 - (DECIMALS[String(currency)] ?? 2));
+const DECIMALS: Readonly<Record<string, number>> = { JPY: 0, KWD: 3 };
+
+/** A fault for each amount with more decimals than its currency. */
+const oddAmounts = (currency: unknown, ...amounts: readonly (number | undefined)[]): readonly string[] =>
+  amounts.filter((amount = 0) => parts(amount) % unitOf(currency) !== 0).map(() => 'CON_350');
 
 export class TransactionModel {
   readonly all = new Map<string, KnownTransaction>();
@@ -98,23 +106,28 @@ export class TransactionModel {
     const program = this.network.programs.find(({ id }) => id === programId);
     if (program === undefined) return ['CON_220', ...anyhow];
     if (caller !== 'operator' && caller !== program.organisationId) return ['CON_230', ...anyhow];
+    const { currency } = program;
     const event = program.events.find(({ id }) => id === eventId);
-    if (event === undefined) return ['CON_240', ...anyhow];
+    const odd = oddAmounts(currency, report.orderValue, report.publisherCommission);
+    if (event === undefined) return ['CON_240', ...anyhow, ...odd];
     const isSale = event.kind === 'sale';
     const { eventTypeId = isSale ? 5 : 4, orderValue, timeOfEvent = now, timeOfVisit } = report;
     const faults = [
       ...anyhow,
+      ...odd,
       ...(isSale === (eventTypeId === 5 || eventTypeId === 10) ? [] : ['CON_350']),
       ...(isSale && orderValue === undefined ? ['CON_350'] : []),
     ];
     if (faults.length > 0) return faults;
-    const value = cents(orderValue ?? 0);
+    const value = parts(orderValue ?? 0);
     const commission =
-      report.publisherCommission === undefined ? termsOf(event, value) : cents(report.publisherCommission);
+      report.publisherCommission === undefined
+        ? termsOf(event, value, currency)
+        : parts(report.publisherCommission);
     const id = TransactionModel.idOf(report, program.organisationId);
     const reported: Listed = {
       ...report,
-      ...{ orderValue: value / 100, publisherCommission: commission / 100, eventTypeId, timeOfEvent },
+      ...{ orderValue: value / 10_000, publisherCommission: commission / 10_000, eventTypeId, timeOfEvent },
     };
     const before = this.all.get(id);
     if (before !== undefined) return repeated(before, report);
@@ -156,6 +169,8 @@ export class TransactionModel {
     const known = this.all.get(id);
     if (known === undefined || (caller !== 'operator' && caller !== known.organisationId)) return ['CON_500'];
     if (byLegacyId && this.isAmbiguous(known)) return ['CON_550'];
+    const odd = oddAmounts(known.fixed['currencyId'], request.orderValue, request.publisherCommission);
+    if (odd.length > 0) return odd;
     const { state } = known;
     const isIn = (...states: readonly number[]) => states.includes(state);
     const reason = request.deniedReasonId ?? (action === 'approve' ? 21 : 22);
@@ -208,12 +223,13 @@ export class TransactionModel {
   private amend(known: KnownTransaction, { orderValue, publisherCommission }: ModelRequest): void {
     const program = this.network.programs.find(({ id }) => id === known.programId);
     const event = program?.events.find(({ id }) => id === known.eventId);
-    const follows = event !== undefined && termsOf(event, known.orderValue) === known.commission;
+    const follows =
+      event !== undefined && termsOf(event, known.orderValue, known.fixed['currencyId']) === known.commission;
     if (orderValue !== undefined) {
-      known.orderValue = cents(orderValue);
-      if (follows) known.commission = termsOf(event, known.orderValue);
+      known.orderValue = parts(orderValue);
+      if (follows) known.commission = termsOf(event, known.orderValue, known.fixed['currencyId']);
     }
-    if (publisherCommission !== undefined) known.commission = cents(publisherCommission);
+    if (publisherCommission !== undefined) known.commission = parts(publisherCommission);
   }
 
   /** Document 2, States and transitions: where a Tracked or Paused transaction goes; a Paused one may stay. */
@@ -235,8 +251,10 @@ export class TransactionModel {
   }
 }
 
-function termsOf({ commission }: ModelEvent, value: number): number {
-  return 'fixed' in commission ? commission.fixed : Math.floor((value * commission.percent + 50) / 100);
+function termsOf({ commission }: ModelEvent, value: number, currency: unknown): number {
+  if ('fixed' in commission) return parts(commission.fixed);
+  const unit = unitOf(currency);
+  return Math.floor((value * commission.percent + 50 * unit) / (100 * unit)) * unit;
 }
 
 /** Decisions T2: a repeated report agrees in every field that it contains. */

@@ -249,7 +249,7 @@ describe('a commission in per cent (decisions T2)', () => {
     [9_999_999_988_494, 4.35, 434_999_999_499],
     [3000, 4.349999, 130],
   ])('of %d hundredths, %d, is rounded half up as on paper: %d', (orderValue, percent, commission) => {
-    expect(commissionOf({ commission: { percent } }, orderValue)).toBe(commission);
+    expect(commissionOf({ commission: { percent } }, orderValue, 'EUR')).toBe(commission);
   });
 });
 

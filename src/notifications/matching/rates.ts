@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../../kernel/decider';
+import { decimalsOf } from '../../wire/minor-units';
 
 /**
  * Exchange rates, in the stream `exchange-rates` (`docs/decisions.md#n12`).
@@ -42,7 +43,7 @@ export interface Conversion {
   /** What one unit of `from` costs in `to`, as close as a number can be. */
   readonly rate: number;
   readonly day: string;
-  /** An amount of `from` in `to`: rounded half away from zero to two decimals, without any other rounding. */
+  /** An amount of `from` in `to`: rounded half away from zero to the minor unit of `to`, without any other rounding. */
   readonly convert: (amount: number) => number;
 }
 
@@ -55,13 +56,14 @@ export function conversionOf(
   const [bought, sold] = [rateOf(published, to), rateOf(published, from)];
   if (published === undefined || bought === undefined || sold === undefined || from === to) return undefined;
   const [up, down] = [decimalOf(bought), decimalOf(sold)];
+  const decimals = decimalsOf(to);
   const convert = (amount: number): number => {
     const { digits, scale } = decimalOf(amount);
-    const hundredths = rounded(
-      100n * digits * up.digits * 10n ** BigInt(down.scale),
+    const units = rounded(
+      10n ** BigInt(decimals) * digits * up.digits * 10n ** BigInt(down.scale),
       down.digits * 10n ** BigInt(scale + up.scale),
     );
-    return Number(hundredths) / 100;
+    return Number(units) / 10 ** decimals;
   };
   return { from, to, rate: bought / sold, day: published.day, convert };
 }

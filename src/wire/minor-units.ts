@@ -1,0 +1,134 @@
+/**
+ * Amounts of money. In memory and in read models an amount is an integer of `scaleOf` its currency: of minor units, or of hundredths
+ * where the currency has fewer decimals, since events of the first version have hundredths whatever the currency. So reading them
+ * rounds nothing.
+ */
+
+/** Decimals of the minor unit of a currency (ISO 4217) that has others than two. */
+const DECIMALS: Readonly<Record<string, string>> = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+};
+
+const DECIMALS_OF: ReadonlyMap<string, number> = new Map(
+  Object.entries(DECIMALS).flatMap(([decimals, codes]) =>
+    codes.split(' ').map((code) => [code, Number(decimals)] as const),
+  ),
+);
+
+const HUNDREDTHS = 2;
+
+/** Decimals of the minor unit of a currency. */
+export function decimalsOf(currency: string): number {
+  return DECIMALS_OF.get(currency) ?? HUNDREDTHS;
+}
+
+/** Decimals of an amount in memory. */
+export function scaleOf(currency: string): number {
+  return Math.max(HUNDREDTHS, decimalsOf(currency));
+}
+
+/** One minor unit of a currency as an amount in memory. */
+export function minorUnitOf(currency: string): number {
+  return 10 ** (scaleOf(currency) - decimalsOf(currency));
+}
+
+/** A decimal number as an amount in memory; undefined if it has more decimals than the minor unit. */
+export function amountOf(decimal: number, currency: string): number | undefined {
+  const factor = 10 ** decimalsOf(currency);
+  // Adding 0 makes -0 a 0.
+  const units = Math.round(decimal * factor) + 0;
+  return units / factor === decimal ? units * minorUnitOf(currency) : undefined;
+}
+
+/** The posted amounts, decimal numbers, as amounts in memory; calls `refuse` for one that has more decimals than its currency. */
+export function amountsIn<Name extends string>(
+  posted: { readonly [Each in Name]?: number | undefined },
+  names: readonly Name[],
+  currency: string,
+  refuse: (name: Name, decimal: number, expected: string) => void,
+): { readonly [Each in Name]?: number } {
+  const amounts: { [Each in Name]?: number } = {};
+  for (const name of names) {
+    const decimal = posted[name];
+    if (decimal === undefined) continue;
+    const amount = amountOf(decimal, currency);
+    if (amount === undefined) refuse(name, decimal, expectedAmount(currency));
+    else amounts[name] = amount;
+  }
+  return amounts;
+}
+
+/** What `amountOf` accepts, for messages. */
+export function expectedAmount(currency: string): string {
+  const decimals = decimalsOf(currency);
+  const most = decimals === 0 ? 'without decimals' : `with at most ${WORDS[decimals]} decimals`;
+  return `an amount ${most}, as ${currency} has them, such as ${(12.5).toFixed(decimals)}`;
+}
+
+const WORDS: Readonly<Record<number, string>> = { 2: 'two', 3: 'three', 4: 'four' };
+
+/** An amount in memory as a decimal number, for answers. */
+export function decimalOf(amount: number, currency: string): number {
+  return amount / 10 ** scaleOf(currency);
+}
+
+/** An amount in memory as text with the decimals of its currency; with more if an older event has more. */
+export function textOf(amount: number, currency: string): string {
+  const isWhole = amount % minorUnitOf(currency) === 0;
+  return decimalOf(amount, currency).toFixed(isWhole ? decimalsOf(currency) : scaleOf(currency));
+}
+
+/** The decimals of all amounts of an event. Absent: two, as all have them in events of the first version. */
+export interface StoredDecimals {
+  readonly decimals?: number;
+}
+
+/** How an event stores these amounts: in minor units, unless one was read from an event that has more decimals. */
+export function storedDecimals(amounts: Iterable<number | undefined>, currency: string): StoredDecimals {
+  const unit = minorUnitOf(currency);
+  const isWhole = [...amounts].every((amount = 0) => amount % unit === 0);
+  const decimals = isWhole ? decimalsOf(currency) : scaleOf(currency);
+  return decimals === HUNDREDTHS ? {} : { decimals };
+}
+
+/** The amounts in `names` of a record as an event stores them. */
+export function toStored<Record extends object>(
+  record: Record,
+  names: readonly (keyof Record)[],
+  currency: string,
+  stored: StoredDecimals,
+): Record {
+  const factor = factorOf(currency, stored);
+  return scaled(record, names, factor, (amount) => amount / factor);
+}
+
+/** The amounts in `names` of a record of an event as they are in memory. */
+export function fromStored<Record extends object>(
+  record: Record,
+  names: readonly (keyof Record)[],
+  currency: string,
+  stored: StoredDecimals,
+): Record {
+  const factor = factorOf(currency, stored);
+  return scaled(record, names, factor, (amount) => amount * factor);
+}
+
+function factorOf(currency: string, { decimals = HUNDREDTHS }: StoredDecimals): number {
+  return 10 ** (scaleOf(currency) - decimals);
+}
+
+function scaled<Record extends object>(
+  record: Record,
+  names: readonly (keyof Record)[],
+  factor: number,
+  scale: (amount: number) => number,
+): Record {
+  if (factor === 1) return record;
+  const present = names.flatMap((name) => {
+    const value = record[name];
+    return typeof value === 'number' ? [[name, scale(value)] as const] : [];
+  });
+  return { ...record, ...Object.fromEntries(present) };
+}
