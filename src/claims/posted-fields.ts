@@ -27,7 +27,7 @@ const CLAIM = {
     example: 1011,
   },
   orderNumber: {
-    kind: atMost(240, text({ orInteger: true })),
+    kind: atMost(240, text({ orInteger: true, isId: true })),
     required: true,
     description: 'Order number',
     example: 'C-1002',

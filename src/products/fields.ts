@@ -16,7 +16,7 @@ import { expectedPrice, formatPrice, MAX_PRICE, parsePrice } from './price';
 const isSearched = true;
 const TEXT = text({ isSearched });
 /** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
-const CODE = text({ isSearched, orInteger: true });
+const CODE = text({ isSearched, orInteger: true, isId: true });
 const URL = url({ isSearched });
 const PIXELS = count('a number of pixels');
 const DIGITS = text({ isSearched, orInteger: true, isTrimmed: true });
@@ -24,7 +24,7 @@ const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
 /** An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8 (`docs/decisions.md#x22`). */
 export const MAX_ID = 1000;
-const SOURCE_ID = text({ isSearched, orInteger: true, maxBytes: MAX_ID });
+const SOURCE_ID = text({ isSearched, orInteger: true, isId: true, maxBytes: MAX_ID });
 
 /** `minor`: in minor units; `currency`: ISO 4217, empty when the feed was removed. */
 interface OutputPrice {

@@ -32,7 +32,7 @@ export const postedTransaction = record(
     eventId: { kind: integer(), required: true, description: 'Event of the program', example: 1011 },
     siteId: { kind: integer(), required: true, description: 'Site of the publisher', example: 1101 },
     orderNumber: {
-      kind: atMost(240, text({ orInteger: true })),
+      kind: atMost(240, text({ orInteger: true, isId: true })),
       required: true,
       description: 'Unique order number of the advertiser',
       example: 'A-1001',
@@ -50,10 +50,10 @@ export const postedTransaction = record(
     batchId: { kind: integer(), description: 'Batch file that contained it' },
     epi: { kind: shortText, description: 'Extra publisher information' },
     epi2: { kind: shortText, description: 'Further publisher information' },
-    productId: { kind: text({ maxBytes: 255, orInteger: true }), description: 'Product feed' },
+    productId: { kind: text({ maxBytes: 255, orInteger: true, isId: true }), description: 'Product feed' },
     reportInfo: REPORT_INFO,
     visitorId: {
-      kind: text({ maxBytes: 255, orInteger: true }),
+      kind: text({ maxBytes: 255, orInteger: true, isId: true }),
       description: 'Visitor id set at impression or click',
     },
     validate: { kind: boolean(), description: 'false: stays Tracked until its validation is requested' },
@@ -64,12 +64,12 @@ export const postedTransaction = record(
 export const postedTransactions = listOf(postedTransaction, { each: 'transaction', most: MOST });
 
 const TRANSACTION_ID = {
-  kind: text({ maxBytes: 32 }),
+  kind: text({ maxBytes: 32, isId: true }),
   description: 'Id of the transaction',
 } as const;
 
 const LEGACY_ID = {
-  kind: text({ maxBytes: 1100 }),
+  kind: text({ maxBytes: 1100, isId: true }),
   description:
     'Order number, event id and advertiser id, joined by underscores; shared by transactions of several programs',
 } as const;

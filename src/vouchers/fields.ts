@@ -48,7 +48,7 @@ const POSTED = {
     example: (now: Date) => dayFrom(now, 90),
   },
   sourceId: {
-    kind: text({ maxBytes: 1000, orInteger: true }),
+    kind: text({ maxBytes: 1000, orInteger: true, isId: true }),
     description: 'The advertiser’s id; a known one edits that voucher',
     example: 'lamps-10',
   },

@@ -38,6 +38,8 @@ interface InList {
   readonly path: string;
 }
 
+type AnyScalar = Extract<Kind, { readonly is: 'scalar' }>;
+
 class Reader {
   readonly unread = new Set<string>();
   readonly repeated = new Set<string>();
@@ -133,5 +135,20 @@ function hasContent(kind: Kind, { children, attributes, text }: XmlNode): boolea
 
 function textOf(kind: Kind, { children, text }: XmlNode): unknown {
   if (children.length > 0) return MIXED;
-  return kind.is === 'scalar' && kind.posted.isText === true ? text : text.trim();
+  return kind.is === 'scalar' ? valueInText(kind, text) : text.trim();
+}
+
+/** The value of a field that is the text of an element: documents are indented (`docs/decisions.md#x3`). */
+export function valueInText({ posted: { isText, isId } }: AnyScalar, text: string): string {
+  if (isText !== true) return text.trim();
+  return isId === true ? withoutXmlSpace(text) : text;
+}
+
+/** Without the white space of XML at its ends; other spaces are characters like any. */
+function withoutXmlSpace(text: string): string {
+  const isSpace = (at: number): boolean => ' \t\r\n'.includes(text.charAt(at));
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(start)) start += 1;
+  while (start < end && isSpace(end - 1)) end -= 1;
+  return text.slice(start, end);
 }

@@ -20,11 +20,13 @@ interface TextOptions {
   readonly isSearched?: true;
   /** In XML the white space around it does not belong to it. */
   readonly isTrimmed?: true;
+  /** It identifies something: the same, and in CSV the white space does belong to it. */
+  readonly isId?: true;
 }
 
 /** Text, kept to the letter. */
 export function text(options: TextOptions = {}): Scalar<string, string> {
-  const { maxBytes, orInteger, isSearched, isTrimmed } = options;
+  const { maxBytes, orInteger, isSearched, isTrimmed, isId } = options;
   const hasNoLimit = maxBytes === undefined && isSearched === true;
   const json = maxBytes === undefined ? STRING : { ...STRING, maxLength: maxBytes };
   return {
@@ -33,6 +35,7 @@ export function text(options: TextOptions = {}): Scalar<string, string> {
       json,
       xsd: 'xs:string',
       ...(isTrimmed === true ? {} : { isText: true }),
+      ...(isId === true ? { isId } : {}),
       ...(maxBytes === undefined ? {} : { note: `, ${maxBytes} bytes of UTF-8 at most` }),
       read: (value, place, refusals) => {
         const found = orInteger === true && Number.isSafeInteger(value) ? String(value) : value;
@@ -98,7 +101,6 @@ export function language(): Scalar<string, string> {
     posted: {
       json: STRING,
       xsd: 'xs:string',
-      isText: true,
       read: reading((value) => (isCode(value) ? value : undefined), 'an ISO 639-1 code such as de'),
     },
     answered: { json: STRING, xsd: 'xs:string', write: asIs },

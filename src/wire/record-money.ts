@@ -51,7 +51,6 @@ export function currency(): Scalar<string, string> {
     posted: {
       json: { type: 'string' },
       xsd: 'xs:string',
-      isText: true,
       read: reading(codeIn, 'an ISO 4217 code such as EUR'),
     },
     answered: { json: { type: 'string' }, xsd: 'xs:string', write: (code) => code },

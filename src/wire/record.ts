@@ -59,6 +59,8 @@ export interface Scalar<Posted, Answered> {
     readonly read: ReadScalar<Posted>;
     /** In XML the white space around a value belongs to it (`docs/decisions.md#x3`). */
     readonly isText?: true;
+    /** It is a text, but in XML the white space at its ends does not belong to it (`docs/decisions.md#a11`). */
+    readonly isId?: true;
   };
   /** The text of an answer in XML and CSV. */
   readonly answered: Form & { readonly write: (value: Answered) => string | number };

@@ -1,11 +1,13 @@
 import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml-read';
 import { note } from '../../../wire/posted';
-import { type Field } from '../../../wire/record';
+import { valueInText } from '../../../wire/posted-xml';
+import { type Field, type Fields } from '../../../wire/record';
 import { productFaults as fault } from '../../faults';
 import { postedProduct } from '../../fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
-const FIELDS = Object.entries(postedProduct.fields);
+const FIELD_OF: Fields = postedProduct.fields;
+const FIELDS = Object.entries(FIELD_OF);
 
 /** Elements that contain elements; all others contain text. */
 const LISTS = namesOf(
@@ -36,9 +38,6 @@ const MIXED = { text: 'with elements in it' };
 
 /** Characters of JSON that an element takes at least, beside its name and its texts. */
 const ELEMENT = 3;
-
-/** Elements that contain numbers, without the white space around them. */
-const NUMBERS = namesOf(({ kind }) => kind.is === 'scalar' && kind.posted.isText !== true);
 
 function namesOf(isMeant: (field: Field) => boolean): ReadonlySet<string> {
   return new Set(FIELDS.filter(([, field]) => isMeant(field)).map(([name]) => name));
@@ -275,7 +274,8 @@ export class ProductXml {
 
   private value(name: string): string | typeof MIXED {
     if (this.isMixed) return MIXED;
-    return NUMBERS.has(name) ? this.text.trim() : this.text;
+    const kind = FIELD_OF[name]?.kind;
+    return kind?.is === 'scalar' ? valueInText(kind, this.text) : this.text;
   }
 
   /** Counts a text of the product; drops it once the product is too large. */
