@@ -1,12 +1,15 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { type SubscriptionFilter } from '../notifications/subscription';
 import { type Refusals } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 
 interface Access {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
+  /** What the subscription has already. */
+  readonly before?: { readonly content: { readonly filter: SubscriptionFilter } } | undefined;
 }
 
 /** Lists of ids that were read, by their fields. */
@@ -15,17 +18,23 @@ type Filter = Readonly<Record<string, readonly number[] | undefined>>;
 /** Sites that a message lists; a network of sites has thousands. */
 const MOST_LISTED = 20;
 
-/** Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault. */
+/**
+ * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault, unless
+ * the subscription has it already.
+ */
 export function checkAccess(
   filter: Filter,
   kind: SubscriptionKind,
   access: Access,
   refusals: Refusals,
 ): void {
-  const { programIds = [], eventIds = [], siteIds = [] } = filter;
-  checkPrograms(programIds, access, refusals);
-  checkEvents(eventIds, access, refusals);
-  checkSites(siteIds, access, refusals);
+  const gained = (field: 'programIds' | 'eventIds' | 'siteIds'): readonly number[] => {
+    const known = new Set(access.before?.content.filter[field]);
+    return filter[field]?.filter((id) => !known.has(id)) ?? [];
+  };
+  checkPrograms(gained('programIds'), access, refusals);
+  checkEvents(gained('eventIds'), access, refusals);
+  checkSites(gained('siteIds'), access, refusals);
   const { field, notForAdvertisers } = kind.states;
   if (access.caller.kind !== 'advertiser') return;
   for (const id of new Set(filter[field]))

@@ -1,6 +1,6 @@
 import { type Response } from '../support/app';
 import { type Copy, copyOf, subscription, subscriptionWorld } from './subscription-network';
-import { CONVERSION_CLIENTS, type ConversionClient } from './transaction-network';
+import { CONVERSION_CLIENTS, CONVERSION_NETWORK, type ConversionClient } from './transaction-network';
 
 const world = subscriptionWorld();
 const { send, put, remove, get, create, ids } = world;
@@ -69,4 +69,41 @@ it('a subscription of a token for one site stays for this site, whoever replaces
   expect(outcome(await put(id, outside, 'preisblickAll'))).toBe('400 CON_430');
   expect(outcome(await get(`/${id}`, 'preisblick'))).toBe('200');
   expect((await create({}, 'preisblickAll'))['siteId']).toBeUndefined();
+});
+
+describe('a subscription whose ids may not be selected any more', () => {
+  const FILTER = { messageTypeIds: [4], programIds: [101], eventIds: [305], siteIds: [1101] };
+  beforeEach(() => world.app.import(network({ status: 'active' }), { prune: true }));
+
+  /** The network after a change. */
+  const changes: Readonly<Record<string, object>> = {
+    'a program that is paused': network({ status: 'paused' }),
+    'an event that is removed': network({ events: [] }),
+    'a site that is not connected': network({}, { connections: [] }),
+    'a program that is closed': network({ status: 'closed' }),
+  };
+
+  /** With program 101 changed, and other lists. */
+  function network(program: object, others: object = {}): object {
+    const { programs } = CONVERSION_NETWORK;
+    const changed = programs.map((one) => ('id' in one && one.id === 101 ? { ...one, ...program } : one));
+    return { ...CONVERSION_NETWORK, programs: changed, ...others };
+  }
+
+  it.each(Object.entries(changes))(
+    'keeps %s when it is replaced, and may not gain it (decisions N11)',
+    async (_, after) => {
+      const { subscriptionId: id } = await create({ filter: FILTER });
+      const { subscriptionId: other } = await create({ filter: { messageTypeIds: [4] } });
+      await world.app.import(after, { prune: true });
+      const disabled = await put(id, subscription({ filter: FILTER, disabled: true }));
+      expect([disabled.statusCode, disabled.body]).toEqual([200, expect.stringContaining('"disabled":true')]);
+      const gaining = await put(other, subscription({ filter: FILTER }));
+      expect(outcome(gaining)).toMatch(/^40[034] CON_(220|230|240|430)$/);
+      // What it has given up is gone.
+      expect((await put(id, subscription({ filter: { messageTypeIds: [4] } }))).statusCode).toBe(200);
+      expect(outcome(await put(id, subscription({ filter: FILTER })))).toBe(outcome(gaining));
+      for (const one of [id, other]) await remove(one);
+    },
+  );
 });
