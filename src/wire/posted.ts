@@ -77,6 +77,11 @@ export class Refusals {
     return this.faults.length + this.moreFaults === 0;
   }
 
+  /** A further fault is only counted. */
+  get areFull(): boolean {
+    return this.faults.length >= this.most;
+  }
+
   refuse(problem: Problem, message: string): void {
     this.add(this.faultOf[problem] ?? this.faultOf.unusable, message);
   }
@@ -95,8 +100,8 @@ export class Refusals {
 
   /** Adds a fault that no single value causes. */
   add(fault: MakeFault, message: string): void {
-    if (this.faults.length < this.most) this.faults.push(fault(message, this.details));
-    else this.moreFaults += 1;
+    if (this.areFull) this.moreFaults += 1;
+    else this.faults.push(fault(message, this.details));
   }
 
   /** For values that are refused together, by one fault. */

@@ -58,6 +58,9 @@ const NONE: ReadonlySet<string> = new Set();
 /** Unknown fields that are compared with those that restrict who sees a post. */
 const MOST_UNKNOWN = 1000;
 
+/** Unknown members that are compared with the name of a missing field. */
+const MOST_COMPARED = 20;
+
 /** Descriptions of the fields that restrict who sees a post, by their names. */
 function restrictingIn(fields: Fields): ReadonlyMap<string, string> {
   return new Map(
@@ -109,6 +112,20 @@ function fieldsReader<K extends RecordKind>(
     isNoneIfEmpty: kind.is === 'list' && kind.isNoneIfEmpty === true,
     read: readerOf(kind, `${path}${name}.`),
   }));
+  const spellings = Object.keys(fields).map((name) => [name.toLowerCase(), name] as const);
+  /** For a message: what is not read and seems to be a misspelling of a missing field. */
+  const misspeltAs = (name: string, posted: Posted): string => {
+    const own = [[name.toLowerCase(), name]] as const;
+    const unknown = Object.keys(posted).filter((member) => !Object.hasOwn(fields, member));
+    const found = [...unknown, ...(notesOf(posted)?.unread ?? [])]
+      .slice(0, MOST_COMPARED)
+      .map((member) => member.slice(0, 100).toWellFormed())
+      .find((member) => {
+        const plain = member.replace(/^@/, '').toLowerCase();
+        return meantBy(plain, own) !== undefined && meantBy(plain, spellings) === name;
+      });
+    return found === undefined ? '' : `; found ${found}; did you mean ${name}?`;
+  };
   const reportUnknown = (posted: Posted, report: (path: string) => void): void => {
     for (const name of Object.keys(posted))
       if (posted[name] !== undefined && !Object.hasOwn(fields, name)) report(`${path}${name}`);
@@ -122,7 +139,10 @@ function fieldsReader<K extends RecordKind>(
       let value = posted[name];
       if (value !== undefined) members += 1;
       if (isUnset(value) || (step.isNoneIfEmpty && isEmpty(value))) {
-        if (step.isRequired) refusals.missing(placeOf(within, name), step.more, step.missing);
+        if (step.isRequired) {
+          const more = refusals.areFull ? '' : step.more + misspeltAs(name, posted);
+          refusals.missing(placeOf(within, name), more, step.missing);
+        }
         value = step.otherwise;
       } else value = step.read(value, placeOf(within, name), refusals);
       if (value === undefined) continue;

@@ -88,7 +88,7 @@ describe('a message about a number out of range has its limit and the value as s
     expect(refusals(await postProducts(withPrice(sent)))).toEqual([
       {
         code: 'PF_280',
-        message: `price: expected an amount of at most 90071992547409.91, got '${shown}'`,
+        message: `products[0]: price: expected an amount of at most 90071992547409.91, got '${shown}'`,
         sourceProductId: 'a',
       },
     ]);
@@ -107,7 +107,7 @@ describe('a message about a number out of range has its limit and the value as s
   it('of an integer', async () => {
     const body = `{"products":[${good.replace('{', '{"inStock":12345678901234567890,')}]}`;
     expect(refusals(await postProducts(body))[0]?.message).toBe(
-      "inStock: expected an integer from -9007199254740991 to 9007199254740991, got '12345678901234567890'",
+      "products[0]: inStock: expected an integer from -9007199254740991 to 9007199254740991, got '12345678901234567890'",
     );
   });
 

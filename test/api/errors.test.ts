@@ -163,7 +163,7 @@ describe('errors (Document 1, Errors; decisions P2)', () => {
       400,
       '<?xml version="1.0" encoding="UTF-8"?>' +
         '<Response xmlns="https://api.example/1.0/products"><errors><e><code>PF_240</code>' +
-        '<message>description must be set</message><sourceProductId>a</sourceProductId></e></errors></Response>',
+        '<message>products[0]: description must be set</message><sourceProductId>a</sourceProductId></e></errors></Response>',
     ]);
     expect((await app.get(`/1.0/products.xml;fid=99`, { token })).body).toBe(
       '<?xml version="1.0" encoding="UTF-8"?>' +

@@ -128,7 +128,8 @@ describe('category mappings for operators (decisions X60)', () => {
           {
             line: 4,
             outcome: 'refused',
-            message: 'name must be set; nmae: expected feedId, name or categoryId',
+            message:
+              'name must be set; found nmae; did you mean name?; nmae: expected feedId, name or categoryId',
           },
         ],
       },

@@ -13,6 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+const productXml = (id: string): string =>
+  `<product sourceProductId="${id}"><name>Lamp</name><description>Of glass</description>` +
+  '<productUrl>https://shop.example/lamp</productUrl><productImage>https://img.example/lamp.jpg</productImage>' +
+  '<price>12</price><categories><category id="1"/></categories></product>';
+
 describe('a product is refused separately', () => {
   it.each([
     ['name', undefined, 'PF_240'],
@@ -62,7 +67,57 @@ describe('a product is refused separately', () => {
 
   it('without a sourceProductId, which the answer then lacks', async () => {
     const answer = await post(german, [product('', { name: 'nameless' })]);
-    expect(refusals(answer)).toEqual([{ code: 'PF_240', message: 'sourceProductId must be set' }]);
+    expect(refusals(answer)).toEqual([
+      { code: 'PF_240', message: 'products[0]: sourceProductId must be set' },
+    ]);
+  });
+
+  it.each(['json', 'xml'] as const)(
+    'at its place in a post in %s of thousands, with the field that is meant by a misspelt one (decisions P1)',
+    async (format) => {
+      const [before, after] = [format === 'json' ? '"' : '', format === 'json' ? '":' : ''];
+      const wrong = new Map([
+        [17, [`${before}sourceProductId${after}`, `${before}sourceProductID${after}`]],
+        [2500, [`${before}name${after}`, `${before}naem${after}`]],
+        [4999, [`${before}price${after}`, `${before}cost${after}`]],
+      ] as const);
+      const parts = Array.from({ length: 5000 }, (_, at) => {
+        const text = format === 'json' ? JSON.stringify(product(`${at}`)) : productXml(`${at}`);
+        const [from = '', to = ''] = wrong.get(at as 17) ?? [];
+        return text.replaceAll(from === '' ? '\0' : from, to);
+      });
+      const body =
+        format === 'json' ? `{"products":[${parts.join()}]}` : `<products>${parts.join('')}</products>`;
+      const answer = await app.post(`/1.0/products.json;fid=${german};dryRun=true`, {
+        token,
+        body,
+        headers: format === 'json' ? JSON_UTF8 : XML_UTF8,
+      });
+      const attribute = format === 'xml' ? '@' : '';
+      expect(refusals(answer)).toEqual([
+        {
+          code: 'PF_240',
+          message: `products[17]: sourceProductId must be set; found ${attribute}sourceProductID; did you mean sourceProductId?`,
+        },
+        {
+          code: 'PF_240',
+          sourceProductId: '2500',
+          message: 'products[2500]: name must be set; found naem; did you mean name?',
+        },
+        { code: 'PF_240', sourceProductId: '4999', message: 'products[4999]: price must be set' },
+      ]);
+    },
+  );
+
+  it('naming no field for an unknown one that is closer to another, or to none', async () => {
+    const answer = await post(german, [
+      { ...product('a'), name: '', nmae: 'x' },
+      { ...product('b'), name: '', nothing: 'x', modell: 'x' },
+    ]);
+    expect(refusals(answer).map(({ message }) => message)).toEqual([
+      'products[0]: name must be set; found nmae; did you mean name?',
+      'products[1]: name must be set',
+    ]);
   });
 
   it('for all of its faults, each listed', async () => {
@@ -121,7 +176,7 @@ describe('a post with some invalid products (decisions P1)', () => {
           <cm:price>cheap</cm:price><cm:categories><cm:category id="1"/></cm:categories></product></products>`,
     });
     expect(answer.body).toMatch(
-      /^<\?xml [^>]*><Response xmlns="https:\/\/api\.example\/1\.0\/products"><errors><e><code>PF_280<\/code><message>price: [^<]*<\/message><sourceProductId>x&amp;y<\/sourceProductId><\/e><\/errors><\/Response>$/,
+      /^<\?xml [^>]*><Response xmlns="https:\/\/api\.example\/1\.0\/products"><errors><e><code>PF_280<\/code><message>products\[0\]: price: [^<]*<\/message><sourceProductId>x&amp;y<\/sourceProductId><\/e><\/errors><\/Response>$/,
     );
   });
 });

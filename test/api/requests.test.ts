@@ -147,7 +147,7 @@ describe('JSONP of a write (Document 1, Conventions 5)', () => {
     const refused = await app.post(`${OWN}?jsonp=done`, { token, headers: JSON_UTF8, body });
     expect([refused.statusCode, refused.body]).toEqual([
       200,
-      '/**/done(undefined, 400, "price must be set");',
+      '/**/done(undefined, 400, "products[0]: price must be set");',
     ]);
     const removed = await app.delete(`${OWN};spId=j?jsonp=done`, { token });
     expect(removed.body).toBe('/**/done({"errors":[]}, undefined, undefined);');

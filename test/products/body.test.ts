@@ -242,7 +242,7 @@ describe('a posted body', () => {
         .replace('</cm:brand>', '</cm:brand><other>some <b>where</b> else</other>'),
     );
     expect(products).toEqual([]);
-    expect(faults.map((fault) => fault.replace(/^(PF_430) A-1 (\S+): .*/, '$1 $2'))).toEqual([
+    expect(faults.map((fault) => fault.replace(/^(PF_430) A-1 products\[0\]: (\S+): .*/, '$1 $2'))).toEqual([
       'PF_430 name',
       'PF_430 model',
       'PF_430 ean',

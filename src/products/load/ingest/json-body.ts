@@ -15,7 +15,7 @@ export class JsonBody {
       maxElement: MAX_PRODUCT,
       maxDepth: MAX_DEPTH,
       onElement: (bytes, index, origin) => intake.addBytes(bytes, index + 1, origin),
-      onOversized: (_, head) => intake.addOversized(sourceProductIdIn(head.toString())),
+      onOversized: (index, head) => intake.addOversized(sourceProductIdIn(head.toString()), index + 1),
     });
   }
 

@@ -57,15 +57,18 @@ export interface FaultCounts {
   readonly more: number;
 }
 
-/** Refuses a product larger than `MAX_PRODUCT`; its id may be unknown. */
-export function oversized(sourceProductId: string | undefined): Refusal {
+/** Refuses a product larger than `MAX_PRODUCT`, at a place of the body, from 1; its id may be unknown. */
+export function oversized(sourceProductId: string | undefined, sequence: number): Refusal {
   const message = `expected a product of at most ${MAX_PRODUCT / 1024} KB, as JSON`;
   const details = sourceProductId === undefined ? {} : { sourceProductId };
-  return { sourceProductId, faults: [toLoadFault(fault.illegalValue(message, details))], moreFaults: 0 };
+  const refused = toLoadFault(fault.illegalValue(message, details), sequence);
+  return { sourceProductId, faults: [refused], moreFaults: 0 };
 }
 
-export function toLoadFault({ code, status, message, details }: Fault): LoadFault {
-  return { code, status, message, sourceProductId: details.sourceProductId };
+/** The fault of the product at a place of the body, from 1, which the message names as in a list, from 0. */
+export function toLoadFault({ code, status, message, details }: Fault, sequence: number): LoadFault {
+  const { sourceProductId } = details;
+  return { code, status, message: `products[${sequence - 1}]: ${message}`, sourceProductId };
 }
 
 /**

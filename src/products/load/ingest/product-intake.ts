@@ -94,8 +94,8 @@ export class ProductIntake {
   }
 
   /** Adds a product larger than `MAX_PRODUCT`, which is refused, with its id if that was found. */
-  addOversized(sourceProductId: string | undefined): void {
-    this.refuse(oversized(usableId(sourceProductId)));
+  addOversized(sourceProductId: string | undefined, sequence: number): void {
+    this.refuse(oversized(usableId(sourceProductId), sequence));
   }
 
   /** The body has ended: waits until all products are validated and spooled. */

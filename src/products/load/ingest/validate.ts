@@ -132,10 +132,11 @@ export function validateParsed(
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
     ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
   });
-  if ('faults' in checked) return { ...checked, faults: checked.faults.map(toLoadFault) };
+  if ('faults' in checked)
+    return { ...checked, faults: checked.faults.map((one) => toLoadFault(one, sequence)) };
   const { sourceProductId, price } = checked;
   const { json, digest: content } = encodeContent(checked.product, isPlain);
-  if (json.length > MAX_PRODUCT) return oversized(sourceProductId);
+  if (json.length > MAX_PRODUCT) return oversized(sourceProductId, sequence);
   return {
     head: { kind: 'valid', sequence, sourceProductId, price, content, posted: posted?.() },
     text: json,
@@ -145,14 +146,16 @@ export function validateParsed(
 /** Parses elements as if each were the only one of a body. */
 function xmlParser(prefixes: readonly string[]): ParseProduct {
   const found: (Parsed | Refusal)[] = [];
+  let place = 0;
   const reader = new ProductXml({
     onProduct: (product) => found.push({ product, isPlain: false }),
-    onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId))),
+    onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId), place)),
   });
   const declarations = prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
   reader.write(Buffer.from(`<products${declarations.join('')}>`));
   return (bytes, sequence) => {
     found.length = 0;
+    place = sequence;
     reader.countFromHere();
     reader.write(bytes, ` of product ${sequence}`);
     const [only] = found;

@@ -20,8 +20,7 @@ export class XmlBody {
     this.frame = new ProductXml({
       onProduct: (product) => intake.addParsed(product, (this.count += 1)),
       onOversized: (sourceProductId) => {
-        this.count += 1;
-        intake.addOversized(sourceProductId);
+        intake.addOversized(sourceProductId, (this.count += 1));
       },
       onUnread: (path) => intake.ignored.add(path, 0, undefined),
     });
