@@ -99,7 +99,7 @@ export type OutputCheck = AnswerOf<typeof checkedClaim>;
 const claimVersion = record(
   {
     time: { kind: instant(), description: 'When it was changed' },
-    by: { kind: wordOf('publisher', 'advertiser', 'system'), description: 'Who changed it' },
+    by: { kind: wordOf('publisher', 'advertiser', 'system', 'operator'), description: 'Who changed it' },
     ...LISTED,
   },
   { name: 'ClaimVersion' },

@@ -86,7 +86,7 @@ const BATCH = 50;
 
 /** Who has caused an event. A screening belongs to the change before it, unless that was screened already. */
 function changedBy(event: ClaimEvent, last: OutputVersion['by']): OutputVersion['by'] {
-  if (event.type === 'ClaimScreened') return last;
+  if (event.type === 'ClaimScreened') return event.data.by ?? last;
   return event.type === 'ClaimRuled' ? event.data.by : 'publisher';
 }
 

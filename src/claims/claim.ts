@@ -6,7 +6,9 @@ import {
   APPROVED,
   AWAITING_APPROVAL,
   CANNOT_VALIDATE,
+  isAtNetwork,
   isOpen,
+  type ReviewStatusId,
   type RulingStatusId,
   type ScreenedStatusId,
   type StatusId,
@@ -64,6 +66,9 @@ export interface Screening {
   readonly autoApproveAt?: string;
 }
 
+/** What an operator decides; `autoApproveAt` as in a screening. */
+export type Review = Omit<Screening, 'statusId'> & { readonly statusId: ReviewStatusId };
+
 /** `expectedCommission` and `orderValue` correct an approval. */
 export interface Ruling {
   readonly statusId: RulingStatusId;
@@ -79,8 +84,11 @@ export type ClaimEvent =
       readonly type: 'ClaimFiled';
       readonly data: ClaimOrigin & StoredDecimals & { readonly at: string; readonly claim: ClaimContent };
     }
-  /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated. */
-  | { readonly type: 'ClaimScreened'; readonly data: Screening & ClaimSubject & { readonly at: string } }
+  /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated, and when an operator has decided. */
+  | {
+      readonly type: 'ClaimScreened';
+      readonly data: (Screening | Review) & ClaimSubject & { readonly at: string; readonly by?: 'operator' };
+    }
   /** `version`: its new `versionNo`. */
   | {
       readonly type: 'ClaimRevised';
@@ -135,6 +143,8 @@ export type ClaimCommand =
     })
   /** Does nothing unless this version could not be validated before. */
   | { readonly do: 'screen'; readonly at: string; readonly version: number; readonly screening: Screening }
+  /** Refused unless it is pending at the network. */
+  | { readonly do: 'review'; readonly at: string; readonly version: number; readonly review: Review }
   | { readonly do: 'rule'; readonly at: string; readonly version: number; readonly ruling: Ruling }
   /** Approves it if it is due. */
   | { readonly do: 'autoApprove'; readonly at: string }
@@ -144,6 +154,14 @@ export type ClaimCommand =
   | { readonly do: 'void'; readonly at: string }
   /** Ensures that an update which was decided before can no longer be stored. */
   | { readonly do: 'reclaimKey'; readonly at: string };
+
+/** Commands that somebody waits for; others do nothing then. */
+const REFUSED_WITHOUT_CLAIM: ReadonlySet<ClaimCommand['do']> = new Set([
+  'revise',
+  'review',
+  'rule',
+  'withdraw',
+]);
 
 /** The category of a claim's stream. */
 export const CLAIM = 'claim';
@@ -179,7 +197,7 @@ function decide(command: ClaimCommand, state: ClaimState): readonly ClaimEvent[]
   if (command.do === 'void') return state.is === 'unknown' ? [{ type: 'ClaimWithdrawn', data: { at } }] : [];
   if (command.do === 'file') return state.is === 'unknown' ? filed(command) : [];
   if (state.is !== 'filed') {
-    if (command.do === 'revise' || command.do === 'rule' || command.do === 'withdraw') throw fault.notFound();
+    if (REFUSED_WITHOUT_CLAIM.has(command.do)) throw fault.notFound();
     return [];
   }
   switch (command.do) {
@@ -200,6 +218,12 @@ function decide(command: ClaimCommand, state: ClaimState): readonly ClaimEvent[]
       if (state.version !== version || state.statusId !== CANNOT_VALIDATE) return [];
       if (screening.statusId === CANNOT_VALIDATE) return [];
       return [{ type: 'ClaimScreened', data: { at, ...screening, ...subjectOf(state) } }];
+    }
+    case 'review': {
+      const { version, review } = command;
+      requireVersion(state, version);
+      if (!isAtNetwork(state.statusId)) throw wrongStatus(state, 'released or rejected by operators');
+      return [{ type: 'ClaimScreened', data: { at, by: 'operator', ...review, ...subjectOf(state) } }];
     }
     case 'rule': {
       const { version, ruling } = command;

@@ -143,8 +143,10 @@ function relationOf({ publisherId, siteId }: OrderOf, order: TrackedOrder): Rela
 
 const DAY = 24 * 60 * 60 * 1000;
 
+type AwaitsApproval = Screening & { readonly statusId: typeof AWAITING_APPROVAL };
+
 /** It awaits approval, from now on (`docs/decisions.md#c11`). */
-function awaiting(program: Program | undefined, now: Date): Screening {
+export function awaiting(program: Program | undefined, now: Date): AwaitsApproval {
   const statusId = AWAITING_APPROVAL;
   const days = program?.daysToAutoApprove ?? null;
   if (days === null) return { statusId };

@@ -52,6 +52,14 @@ export type ScreenedStatusId = Extract<
 /** What an advertiser may set (`docs/decisions.md#c9`). */
 export type RulingStatusId = Exclude<StatusId, ScreenedStatusId | 1>;
 
+/** What operators may decide: that it awaits approval, or any rejection (Document 3, States and transitions; `docs/decisions.md#c14`). */
+export type ReviewStatusId = Exclude<StatusId, 1 | 3 | 100 | 105>;
+
+/** Whether a claim is pending at the network, where operators decide. */
+export function isAtNetwork(status: StatusId): boolean {
+  return STATUSES[status].state === 'PENDING_TRADEDOUBLER';
+}
+
 /** Whether a publisher may update the claim (Document 3, Moves that are shown). */
 export function isOpen(status: StatusId): boolean {
   return status === AWAITING_APPROVAL || (status >= 100 && status < 200);

@@ -49,5 +49,30 @@ export const CLAIM_EFFECTS: readonly Effect[] = [
   ['listClaims', 'sortBy=orderNumber', '', orders, ['C', 'B', 'A']],
   // Claim 1, which its advertiser has rejected.
   ['deleteClaim', 'versionNo=1', '', ({ body }) => body.includes('UTS_405'), true],
+  ...(
+    [
+      ['statusId=202', ['B']],
+      ['programId=102', ['C']],
+      ['claimId=3', ['A']],
+      ['limit=1', ['B']],
+      ['offset=1', ['C', 'A']],
+    ] as const
+  ).map(([sent, shown]): Effect => [
+    'listNetworkClaims',
+    sent,
+    sent.startsWith('statusId') ? '' : ';statusId=2,113,202',
+    orders,
+    shown,
+  ]),
+  ['releaseClaim', 'versionNo=1', '', ({ body }) => body.includes('status 202'), true],
+  ['rejectClaim', 'versionNo=1', ';statusId=205', ({ body }) => body.includes('status 202'), true],
+  ['rejectClaim', 'statusId=205', ';versionNo=1', ({ body }) => body.includes('status 202'), true],
+  [
+    'rejectClaim',
+    'message=Search',
+    ';versionNo=1;statusId=201',
+    ({ body }) => body.includes('status 202'),
+    true,
+  ],
   ['listClaims', 'format=csv', '', ({ headers }) => headers['content-type'], 'text/csv; charset=utf-8'],
 ];

@@ -6,7 +6,7 @@ import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
-import { CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
+import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
 import { targetWithIds } from './subscription-network';
@@ -211,6 +211,8 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
   if (isSubscription(path))
     return { ...subjects, id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
+  if (path.endsWith('/release')) return { id: String(AT_NETWORK.release) };
+  if (path.endsWith('/reject')) return { id: String(AT_NETWORK.reject) };
   return { id: path.startsWith(transactions) ? transactionId : '2' };
 }
 

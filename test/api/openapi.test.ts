@@ -6,6 +6,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
 import { claimOperations } from '../../src/claims/operations';
+import { networkClaimOperations } from '../../src/ops/rest/claims.operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { claimSubscriptions, transactionSubscriptions } from '../../src/subscription-kinds';
@@ -156,6 +157,7 @@ describe('the description of the interface (decisions A8)', () => {
       deliveryOperations(claimSubscriptions),
       explainOperations(claimSubscriptions),
       anyDeliveryOperations,
+      networkClaimOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -88,6 +88,14 @@ describe('claims as they have been stored for ever (test/golden)', () => {
     expect(fields).not.toHaveProperty('autoApproveAt');
   });
 
+  it('may be rejected by an operator when it is pending at the network (decisions C14)', () => {
+    expect(state(...FILED, 'ClaimScreened-operator')).toMatchObject({ statusId: 211, ruling: undefined });
+    const { fields, document } = stored(...FILED, 'ClaimScreened-operator') ?? {};
+    expect(document?.status).toEqual({ id: 211, since: at('06T08:00:00'), message: 'Ask for less' });
+    expect(fields).toMatchObject({ statusId: '211' });
+    expect(fields).not.toHaveProperty('autoApproveAt');
+  });
+
   it('are removed when withdrawn, and by nothing but a withdrawal if they were never filed', () => {
     expect(state(...FILED, 'ClaimWithdrawn')).toEqual({ is: 'withdrawn' });
     expect(stored(...FILED, 'ClaimWithdrawn')).toBeUndefined();

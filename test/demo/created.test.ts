@@ -123,6 +123,8 @@ describe('The demo in a log', () => {
         origin: { advertiserId: 1, publisherId: 11 },
         claim: { siteId: 1101, programId: 101 },
       });
+    for (const id of [17, 18])
+      expect(stored.get(`claim-${id}`)).toMatchObject({ status: { id: 105 }, version: 0 });
     expect(new Set(all.map(({ origin }) => origin.publisherId)).size).toBe(2);
     expect(all.filter(({ adjusted }) => adjusted?.orderValue !== undefined).length).toBeGreaterThan(2);
     expect(all.filter(({ claim }) => claim.advertiserInformation !== undefined).length).toBeGreaterThan(2);

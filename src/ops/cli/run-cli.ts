@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { version } from '../../../package.json';
 import { addCategories } from './categories';
+import { addClaims } from './claims';
 import { addFeeds } from './feeds';
 import { addLog } from './log';
 import { addMappings } from './mappings';
@@ -27,6 +28,7 @@ const COMMANDS = [
   addTokens,
   addFeeds,
   addTransactions,
+  addClaims,
   addNotifications,
   addRebuild,
   addParked,
@@ -55,6 +57,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnreadableFile: 1,
   UnusableCsv: 1,
   RefusedMapping: 1,
+  RefusedReview: 1,
   RefusedTransactions: 1,
   NetworkFaults: 1,
   NotJson: 1,

@@ -7,6 +7,8 @@ import { type KeyTable } from '../../wire/keys';
 const opsFaultTable = {
   unusable: ['400', 400, 'The request is invalid'],
   notAdmitted: ['403', 403, 'The token does not permit this'],
+  notFound: ['404', 404, 'There is no such claim'],
+  conflict: ['409', 409, 'The claim has another version or status'],
 } as const;
 
 export const opsFaults = faultsOf(opsFaultTable);
@@ -19,7 +21,7 @@ export const opsService = defineService({
   description: {
     title: 'Operations',
     description:
-      'For operators of the network: mappings of advertisers’ category names, and what has become of messages.',
+      'For operators of the network: mappings of advertisers’ category names, claims that are pending at the network, and what has become of messages.',
     faults: opsFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',
