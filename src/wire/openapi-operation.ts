@@ -83,6 +83,7 @@ export function describeOperation(operation: Operation, view: View, service: Des
     description: [description, `For tokens of ${kinds}, system ${service.system}.`]
       .filter((part) => part !== undefined)
       .join('\n\n'),
+    security: [{ [service.system]: [] }],
     parameters: parametersOf({
       isRead: method === 'GET',
       extensions: isJson ? undefined : formats,

@@ -32,18 +32,9 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
     },
     servers: [{ url: '..' }],
     tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
-    security: [{ bearer: [] }, { token: [] }],
     paths: pathsOf(services, now),
     components: {
-      securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'The token, 40 hexadecimal digits, in the header Authorization, which proxies do not log.',
-        },
-        token: { type: 'apiKey', in: 'query', name: 'token', description: 'The same as a query parameter.' },
-      },
+      securitySchemes: schemesOf(services),
       parameters: sharedParameters,
       responses: responsesOf(services),
       schemas: schemasOf(operations),
@@ -56,7 +47,8 @@ Without an extension, the answer to a posted body is in the format of that body.
 
 Keys are query parameters (\`/1.0/products?fid=1001&q=lamp\`) or matrix keys of the path
 (\`/1.0/products;fid=1001;q=lamp\`); their names are compared without case. \`token\` and \`jsonp\` are query
-parameters only.
+parameters only. The token of an operation's system is in the header \`Authorization: Bearer …\`, or in the query parameter
+\`token\`.
 
 Bodies declare \`charset=utf-8\`: a client that sends \`application/json\` alone needs the header
 \`Content-Type: application/json; charset=utf-8\`. If requests per minute are limited, answers have the headers
@@ -65,6 +57,20 @@ Bodies declare \`charset=utf-8\`: a client that sends \`application/json\` alone
 Each value is described in the form that clients should send. What is also accepted: a list as one text with commas
 (\`fid=1001,1002\`), numbers and booleans as texts (\`"12.5"\`), identifiers as integers, times as milliseconds since 1970. With
 \`dateOutputFormat\` or \`jsonp\` an answer may have other types than described.`;
+
+/** A token for each system: clients have a field for each, and send the one that an operation needs. */
+function schemesOf(services: readonly DescribedService[]): Json {
+  const systems = new Set(services.map(({ system }) => system));
+  const schemes = [...systems].map((system) => [
+    system,
+    {
+      type: 'http',
+      scheme: 'bearer',
+      description: `A token for ${system}: 40 hexadecimal digits, in the header Authorization, which proxies do not log.`,
+    },
+  ]);
+  return Object.fromEntries(schemes) as Json;
+}
 
 function pathsOf(services: readonly DescribedService[], now: Date): Json {
   const paths: Record<string, Record<string, unknown>> = {};

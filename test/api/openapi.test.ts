@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
+import { SYSTEMS } from '../../src/directory/events';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
 import { claimOperations } from '../../src/claims/operations';
@@ -35,6 +36,7 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, unknown>>;
+    readonly securitySchemes: object;
     readonly responses: Readonly<Record<string, { readonly description: string }>>;
   };
 }
@@ -180,6 +182,17 @@ describe('the description of the interface (decisions A8)', () => {
       ...['file', 'index', 'live', 'page', 'ready', 'root', 'schema', 'send', 'version'],
     ]);
     expect(handlers.length).toBe(untold.length + operations.length);
+  });
+
+  it('has a token for each system, which its operations need (decisions A4, X82)', () => {
+    const { paths, components } = JSON.parse(text) as Document;
+    expect(Object.keys(components.securitySchemes).sort()).toEqual([...SYSTEMS].sort());
+    for (const [path, methods] of Object.entries(paths))
+      for (const operation of Object.values(methods)) {
+        const { security, description } = operation as { security: object[]; description: string };
+        const [, system = ''] = /, system (\w+)\./.exec(description) ?? [];
+        expect([path, security]).toEqual([path, [{ [system]: [] }]]);
+      }
   });
 
   it('describes legacy paths as deprecated, and no other ones (Document 3, Versioning)', () => {

@@ -18,10 +18,16 @@ export const PAGE = `<!doctype html>
 `;
 
 /**
- * Starts Swagger UI with all keys visible; operations in other formats than JSON stay closed. Tokens are kept until the tab
- * is closed (`docs/decisions.md#x82`).
+ * Starts Swagger UI with all operations closed. It gets the description as OpenAPI 3.0, since at each operation that it shows it
+ * processes the whole of an OpenAPI 3.1 description: for minutes, if it shows all. Tokens are kept until the tab is closed
+ * (`docs/decisions.md#x82`).
  */
 export const START = `const KEPT = 'affilog.tokens';
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
 
 function keepTokens() {
   const keep = (original, system) => (payload) => {
@@ -31,27 +37,41 @@ function keepTokens() {
   return { statePlugins: { auth: { wrapActions: { authorize: keep, logout: keep } } } };
 }
 
+function asOpenApi30(value) {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(asOpenApi30);
+  const { $ref, type, ...others } = value;
+  const rest = Object.fromEntries(Object.entries(others).map(([name, one]) => [name, asOpenApi30(one)]));
+  if (typeof $ref === 'string') return 'description' in rest ? { allOf: [{ $ref }], ...rest } : { $ref };
+  if (Array.isArray(type)) return { type: type.find((one) => one !== 'null'), nullable: true, ...rest };
+  return type === undefined ? rest : { type: asOpenApi30(type), ...rest };
+}
+
+function readDescription() {
+  const parseToJson = (_, { specActions }) => (text) =>
+    specActions.updateJsonSpec({ ...asOpenApi30(JSON.parse(text)), openapi: '3.0.3' });
+  return { statePlugins: { spec: { wrapActions: { parseToJson } } } };
+}
+
 const ui = SwaggerUIBundle({
   url: '1.0/openapi.json',
   dom_id: '#interface',
   deepLinking: true,
   validatorUrl: null,
   tryItOutEnabled: true,
-  docExpansion: 'full',
-  defaultModelsExpandDepth: 0,
-  plugins: [keepTokens],
+  docExpansion: 'list',
+  defaultModelsExpandDepth: -1,
+  plugins: [keepTokens, readDescription],
   onComplete: () => {
     const authorized = sessionStorage.getItem(KEPT);
     if (authorized !== null) ui.authActions.restoreAuthorization({ authorized: JSON.parse(authorized) });
-    for (const { path, operation } of ui.specSelectors.operations().toJS())
-      if (path.includes('{extension}'))
-        ui.layoutActions.show(['operations', operation.tags[0], operation.operationId], false);
   },
 });
 `;
 
 /** Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens. */
 export const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
+.swagger-ui .info .title small.version-stamp,
 .swagger-ui .response-col_links,
 .swagger-ui .response:not([data-code^='2']) .response-controls,
 .swagger-ui .response:not([data-code^='2']) .model-example { display: none; }
@@ -68,6 +88,8 @@ export const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-con
   .swagger-ui .parameters td select { width: 100%; max-width: 100%; }
   .swagger-ui .parameters .json-schema-form-item { flex-wrap: nowrap; }
   .swagger-ui .parameters .json-schema-form-item-add { margin: 4px 0; }
+  .swagger-ui .responses-table { table-layout: fixed; width: 100%; }
+  .swagger-ui .responses-table .response-col_description { width: auto; max-width: 100%; }
   .swagger-ui .opblock-body pre.microlight { overflow-x: auto; white-space: pre; }
   .swagger-ui .response-col_status { min-width: 3em; width: 3em; }
   .swagger-ui .opblock-tag { flex-wrap: wrap; }

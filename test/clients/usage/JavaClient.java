@@ -8,6 +8,7 @@ import org.openapitools.client.ApiException;
 import org.openapitools.client.api.ConversionsApi;
 import org.openapitools.client.api.ProductsApi;
 import org.openapitools.client.api.VouchersApi;
+import org.openapitools.client.auth.HttpBearerAuth;
 import org.openapitools.client.model.ErrorList;
 import org.openapitools.client.model.ErrorListError;
 import org.openapitools.client.model.FoundProducts;
@@ -31,7 +32,9 @@ public class JavaClient {
     static ApiClient clientOf(String token) {
         ApiClient client = new ApiClient();
         client.setBasePath(System.getenv("BASE_URL"));
-        client.setBearerToken(System.getenv(token));
+        // A client has a token for each system: only that of the called one is sent.
+        for (var authentication : client.getAuthentications().values())
+            ((HttpBearerAuth) authentication).setBearerToken(System.getenv(token));
         return client;
     }
 

@@ -7,7 +7,7 @@ import { useClaims } from './hey-api-claims';
 const { BASE_URL = '', ADVERTISER, PUBLISHER, VOUCHER_ADVERTISER, VOUCHER_PUBLISHER } = process.env;
 const { CLAIM_ADVERTISER, CLAIM_PUBLISHER, CONVERSION_ADVERTISER } = process.env;
 
-/** It sends the token in both ways that the description names. */
+/** It sends the token as the description names it. */
 const clientOf = (token = '') => createClient({ baseUrl: BASE_URL, auth: () => token });
 
 async function use() {
