@@ -115,5 +115,5 @@ function outcomeOf(result: Results['results'][number] | undefined): Omit<Outcome
   if (result === undefined) throw new Error('each item has a result');
   if ('faults' in result)
     return { is: 'refused', messages: result.faults.map(({ code, message }) => `${code} ${message}`) };
-  return { is: result.isNew ? 'created' : 'known', messages: [] };
+  return { is: result.outcome === 'created' ? 'created' : 'known', messages: [] };
 }

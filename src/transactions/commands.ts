@@ -31,12 +31,15 @@ import { type TransactionFacts } from './transaction-facts';
 import { legacyIdOf } from './transaction-id';
 import { checkTransition, type Transition, transitionCommand } from './transition-check';
 
-/** A transaction after a command; `isNew`: the command has created it. */
+/** What a report or a requested transition has done. */
+type Outcome = 'created' | 'known' | 'moved' | 'unchanged';
+
+/** A transaction after a command. */
 export interface Recorded {
   readonly transactionId: string;
   readonly legacyTransactionId: string;
   readonly messageTypeId: StateId;
-  readonly isNew: boolean;
+  readonly outcome: Outcome;
 }
 
 type RecordedAt = Recorded & { readonly position?: Position | undefined };
@@ -70,6 +73,11 @@ export class MoveTransactions extends Command<Results> {
     super();
   }
 }
+
+const OUTCOME_OF = {
+  report: { done: 'created', repeated: 'known' },
+  move: { done: 'moved', repeated: 'unchanged' },
+} as const satisfies Record<string, Record<string, Outcome>>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -116,7 +124,8 @@ export class Transactions {
       transactionId,
       legacyTransactionId: legacyIdOf(state.transaction),
       messageTypeId: stateIdOf(state.name),
-      isNew: events.some(({ type }) => type === 'TransactionTracked'),
+      outcome:
+        OUTCOME_OF[command.do === 'report' ? 'report' : 'move'][events.length > 0 ? 'done' : 'repeated'],
       position,
     };
   }

@@ -113,6 +113,11 @@ export const transactionResult = record(
     transactionId: { ...TRANSACTION_ID, optional: true },
     legacyTransactionId: { ...LEGACY_ID, optional: true },
     messageTypeId: { ...MESSAGE_TYPE, optional: true },
+    outcome: {
+      kind: wordOf('created', 'known', 'moved', 'unchanged'),
+      optional: true,
+      description: 'A report: created, or known before; a transition or amendment: moved, or unchanged',
+    },
     errors: { ...errorList.fields.errors, optional: true },
   },
   { name: 'TransactionResult' },

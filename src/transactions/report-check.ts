@@ -67,7 +67,7 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
     do: 'report',
     at: options.now.toISOString(),
     transaction,
-    posted: Object.keys(facts) as (keyof typeof facts)[],
+    posted: Object.keys(report) as (keyof typeof report)[],
     surroundings: surroundingsOf(options.directory, transaction),
     ...(validate === false ? { isHeld: true } : {}),
   };

@@ -106,6 +106,15 @@ export const DENIED_REASONS = {
 
 export type DeniedReasonId = keyof typeof DENIED_REASONS;
 
+/** The reasons of requested rulings: by default, and others that may be given (`docs/decisions.md#t5`). */
+export const RULING_REASONS = {
+  approve: { otherwise: 21, others: [1, 2] },
+  deny: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
+  delete: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
+} as const satisfies Readonly<
+  Record<string, { readonly otherwise: DeniedReasonId; readonly others: readonly DeniedReasonId[] }>
+>;
+
 /** Document 2, Event type IDs. */
 export const EVENT_TYPES = {
   4: { name: 'Post-click lead', kind: 'lead', contact: 'click' },

@@ -85,3 +85,9 @@ export function postedValue(
   const value = facts[field];
   return isAmount(field) && typeof value === 'number' ? decimalOf(value, facts.currencyId) : value;
 }
+
+/** All of them, by name. */
+export function postedValues(facts: TransactionFacts): Readonly<Record<string, string | number | undefined>> {
+  const names = Object.keys(facts) as (keyof TransactionFacts)[];
+  return Object.fromEntries(names.map((name) => [name, postedValue(facts, name)]));
+}

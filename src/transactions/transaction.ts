@@ -1,11 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Decider } from '../kernel/decider';
-import { type DeniedReasonId, type StateName, stateIdOf, targetOf, type Trigger } from './states';
+import {
+  type DeniedReasonId,
+  RULING_REASONS,
+  type StateName,
+  stateIdOf,
+  targetOf,
+  type Trigger,
+} from './states';
 import {
   type Amendments,
   factsIn,
-  postedValue,
+  postedValues,
   storedFacts,
   type StoredFacts,
   type TransactionFacts,
@@ -72,8 +79,12 @@ export type TransactionState =
       readonly transaction: TransactionFacts;
       /** Of the last event, ISO 8601. */
       readonly changed: string;
+      /** It was reported so that it stays Tracked. */
+      readonly wasHeld?: true;
       /** Once it was Pending. */
       readonly period?: Period;
+      /** Of the last ruling. */
+      readonly deniedReasonId?: DeniedReasonId;
       readonly paymentId?: number;
     };
 
@@ -84,7 +95,7 @@ export type TransactionCommand =
       readonly at: string;
       readonly transaction: TransactionFacts;
       /** The fields that were posted: a repeated report must agree in them. */
-      readonly posted: readonly (keyof TransactionFacts)[];
+      readonly posted: readonly (keyof TransactionFacts | 'validate')[];
       readonly surroundings: Surroundings;
       readonly isHeld?: true;
     }
@@ -96,7 +107,8 @@ export type TransactionCommand =
   | {
       readonly do: 'approve' | 'deny' | 'delete';
       readonly at: string;
-      readonly reason: DeniedReasonId;
+      /** As sent; by default `RULING_REASONS`. */
+      readonly reason?: DeniedReasonId;
       readonly amendments?: Amendments;
       readonly terms?: Terms;
     }
@@ -109,8 +121,8 @@ export const TRANSACTION = 'transaction';
 type Known = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
 /**
- * Repeating a command that was executed does nothing; one that the state does not allow raises 409. No event is earlier than the one
- * before, whatever the clocks of processes say.
+ * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it no longer can,
+ * raises 409. No event is earlier than the one before, whatever the clocks of processes say.
  */
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
@@ -127,7 +139,9 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
       reported,
       transaction,
       changed: at,
+      ...('isHeld' in data ? { wasHeld: true as const } : {}),
       ...periodIn(data),
+      ...('deniedReasonId' in data ? { deniedReasonId: data.deniedReasonId } : {}),
       ...('paymentId' in data ? { paymentId: data.paymentId } : {}),
     };
   },
@@ -158,7 +172,7 @@ function decide(given: TransactionCommand, state: TransactionState): readonly Tr
       return approve(command, state);
     case 'deny':
     case 'delete':
-      return state.name === 'Deleted' ? [] : [deleted(command, state)];
+      return state.name === 'Deleted' ? unchanged(command, state) : [deleted(command, state)];
     case 'pay':
       return pay(command, state);
     case 'amend':
@@ -178,17 +192,45 @@ function report(command: CommandTo<'report'>, state: TransactionState): readonly
     if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
     return [tracked, ...leave('Tracked', transaction, surroundings, at)];
   }
-  const other = posted.find(
-    (field) => postedValue(transaction, field) !== postedValue(state.reported, field),
-  );
-  if (other === undefined) return [];
-  const [before, now] = [state.reported, transaction].map((facts) => shown(postedValue(facts, other)));
+  const sent = { ...postedValues(transaction), validate: isHeld !== true };
+  const stored = { ...postedValues(state.reported), validate: state.wasHeld !== true };
+  const differing = differences(posted, sent, stored);
+  if (differing.length === 0) return [];
   throw fault.alreadyReported(
-    `${other} is ${now}, but this transaction was reported with ${before}: expected the same report, or another orderNumber`,
+    `this transaction was reported with other values: ${differing.join('; ')}; expected the same report, or another orderNumber`,
   );
 }
 
-function shown(value: string | number | undefined): string {
+/** As they are posted. */
+type Values = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Each field that was sent with another value than the stored one. */
+function differences(fields: readonly string[], sent: Values, stored: Values): readonly string[] {
+  return fields
+    .filter((field) => sent[field] !== stored[field])
+    .map((field) => `${field} is ${shown(stored[field])}, got ${shown(sent[field])}`);
+}
+
+/** A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not compared. */
+function unchanged(
+  command: CommandTo<'approve' | 'deny' | 'delete' | 'pay'>,
+  { name, transaction, deniedReasonId, paymentId }: Known,
+): readonly TransactionEvent[] {
+  const amendments = command.do === 'pay' ? {} : (command.amendments ?? {});
+  const named = {
+    ...(command.do === 'pay' ? { paymentId: command.paymentId } : {}),
+    ...(command.do !== 'pay' && command.reason !== undefined ? { deniedReasonId: command.reason } : {}),
+  };
+  const sent = { ...postedValues({ ...transaction, ...amendments }), ...named };
+  const stored = { ...postedValues(transaction), deniedReasonId, paymentId };
+  const differing = differences([...Object.keys(amendments), ...Object.keys(named)], sent, stored);
+  if (differing.length === 0) return [];
+  throw fault.noSuchMove(
+    `the transaction is ${name} (${stateIdOf(name)}), where nothing can be changed: ${differing.join('; ')}`,
+  );
+}
+
+function shown(value: Values[string]): string {
   return value === undefined ? 'none' : JSON.stringify(value);
 }
 
@@ -255,16 +297,19 @@ function approve(
 ): readonly TransactionEvent[] {
   const { name } = state;
   const isApproved = name === 'Pending_Approved' || name === 'Tracked_Approved' || name === 'Paid';
-  return isApproved ? [] : [pendingApproved(command, state)];
+  return isApproved ? unchanged(command, state) : [pendingApproved(command, state)];
 }
 
 function pendingApproved(
-  { at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
+  { do: action, at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
   state: Known,
 ): TransactionEvent {
   requireMove(state, 'approved');
   const transaction = amendedBy(state.transaction, amendments, terms);
-  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason };
+  const ruling = {
+    pendingStatusDateChanged: at,
+    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
+  };
   return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
 }
 
@@ -274,7 +319,10 @@ function deleted(
 ): TransactionEvent {
   requireMove(state, action === 'deny' ? 'denied' : 'deleted');
   const { transaction, period } = state;
-  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason };
+  const ruling = {
+    pendingStatusDateChanged: at,
+    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
+  };
   return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
 }
 
@@ -283,8 +331,9 @@ function invalidated(state: Known, at: string, reasons: readonly string[]): Tran
   return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
 }
 
-function pay({ at, paymentId }: CommandTo<'pay'>, state: Known): readonly TransactionEvent[] {
-  if (state.name === 'Paid' && state.paymentId === paymentId) return [];
+function pay(command: CommandTo<'pay'>, state: Known): readonly TransactionEvent[] {
+  if (state.name === 'Paid') return unchanged(command, state);
+  const { at, paymentId } = command;
   requireMove(state, 'paid');
   return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
 }
@@ -292,7 +341,16 @@ function pay({ at, paymentId }: CommandTo<'pay'>, state: Known): readonly Transa
 function amend({ at, amendments, terms }: CommandTo<'amend'>, state: Known): readonly TransactionEvent[] {
   const transaction = amendedBy(state.transaction, amendments, terms);
   if (isDeepStrictEqual(transaction, state.transaction)) return [];
-  if (state.name !== 'Pending') throw refused(state, 'amended');
+  if (state.name !== 'Pending')
+    throw refused(
+      state,
+      'amended',
+      differences(
+        Object.keys(amendments),
+        postedValues({ ...state.transaction, ...amendments }),
+        postedValues(state.transaction),
+      ),
+    );
   return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];
 }
 
@@ -301,9 +359,10 @@ function requireMove(state: Known, on: Trigger, action: string = on): void {
   if (targetOf(state.name, on) === undefined) throw refused(state, action);
 }
 
-function refused({ name }: Known, action: string): Error {
+function refused({ name }: Known, action: string, differing: readonly string[] = []): Error {
+  const details = differing.map((one) => `; ${one}`).join('');
   return fault.noSuchMove(
-    `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state`,
+    `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state${details}`,
   );
 }
 

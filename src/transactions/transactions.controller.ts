@@ -150,7 +150,11 @@ function ignoredIn(
 function toAnswer({ results: [result], position }: Results, headers: Headers): Answer {
   if (result === undefined) throw new Error('one item has one result');
   if ('faults' in result) throw new Faults(result.faults);
-  return Answer.of(toResult(result), resultToXml, { status: result.isNew ? 201 : 200, position, headers });
+  return Answer.of(toResult(result), resultToXml, {
+    status: result.outcome === 'created' ? 201 : 200,
+    position,
+    headers,
+  });
 }
 
 function toAnswers({ results, position }: Results, headers: Headers): Answer {
@@ -159,6 +163,6 @@ function toAnswers({ results, position }: Results, headers: Headers): Answer {
 
 function toResult(result: Results['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
-  const { transactionId, legacyTransactionId, messageTypeId } = result;
-  return { transactionId, legacyTransactionId, messageTypeId };
+  const { transactionId, legacyTransactionId, messageTypeId, outcome } = result;
+  return { transactionId, legacyTransactionId, messageTypeId, outcome };
 }

@@ -9,7 +9,7 @@ import { complete, recordReader } from '../wire/record-read';
 import { postedTransition } from './fields';
 import { isReportInfo } from './report-info';
 import { PROBLEMS } from './report-check';
-import { type DeniedReasonId } from './states';
+import { type DeniedReasonId, RULING_REASONS } from './states';
 import { surroundingsOf } from './surroundings';
 import { type TransactionCommand } from './transaction';
 import { AMENDABLE, AMOUNTS, type TransactionFacts } from './transaction-facts';
@@ -24,15 +24,6 @@ export interface Transition {
 }
 
 type Request = PostedOf<typeof postedTransition>;
-
-/** What rulings name by default, and what else they may name (Document 2, Denied reason IDs). */
-const REASONS = {
-  approve: { otherwise: 21, others: [1, 2] },
-  deny: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
-  delete: { otherwise: 22, others: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] },
-} as const satisfies Readonly<
-  Record<string, { readonly otherwise: DeniedReasonId; readonly others: readonly DeniedReasonId[] }>
->;
 
 const read = recordReader(postedTransition);
 
@@ -75,7 +66,8 @@ export function checkTransition(
 }
 
 function checkReason(action: Request['action'], reason: DeniedReasonId, refusals: Refusals): void {
-  const reasons = action in REASONS ? REASONS[action as keyof typeof REASONS] : undefined;
+  const reasons =
+    action in RULING_REASONS ? RULING_REASONS[action as keyof typeof RULING_REASONS] : undefined;
   if (reasons === undefined)
     return refusals.refuse(
       'unusable',
@@ -108,7 +100,12 @@ export function transitionCommand(
     case 'approve':
     case 'deny':
     case 'delete':
-      return { do: action, at, reason: deniedReasonId ?? REASONS[action].otherwise, ...amended };
+      return {
+        do: action,
+        at,
+        ...(deniedReasonId === undefined ? {} : { reason: deniedReasonId }),
+        ...amended,
+      };
     case 'amend':
       return { do: 'amend', at, ...amended };
     case 'validate':

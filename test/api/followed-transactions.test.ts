@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { transactions } from '../../projections/transactions';
 import { listTransactions, transactionsNow } from '../../projections/transaction-list';
 import { rebuild } from '../../src/projector/rebuild';
-import { TestApp } from '../support/app';
+import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';
 import {
   CONVERSION_NETWORK,
@@ -118,15 +118,17 @@ describe('following a list by since (decisions T6)', () => {
     const writing = Promise.all([
       write('one', (path, body) => (path === '/bulk' ? reportAll(body) : moveAll(body))),
       write('other', post),
-    ]).finally(() => (isWriting = false));
+    ]).finally(() => {
+      isWriting = false;
+    });
     await Promise.all([writing, read()]);
     await app.settled();
     for (let rest = await take(since); rest.listed.length > 0;) rest = await take(rest.next);
     const all: Listed[] = [];
-    for (let cursor: unknown = '*'; cursor !== undefined;) {
-      const answer = await get(`;epi=followed;cursor=${String(cursor)}`);
+    for (let cursor: string | undefined = '*'; cursor !== undefined;) {
+      const answer: Response = await get(`;epi=followed;cursor=${cursor}`);
       all.push(...answer.json<readonly Listed[]>());
-      cursor = answer.headers['x-next-cursor'];
+      cursor = answer.headers['x-next-cursor'] as string | undefined;
     }
     expect(all).toHaveLength(2 * rounds * 40);
     expect(new Map(all.map((one) => [one.orderNumber, one]))).toEqual(seen);

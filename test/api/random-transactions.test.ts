@@ -85,8 +85,14 @@ class History {
       }
       case 'move': {
         const { id, body, byLegacyId } = this.moveOf(step.move);
+        const events = model.all.get(id)?.events;
         const expected = model.move(id, step.move.request, CALLER_IDS[step.caller], now, byLegacyId);
-        expect(resultOf(await client.move(body, step.caller))).toEqual(sorted(expected));
+        const answer = await client.move(body, step.caller);
+        expect(resultOf(answer)).toEqual(sorted(expected));
+        if (typeof expected === 'number')
+          expect(answer.json()).toMatchObject({
+            outcome: model.all.get(id)?.events === events ? 'unchanged' : 'moved',
+          });
         return;
       }
       case 'moves': {
@@ -145,7 +151,10 @@ class History {
     const expected = this.expectedOf(report, CALLER_IDS[caller]);
     const answer = isXml ? await postXml(report, caller) : await client.report(report, caller);
     expect(resultOf(answer)).toEqual(sorted(expected));
-    if (typeof expected === 'number') expect(answer.statusCode).toBe(model.all.size > before ? 201 : 200);
+    if (typeof expected !== 'number') return;
+    const isNew = model.all.size > before;
+    expect(answer.statusCode).toBe(isNew ? 201 : 200);
+    expect(answer.json()).toMatchObject({ outcome: isNew ? 'created' : 'known' });
   }
 
   private expectedOf(report: ModelReport, caller: ModelCaller): Expected {

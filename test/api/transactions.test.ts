@@ -21,10 +21,10 @@ describe('reporting a transaction', () => {
       .slice(0, 32);
     expect([first.statusCode, first.json()]).toEqual([
       201,
-      { transactionId, legacyTransactionId, messageTypeId: 4 },
+      { transactionId, legacyTransactionId, messageTypeId: 4, outcome: 'created' },
     ]);
     const again = await report(reportOf('A-1'));
-    expect([again.statusCode, again.json()]).toEqual([200, first.json()]);
+    expect([again.statusCode, again.json()]).toEqual([200, { ...first.json<Result>(), outcome: 'known' }]);
   });
 
   it('takes XML, and answers in it by extension', async () => {
@@ -139,11 +139,15 @@ describe('reporting a transaction', () => {
     expect((await create('SITE')).messageTypeId).toBe(4);
   });
 
-  it('again with another value is CON_510 (decisions T2)', async () => {
+  it('again with other values is CON_510, which names them all, validate included (decisions T2)', async () => {
     await create('C-1');
-    const refusal = refusalOf(await report(reportOf('C-1', { orderValue: 101 })));
+    const changes = { orderValue: 101, siteId: 1202, epi: 'x', validate: false };
+    const refusal = refusalOf(await report(reportOf('C-1', changes)));
     expect(refusal.codes).toBe('409 CON_510');
-    expect(refusal.message).toMatch(/orderValue/);
+    expect(refusal.message).toMatch(
+      /siteId is 1101, got 1202; orderValue is 100, got 101; epi is none, got "x"; validate is true, got false/,
+    );
+    expect((await report(reportOf('C-1', { validate: true }))).statusCode).toBe(200);
   });
 
   it.each<[string, string, string]>([
@@ -174,7 +178,7 @@ describe('reporting a transaction', () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => report(reportOf('RACE'))));
     const statuses = answers.map(({ statusCode }) => statusCode).sort();
     expect(statuses).toEqual([...Array<number>(99).fill(200), 201]);
-    expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(answers.map((answer) => answer.json<Result>().transactionId)).size).toBe(1);
     const { transactionId } = answers[0]!.json<Result>();
     const events = [];
     for await (const batch of world.app.engines.log.readStream(`transaction-${transactionId}`))
@@ -268,9 +272,9 @@ describe('reporting several', () => {
     ]);
     expect(answer.statusCode).toBe(200);
     expect(answer.json()).toMatchObject([
-      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4 },
+      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4, outcome: 'created' },
       { errors: [{ code: 'CON_350' }] },
-      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4 },
+      { legacyTransactionId: 'B-1_301_1', messageTypeId: 4, outcome: 'known' },
       { errors: [{ code: 'CON_350', message: expect.stringContaining('an object') as string }] },
       { legacyTransactionId: 'B-3_302_1', messageTypeId: 5 },
     ]);
@@ -308,9 +312,9 @@ describe('requested transitions (decisions T5)', () => {
     ['invalidate', { validate: false }, { action: 'invalidate' }, 2],
   ])('%s, also when repeated', async (name, changes, request, state) => {
     const { transactionId } = await create(`M-${name}`, changes);
-    for (const id of [{ transactionId }, { transactionId }]) {
-      const answer = await move({ ...id, ...request });
-      expect([answer.statusCode, answer.json<Result>().messageTypeId]).toEqual([200, state]);
+    for (const outcome of ['moved', 'unchanged']) {
+      const answer = await move({ transactionId, ...request });
+      expect([answer.statusCode, answer.json()]).toMatchObject([200, { messageTypeId: state, outcome }]);
     }
   });
 
@@ -320,8 +324,45 @@ describe('requested transitions (decisions T5)', () => {
     expect(refusalOf(await move(pay)).codes).toBe('400 CON_330');
     expect((await move(pay, 'operator')).json<Result>().messageTypeId).toBe(9);
     expect((await move(pay, 'operator')).statusCode).toBe(200);
-    expect(refusalOf(await move({ ...pay, paymentId: 78 }, 'operator')).codes).toBe('409 CON_520');
+    const other = refusalOf(await move({ ...pay, paymentId: 78 }, 'operator'));
+    expect(other.codes).toBe('409 CON_520');
+    expect(other.message).toMatch(/Paid \(9\).*paymentId is 77, got 78/);
   });
+
+  it.each<[string, object, object, RegExp]>([
+    [
+      'approved again with another value',
+      { action: 'approve' },
+      { orderValue: 5 },
+      /orderValue is 100, got 5/,
+    ],
+    [
+      'denied again for another reason',
+      { action: 'deny' },
+      { deniedReasonId: 10 },
+      /deniedReasonId is 22, got 10/,
+    ],
+    [
+      'deleted again for another reason',
+      { action: 'delete' },
+      { deniedReasonId: 9 },
+      /deniedReasonId is 22, got 9/,
+    ],
+  ])(
+    'what is %s is not unchanged but CON_520, naming both (decisions T5)',
+    async (name, request, more, message) => {
+      const { transactionId } = await create(name);
+      expect((await move({ transactionId, ...request })).statusCode).toBe(200);
+      const answer = await moveAll([
+        { transactionId, ...request, ...more },
+        { transactionId, ...request },
+      ]);
+      expect(answer.json()).toMatchObject([
+        { errors: [{ code: 'CON_520', message: expect.stringMatching(message) as string }] },
+        { transactionId, outcome: 'unchanged' },
+      ]);
+    },
+  );
 
   it.each<[string, object, string, RegExp]>([
     ['no id', { action: 'approve' }, '400 CON_350', /transactionId must be set/],

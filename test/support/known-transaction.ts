@@ -12,6 +12,7 @@ export interface KnownTransaction {
   readonly programId: number;
   readonly eventId: number;
   readonly siteId: number;
+  readonly wasHeld: boolean;
   readonly isVisitLate: boolean;
   readonly time: number;
   readonly reportInfo?: string;

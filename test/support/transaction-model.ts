@@ -144,6 +144,7 @@ export class TransactionModel {
         ...(timeOfVisit === undefined ? {} : { timeOfVisit: iso(timeOfVisit) }),
         ...(reportInfo === undefined ? {} : REPORT_INFOS[reportInfo]),
       },
+      wasHeld: report.validate === false,
       isVisitLate: timeOfVisit !== undefined && timeOfVisit > timeOfEvent,
       time: timeOfEvent,
       ...(reportInfo === undefined ? {} : { reportInfo }),
@@ -176,14 +177,16 @@ export class TransactionModel {
     const reason = request.deniedReasonId ?? (action === 'approve' ? 21 : 22);
     switch (action) {
       case 'approve':
-        if (isIn(5, 6, 9)) return state;
+        if (isIn(5, 6, 9)) return differs(known, request) ? ['CON_520'] : state;
         if (!isIn(4)) return ['CON_520'];
         this.amend(known, request);
         return rule(known, 6, reason, now);
       case 'deny':
-        return isIn(8) ? state : isIn(4) ? rule(known, 8, reason, now) : ['CON_520'];
+        if (isIn(8)) return differs(known, request) ? ['CON_520'] : state;
+        return isIn(4) ? rule(known, 8, reason, now) : ['CON_520'];
       case 'delete':
-        return isIn(8) ? state : isIn(4, 5, 6) ? rule(known, 8, reason, now) : ['CON_520'];
+        if (isIn(8)) return differs(known, request) ? ['CON_520'] : state;
+        return isIn(4, 5, 6) ? rule(known, 8, reason, now) : ['CON_520'];
       case 'validate':
         if (isIn(1, 3)) this.validate(known, now);
         return known.state;
@@ -258,8 +261,19 @@ function termsOf({ commission }: ModelEvent, value: number, currency: unknown): 
 }
 
 /** Decisions T2: a repeated report agrees in every field that it contains. */
-function repeated({ reported, state }: KnownTransaction, report: ModelReport): Expected {
-  const fields = Object.entries(report).filter(([name]) => name !== 'validate');
-  const differs = fields.some(([name, value]) => reported[name] !== value);
-  return differs ? ['CON_510'] : state;
+function repeated({ reported, wasHeld, state }: KnownTransaction, report: ModelReport): Expected {
+  const first: Listed = { ...reported, validate: !wasHeld };
+  return Object.entries(report).some(([name, value]) => first[name] !== value) ? ['CON_510'] : state;
+}
+
+/** Decisions T5: a repeated request has sent something else than what is stored. */
+function differs(
+  { orderValue, commission, ruling }: KnownTransaction,
+  { orderValue: value, publisherCommission, deniedReasonId }: ModelRequest,
+): boolean {
+  return (
+    (value !== undefined && cents(value) !== orderValue) ||
+    (publisherCommission !== undefined && cents(publisherCommission) !== commission) ||
+    (deniedReasonId !== undefined && deniedReasonId !== ruling?.reason)
+  );
 }

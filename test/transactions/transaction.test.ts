@@ -125,14 +125,20 @@ describe('a report (decisions T2, T3)', () => {
     expect(decide(report(), pending)).toEqual([]);
   });
 
-  it('with another value in a posted field is CON_510, naming both values', () => {
+  it('with other values in posted fields is CON_510, naming each with both (decisions T2)', () => {
     const transaction = { ...FACTS, orderValue: 1 };
     expect(() => decide(report({}, { transaction }), stateAfter(WAYS.Pending))).toThrow(
       expect.objectContaining({
         code: 'CON_510',
-        message: expect.stringMatching(/orderValue is 0.01, .* reported with 100:/) as string,
+        message: expect.stringMatching(/reported with other values: orderValue is 100, got 0.01;/) as string,
       }) as Error,
     );
+    const other = { transaction: { ...transaction, siteId: 5 }, isHeld: true } as const;
+    const posted = ['siteId', 'orderValue', 'epi', 'validate'] as const;
+    expect(() => decide(report({}, { ...other, posted }), stateAfter(WAYS.Pending))).toThrow(
+      'siteId is 1101, got 5; orderValue is 100, got 0.01; validate is true, got false; expected',
+    );
+    expect(decide(report({}, { isHeld: true, posted: ['validate'] }), stateAfter(WAYS.Tracked))).toEqual([]);
     expect(decide(report({}, { transaction, posted: ['siteId'] }), stateAfter(WAYS.Pending))).toEqual([]);
   });
 });
@@ -205,13 +211,18 @@ describe('the end of a pending period (decisions T4)', () => {
   });
 });
 
+const SAME = { orderValue: 10_000 };
+
 describe('requested transitions (decisions T5)', () => {
   it.each<[string, StateName, TransactionCommand]>([
-    ['approve', 'Pending_Approved', { do: 'approve', at: AT, reason: 1 }],
-    ['approve', 'Tracked_Approved', { do: 'approve', at: AT, reason: 1 }],
-    ['approve', 'Paid', { do: 'approve', at: AT, reason: 1 }],
-    ['deny', 'Deleted', { do: 'deny', at: AT, reason: 10 }],
-    ['delete', 'Deleted', { do: 'delete', at: AT, reason: 10 }],
+    ['approve', 'Pending_Approved', { do: 'approve', at: AT }],
+    ['approve with the same', 'Pending_Approved', { do: 'approve', at: AT, reason: 21, amendments: SAME }],
+    ['approve', 'Tracked_Approved', { do: 'approve', at: AT }],
+    ['approve with the same', 'Tracked_Approved', { do: 'approve', at: AT, amendments: SAME }],
+    ['approve', 'Paid', { do: 'approve', at: AT, amendments: SAME }],
+    ['deny', 'Deleted', { do: 'deny', at: AT }],
+    ['deny with the same', 'Deleted', { do: 'deny', at: AT, reason: 22 }],
+    ['delete', 'Deleted', { do: 'delete', at: AT }],
     ['pay', 'Paid', { do: 'pay', at: AT, paymentId: 7 }],
     ['invalidate', 'Invalid', { do: 'invalidate', at: AT, reason: 'x' }],
     ['amend to the same', 'Paid', { do: 'amend', at: AT, amendments: { orderValue: 10_000 } }],
@@ -219,9 +230,36 @@ describe('requested transitions (decisions T5)', () => {
     expect(decide(command, stateAfter(WAYS[name]))).toEqual([]);
   });
 
-  it('a second payment is CON_520', () => {
-    expect(() => decide({ do: 'pay', at: AT, paymentId: 8 }, stateAfter(WAYS.Paid))).toThrow(
-      expect.objectContaining({ code: 'CON_520' }) as Error,
+  it.each<[string, StateName, TransactionCommand]>([
+    ['paymentId is 7, got 8', 'Paid', { do: 'pay', at: AT, paymentId: 8 }],
+    [
+      'orderValue is 100, got 50; deniedReasonId is 21, got 1',
+      'Pending_Approved',
+      { do: 'approve', at: AT, reason: 1, amendments: { orderValue: 5000 } },
+    ],
+    ['deniedReasonId is none, got 1', 'Tracked_Approved', { do: 'approve', at: AT, reason: 1 }],
+    [
+      'publisherCommission is 6, got 0',
+      'Paid',
+      { do: 'approve', at: AT, amendments: { publisherCommission: 0 } },
+    ],
+    ['deniedReasonId is 22, got 10', 'Deleted', { do: 'delete', at: AT, reason: 10 }],
+    ['deniedReasonId is 22, got 10', 'Deleted', { do: 'deny', at: AT, reason: 10 }],
+    ['orderValue is 100, got 0.01', 'Paid', { do: 'amend', at: AT, amendments: { orderValue: 1 } }],
+  ])('that would change what can no longer be changed are CON_520: %s, in %s', (message, name, command) => {
+    expect(() => decide(command, stateAfter(WAYS[name]))).toThrow(
+      expect.objectContaining({
+        code: 'CON_520',
+        message: expect.stringContaining(message) as string,
+      }) as Error,
+    );
+  });
+
+  it('an approval by the system is the same as a requested one: defaults are not compared', () => {
+    const approved = stateAfter([...WAYS.Pending, { do: 'endPeriod', at: '2026-03-11T12:00:00.000Z' }]);
+    expect(decide({ do: 'approve', at: AT }, approved)).toEqual([]);
+    expect(() => decide({ do: 'approve', at: AT, reason: 21 }, approved)).toThrow(
+      'deniedReasonId is 3, got 21',
     );
   });
 
