@@ -107,8 +107,11 @@ describe('following a list by since (decisions T6)', () => {
     const seen = new Map<string, Listed>();
     let since = '*';
     const read = async () => {
-      // In turns with the projector, which runs in this process.
-      for (; isWriting; await pause(5)) since = (await take(since)).next;
+      while (isWriting) {
+        since = (await take(since)).next;
+        // The projector runs in this process.
+        await pause(5);
+      }
     };
     const take = async (after: string) => {
       const taken = await step(after, ';epi=followed;pageSize=7');

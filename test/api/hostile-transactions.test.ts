@@ -149,7 +149,8 @@ it('10,000 reports of one key in one post make one transaction, and agree (decis
   const many = Array.from({ length: cases(10_000, 2_000) }, () => reportOf('DUPLICATE'));
   const results = (await reportAll(many)).json<readonly Result[]>();
   expect(results).toHaveLength(many.length);
-  expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1);
+  const [first, ...others] = results.map((result) => JSON.stringify(result));
+  expect(new Set(others)).toEqual(new Set([first?.replace('created', 'known')]));
   expect((await get('/totals;orderNumber=DUPLICATE')).json()).toMatchObject([{ count: 1 }]);
 });
 
@@ -177,7 +178,7 @@ it('of two different reports of one key in one post the first counts (decisions 
   const answer = await reportAll([reportOf('TWICE'), reportOf('TWICE', { orderValue: 101 })]);
   expect(answer.json()).toMatchObject([{ messageTypeId: 4 }, { errors: [{ code: 'CON_510' }] }]);
   const refusal = refusalOf(await world.report(reportOf('TWICE', { orderValue: 101.5 })));
-  expect(refusal.message).toContain('orderValue is 101.5, but this transaction was reported with 100:');
+  expect(refusal.message).toContain('reported with other values: orderValue is 100, got 101.5;');
 });
 
 it('a repeated report may write its numbers in another way (decisions T2)', async () => {
