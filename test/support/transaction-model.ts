@@ -272,8 +272,8 @@ function differs(
   { orderValue: value, publisherCommission, deniedReasonId }: ModelRequest,
 ): boolean {
   return (
-    (value !== undefined && cents(value) !== orderValue) ||
-    (publisherCommission !== undefined && cents(publisherCommission) !== commission) ||
+    (value !== undefined && parts(value) !== orderValue) ||
+    (publisherCommission !== undefined && parts(publisherCommission) !== commission) ||
     (deniedReasonId !== undefined && deniedReasonId !== ruling?.reason)
   );
 }
