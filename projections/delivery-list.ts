@@ -41,35 +41,35 @@ export async function listDeliveries(
   return await searchInParts({ store, target: TARGET, read: toDelivery }, wanted, query);
 }
 
-/** Dead letters, oldest first, and how many others there may be after the last one. */
-export interface DeadLetters {
+/** Deliveries, oldest first, and how many others there may be after the last one, and where these begin. */
+export interface OldestDeliveries {
   readonly found: readonly ListedDelivery[];
   readonly remaining: number;
+  readonly next?: Cursor;
 }
 
-const DEAD_PAGE = 1000;
+const OLDEST_PAGE = 1000;
 
-/** The first `most` dead letters that are wanted. */
-export async function deadLetters(
+/** The first deliveries after `start` that are wanted: `most` at most, by pages of a thousand. */
+export async function oldestDeliveries(
   store: ReadStore,
-  criteria: Omit<DeliveryCriteria, 'states'>,
-  most: number,
+  criteria: DeliveryCriteria,
+  { most, start }: { readonly most: number; readonly start: Cursor | null },
   isWanted: (listed: ListedDelivery) => boolean,
-): Promise<DeadLetters> {
-  const filter = filterOf({ ...criteria, states: [{ state: 'dead' }] });
+): Promise<OldestDeliveries> {
+  const filter = filterOf(criteria);
   const order = [{ field: 'at' satisfies DeliveryField }];
   const found: ListedDelivery[] = [];
-  let after: Cursor | null = null;
+  const size = Math.min(OLDEST_PAGE, most);
+  let after = start;
   for (let seen = 0; ;) {
-    const page: Results = await store.search(TARGET, { filter, order, offset: 0, size: DEAD_PAGE, after });
-    for (const one of page.found) {
-      if (found.length === most) return { found, remaining: page.total - seen };
-      seen += 1;
-      const listed = toDelivery(one);
-      if (isWanted(listed)) found.push(listed);
-    }
-    if (page.next === undefined) return { found, remaining: 0 };
-    after = page.next;
+    const page: Results = await store.search(TARGET, { filter, order, offset: 0, size, after });
+    seen += page.found.length;
+    found.push(...page.found.map(toDelivery).filter(isWanted));
+    const { total, next } = page;
+    if (next === undefined) return { found, remaining: 0 };
+    if (found.length + size > most) return { found, remaining: Math.max(1, total - seen), next };
+    after = next;
   }
 }
 

@@ -49,3 +49,18 @@ export function continuedReceivers(
     return id === undefined || id === own ? receiver : { ...receiver, id };
   });
 }
+
+/** The ids of receivers that are others than before: whatever has made them rest may be mended. */
+export function changedReceivers(
+  subscriptionId: string,
+  before: readonly Receiver[],
+  after: readonly Receiver[],
+): readonly string[] {
+  const known = receiversOf(subscriptionId, { receivers: before });
+  const contentOf = (receiver: Receiver): string => contentIdOf(subscriptionId, receiver);
+  const changed = [...receiversOf(subscriptionId, { receivers: after })].filter(([id, receiver]) => {
+    const old = known.get(id);
+    return old !== undefined && contentOf(old) !== contentOf(receiver);
+  });
+  return changed.map(([id]) => id);
+}

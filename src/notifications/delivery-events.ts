@@ -99,6 +99,16 @@ export type MatchedEvent =
         readonly at: string;
       };
     }
+  /** Redeliveries to the receiver that are due, and not attempted yet, are not made. */
+  | {
+      readonly type: 'RedeliveriesWithdrawn';
+      readonly data: {
+        readonly subscriptionId: string;
+        readonly organisationId: number;
+        readonly receiver: string;
+        readonly at: string;
+      };
+    }
   | { readonly type: 'Matched'; readonly data: Cursor };
 
 /**

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
-import { continuedReceivers } from './continued-receivers';
+import { changedReceivers, continuedReceivers } from './continued-receivers';
 import { type Receiver } from './receiver-id';
 
 /**
@@ -78,6 +78,8 @@ export type SubscriptionEvent =
     }
   /** A receiver that rests is to be tried at once. */
   | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
+  /** Redeliveries that were asked for before are not made, unless they were attempted. */
+  | { readonly type: 'RedeliveriesCancelled'; readonly data: { readonly at: string } }
   /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
   | {
       readonly type: 'RedeliveryRequested';
@@ -103,6 +105,8 @@ export interface ActiveSubscription {
   readonly secret: { readonly number: number; readonly since: string };
   /** Secrets before it, oldest first: until when messages are signed with them too. */
   readonly replacedSecrets: readonly { readonly number: number; readonly until: string }[];
+  /** When redeliveries were last cancelled. */
+  readonly redeliveriesCancelled?: string;
 }
 
 export type SubscriptionState =
@@ -126,7 +130,7 @@ export type SubscriptionCommand =
       /** The ids of its receivers are those that the PUT names. */
       readonly subscription: SubscriptionContent;
     }
-  | { readonly do: 'delete'; readonly at: string }
+  | { readonly do: 'delete' | 'cancelRedeliveries'; readonly at: string }
   | {
       readonly do: 'disableReceiver';
       readonly at: string;
@@ -198,8 +202,14 @@ function change(
       const subscription = { ...command.subscription, receivers };
       // A PUT enables what the system has disabled, so one without changes may do something.
       if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
-      return [{ type: 'SubscriptionReplaced', data: { at, subscription } }];
+      const probes = changedReceivers(command.subscriptionId, content.receivers, receivers);
+      return [
+        { type: 'SubscriptionReplaced', data: { at, subscription } },
+        ...probes.map((receiver) => ({ type: 'ProbeRequested' as const, data: { at, receiver } })),
+      ];
     }
+    case 'cancelRedeliveries':
+      return [{ type: 'RedeliveriesCancelled', data: { at } }];
     case 'delete':
       return [{ type: 'SubscriptionDeleted', data: { at } }];
     case 'disableReceiver': {
@@ -236,6 +246,8 @@ function changed(
   switch (event.type) {
     case 'SubscriptionReplaced':
       return { ...state, content: event.data.subscription, disabledReceivers: {} };
+    case 'RedeliveriesCancelled':
+      return { ...state, redeliveriesCancelled: event.data.at };
     case 'SubscriptionDeleted':
       return { is: 'deleted', organisationId: state.organisationId };
     case 'ReceiverDisabled': {

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { deadLetters, type DeadLetters } from '../../projections/delivery-list';
+import { oldestDeliveries, type OldestDeliveries } from '../../projections/delivery-list';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
@@ -8,6 +8,7 @@ import { receiversOf } from '../notifications/receiver-id';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import { type ActiveSubscription } from '../notifications/subscription';
 import { type Refusals } from '../wire/posted';
+import { ListCursors } from '../wire/list-cursor';
 import { complete } from '../wire/record-read';
 import { Subscriptions, type Which } from './commands';
 import {
@@ -39,7 +40,7 @@ export interface UncheckedPeriod {
   readonly refusals: Refusals;
 }
 
-/** Has the dead letters of a period sent again. Raises everything that is wrong with it. */
+/** Has the dead letters, or other messages, of a period sent again. Raises everything that is wrong with it. */
 export class RedeliverDeadLetters extends Command<OutputRedeliveries & { readonly position: Position }> {
   constructor(
     readonly which: Which,
@@ -90,7 +91,7 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
       at,
     );
     const { state } = asked.known;
-    const redelivery = pendingSince(listed, asked.requests);
+    const redelivery = pendingSince(listed, asked);
     const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
     const details = await this.queries.detailsOf(which, asked.known, pending);
     const isHeld = heldReceivers(which.id, state).has(listed.receiver);
@@ -110,6 +111,14 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
 const MOST = 10_000;
 const APPEND = 500;
 
+type PeriodKeys = Omit<PostedRedeliveries, 'dryRun' | 'cursor'> & { readonly cursor: string | undefined };
+
+const cursors = new ListCursors<PeriodKeys>({ presentation: [], excluded: [], refuse: fault.content });
+
+function keysOf({ minTime, maxTime, receiverId, state, cursor }: PostedRedeliveries): PeriodKeys {
+  return { minTime, maxTime, state, ...(receiverId === undefined ? {} : { receiverId }), cursor };
+}
+
 @CommandHandler(RedeliverDeadLetters)
 export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDeadLetters> {
   constructor(
@@ -124,27 +133,33 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     const at = this.subscriptions.now();
     const redeliveries = new Redeliveries(this.subscriptions, this.log);
     let asked = await redeliveries.read(which, Date.parse(period.minTime), known);
-    const { found, remaining } = await this.deadLetters(asked, period);
+    const { found, remaining, next } = await this.found(asked, period);
+    const more = {
+      remaining,
+      ...(next === undefined ? {} : { cursor: cursors.write(keysOf(period), next) }),
+    };
+    if (period.dryRun) return { requested: found.length, ...more, position: await this.log.head() };
     let [requested, position]: [number, Position | undefined] = [0, undefined];
     for (let from = 0; from < found.length; from += APPEND) {
       const done = await redeliveries.request(asked, found.slice(from, from + APPEND), at);
       ({ asked, position = position } = done);
       requested += done.count;
     }
-    return { requested, remaining, position: position ?? (await this.log.head()) };
+    return { requested, ...more, position: position ?? (await this.log.head()) };
   }
 
   /** Those to receivers that the subscription still has, and that were attempted, without those that are asked for already. */
-  private async deadLetters(
-    { which: { id }, known, requests }: Asked,
-    { minTime, maxTime, receiverId }: PostedRedeliveries,
-  ): Promise<DeadLetters> {
+  private async found(asked: Asked, period: PostedRedeliveries): Promise<OldestDeliveries> {
+    const { id } = asked.which;
+    const { minTime, maxTime, receiverId, state } = period;
     const at = { min: Date.parse(minTime), max: Date.parse(maxTime) };
     const receiver =
-      receiverId === undefined ? [...receiversOf(id, known.state.content).keys()] : [receiverId];
-    const criteria = { subscriptionId: [id], receiver, at };
-    return await deadLetters(this.store, criteria, MOST, (listed) => {
-      return listed.attempts.length > 0 && pendingSince(listed, requests) === undefined;
+      receiverId === undefined ? [...receiversOf(id, asked.known.state.content).keys()] : [receiverId];
+    const criteria = { subscriptionId: [id], receiver, states: [{ state }], at };
+    const page = { most: MOST, start: cursors.read(keysOf(period)) ?? null };
+    return await oldestDeliveries(this.store, criteria, page, (listed) => {
+      const mayBeSent = listed.attempts.length > 0 || state === 'cancelled';
+      return mayBeSent && listed.isTest !== true && pendingSince(listed, asked) === undefined;
     });
   }
 }

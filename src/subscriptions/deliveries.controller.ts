@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Param, Post, type Type } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
@@ -12,6 +12,7 @@ import { Refusals } from '../wire/posted';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
 import { recordReader } from '../wire/record-read';
+import { ChangeSubscription } from './commands';
 import { RedeliverDeadLetters, RedeliverMessage, type UncheckedPeriod } from './deliveries.commands';
 import { postedRedeliveries } from './deliveries.fields';
 import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
@@ -107,6 +108,15 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
         status: 202,
         position,
       });
+    }
+
+    @Delete(':id/redeliveries')
+    @ApiOperation(operations.cancelAll)
+    @Roles(SUBSCRIBERS)
+    async cancelAll(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      const change = { do: 'cancelRedeliveries' } as const;
+      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
+      return new Answer('none', { position });
     }
   }
   return DeliveriesController;

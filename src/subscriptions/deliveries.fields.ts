@@ -200,8 +200,14 @@ export const postedRedeliveries = record(
       description: 'About a transition at this time or earlier; a date includes its day',
       example: '2026-11-30T00:00:00Z',
     },
-    state: { kind: wordOf('dead'), otherwise: 'dead', description: 'Only messages that were given up' },
+    state: {
+      kind: wordOf('dead', 'delivered', 'cancelled'),
+      otherwise: 'dead',
+      description: 'Only messages that were given up; or delivered, or cancelled',
+    },
     receiverId: { kind: text(), description: 'Only of this receiver' },
+    dryRun: { kind: boolean(), otherwise: false, description: 'Only counts the messages' },
+    cursor: { kind: text(), description: 'That of the last answer, to go on after it' },
   },
   { name: 'PostedRedeliveries' },
 );
@@ -212,6 +218,11 @@ export const redeliveries = record(
   {
     requested: { kind: integer(), description: 'Messages that are sent again because of this request' },
     remaining: { kind: integer(), description: 'Messages of the period that are left: post again for these' },
+    cursor: {
+      kind: text(),
+      ...optional,
+      description: 'If messages are left: to be posted with the same fields for the next ones',
+    },
   },
   { name: 'Redeliveries' },
 );

@@ -94,14 +94,23 @@ export function deliveryOperations(kind: SubscriptionKind) {
     },
     redeliverAll: {
       id: `redeliver${name}DeadLetters`,
-      summary: 'Send all dead letters of a period again',
+      summary: 'Send all dead letters, or other messages, of a period again',
       description:
-        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left.',
+        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a ' +
+        'cursor for these. With dryRun nothing is sent.',
       example: {},
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
       answer: REDELIVERIES,
       status: 202,
+    },
+    cancelAll: {
+      id: `cancel${name}Redeliveries`,
+      summary: 'Cancel redeliveries',
+      description: 'All that were asked for and are not attempted yet. One in flight is completed.',
+      example: {},
+      path: SUBSCRIPTION_ID,
+      status: 200,
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
 }

@@ -24,6 +24,7 @@ import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from '
 import { type Which } from './commands';
 import { type SubscriptionKind } from './kind';
 import { type OwnedSubscription, ownedSubscription } from './owned-subscription';
+import { withoutCancelled } from './redeliveries';
 import { SubscriptionParts } from './subscription-parts';
 
 /** A page of deliveries, in batches that are read on demand. */
@@ -62,7 +63,9 @@ export class DeliveryQueries {
     const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
     const { total, next } = found;
     return {
-      deliveries: eachOf(found, (listed) => namedFor(which.kind, toDelivery(listed, waiting))),
+      deliveries: eachOf(found, (listed) =>
+        namedFor(which.kind, toDelivery(withoutCancelled(listed, subscription), waiting)),
+      ),
       total,
       ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
     };
@@ -78,8 +81,9 @@ export class DeliveryQueries {
   async detailsOf(
     { kind, id }: Which,
     subscription: OwnedSubscription,
-    listed: ListedDelivery,
+    stored: ListedDelivery,
   ): Promise<OutputDeliveryDetails> {
+    const listed = withoutCancelled(stored, subscription.state);
     const waiting = await this.waiting(id, subscription.state);
     const isWaiting =
       listed.state === 'due' || listed.state === 'retrying' || listed.redelivery !== undefined;

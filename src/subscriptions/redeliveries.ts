@@ -1,8 +1,10 @@
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { type Position, streamOf } from '../kernel/event';
+import { without } from '../kernel/without';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import {
+  type ActiveSubscription,
   SUBSCRIPTION,
   type SubscriptionCommand,
   subscriptionDecider,
@@ -58,7 +60,7 @@ export class Redeliveries {
   async request(asked: Asked, messages: readonly ListedDelivery[], at: string): Promise<Requested> {
     for (let current = asked; ; current = await this.read(asked.which, asked.since)) {
       const { which, known, requests } = current;
-      const wanted = messages.filter((listed) => pendingSince(listed, requests) === undefined);
+      const wanted = messages.filter((listed) => pendingSince(listed, current) === undefined);
       if (wanted.length === 0) return { asked: current, count: 0 };
       const events = wanted
         .flatMap((listed) => subscriptionDecider.decide(redeliveryOf(listed, at), known.state))
@@ -85,7 +87,7 @@ export class Redeliveries {
     for await (const batch of this.log.readStream(streamOf(SUBSCRIPTION, id), options)) {
       for (const recorded of batch) {
         const { type, data } = toDomainEvent(recorded) as SubscriptionEvent;
-        if (Date.parse(data.at) < since - CLOCKS_MS) return requests;
+        if (Date.parse(data.at) < since - CLOCKS_MS || type === 'RedeliveriesCancelled') return requests;
         if (type === 'RedeliveryRequested' && !requests.has(data.message))
           requests.set(data.message, data.at);
       }
@@ -94,11 +96,23 @@ export class Redeliveries {
   }
 }
 
+/** The delivery as it is since redeliveries were last cancelled, if they were. */
+export function withoutCancelled<Listed extends ListedDelivery>(
+  listed: Listed,
+  { redeliveriesCancelled }: Pick<ActiveSubscription, 'redeliveriesCancelled'>,
+): Listed {
+  const { redelivery } = listed;
+  const isCancelled =
+    redelivery !== undefined && redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled;
+  return isCancelled ? (without(listed as ListedDelivery, 'redelivery') as Listed) : listed;
+}
+
 /** Since when a message is to be sent once more; undefined if nobody has asked for it, or it was attempted since. */
 export function pendingSince(
-  { messageId, redelivery, redelivered }: ListedDelivery,
-  requests: LastRequests,
+  listed: ListedDelivery,
+  { known, requests }: Pick<Asked, 'known' | 'requests'>,
 ): string | undefined {
+  const { messageId, redelivery, redelivered } = withoutCancelled(listed, known.state);
   const last = requests.get(messageId);
   return last !== undefined && last !== redelivered ? last : redelivery;
 }

@@ -66,6 +66,13 @@ const TRANSACTION_REQUESTS: readonly (readonly [id: string, target: string, deta
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json(PERIOD)],
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries.xml`, json(PERIOD)],
   ['redeliverSubscriptionDeadLetters', `${SUBSCRIPTIONS}/{id}/redeliveries`, json({})],
+  [
+    'redeliverSubscriptionDeadLetters',
+    `${SUBSCRIPTIONS}/{id}/redeliveries`,
+    json({ ...PERIOD, state: 'delivered', dryRun: true }),
+  ],
+  ['cancelSubscriptionRedeliveries', `${SUBSCRIPTIONS}/{id}/redeliveries`],
+  ['cancelSubscriptionRedeliveries', `${SUBSCRIPTIONS}/7/redeliveries`],
   ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/0`],
   ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/{subjectId}`],
 ];

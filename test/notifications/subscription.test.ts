@@ -187,6 +187,17 @@ describe('a PUT continues receivers (decisions N8)', () => {
     expect(idsAfter([A], [C], [D], [D, B])).toEqual([receiverIdOf('s', RECEIVER), ownB]);
   });
 
+  it('and has those tried at once that it changes, even if they rest (decisions N7)', () => {
+    const before = after(CREATE, {
+      ...{ do: 'replace', at: LATER, subscriptionId: 's' },
+      subscription: { ...CONTENT, receivers: [A, B] },
+    } as const);
+    const subscription = { ...OTHER, receivers: [B, { ...C, id: a }, D] };
+    const events = decide({ do: 'replace', at: LATER, subscriptionId: 's', subscription }, before);
+    expect(events.map(({ type }) => type)).toEqual(['SubscriptionReplaced', 'ProbeRequested']);
+    expect(events[1]?.data).toEqual({ at: LATER, receiver: a });
+  });
+
   it('and gives a new receiver an id that no other one has', () => {
     const [changed, fresh] = idsAfter([A, B], [{ ...C, id: a }, B], [C, A, B]);
     expect(changed).toBe(a);
@@ -225,6 +236,7 @@ it.each([
   'TestRequested',
   'ProbeRequested',
   'RedeliveryRequested',
+  'RedeliveriesCancelled',
 ] as const)('%s is read as it was first stored', (type) => {
   const [name, variant] = type.split('-') as [SubscriptionEvent['type'], string?];
   const { stream, event } = golden<SubscriptionEvent>(name, variant === undefined ? '' : `-${variant}`);
@@ -255,6 +267,7 @@ it.each([
     TestRequested: start,
     ProbeRequested: start,
     RedeliveryRequested: start,
+    RedeliveriesCancelled: { redeliveriesCancelled: '2026-03-01T12:00:00.000Z' },
   };
   expect(state).toMatchObject(expected[type]);
 });

@@ -73,7 +73,8 @@ export class MatchedWriter {
 }
 
 function idOf(due: Due, event: string): string {
-  return uuid(due.type === 'MessageDue' ? due.data.id : `${event} redelivery`);
+  if (due.type === 'MessageDue') return uuid(due.data.id);
+  return uuid(due.type === 'RedeliveriesWithdrawn' ? `${event} ${due.data.receiver}` : `${event} redelivery`);
 }
 
 function uuid(name: string): string {

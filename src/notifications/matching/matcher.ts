@@ -5,7 +5,7 @@ import { type ActiveSubscription, type SubscriptionEvent } from '../subscription
 import { type Occurrence, type Topic } from '../topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
-import { SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
+import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
 /** What is due because of an event. */
 export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
@@ -19,6 +19,7 @@ const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
   'TestRequested',
   'ProbeRequested',
   'RedeliveryRequested',
+  'RedeliveriesCancelled',
 ]);
 
 /**
@@ -97,6 +98,13 @@ export class Matcher {
       const { receiver, at } = data;
       const { organisationId } = subscription;
       return [{ type: 'ProbeDue', data: { subscriptionId: id, organisationId, receiver, at } }];
+    }
+    if (type === 'RedeliveriesCancelled') {
+      const { organisationId } = subscription;
+      return [...receiversIn(id, subscription).keys()].map((receiver) => ({
+        type: 'RedeliveriesWithdrawn',
+        data: { subscriptionId: id, organisationId, receiver, at: data.at },
+      }));
     }
     if (type === 'TestRequested') return this.test(event, id, subscription, data);
     return NOTHING;

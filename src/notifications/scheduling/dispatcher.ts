@@ -240,6 +240,8 @@ export class Dispatcher {
     const { message, receiver, isCancelled, redelivery } = started;
     const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
     if (partition.expiring.has(started.revision)) return undefined;
+    // What has not been read yet may cancel it.
+    if (redelivery !== undefined && !partition.isLive) return undefined;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
     if (isCancelled)
       return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', Date.now());

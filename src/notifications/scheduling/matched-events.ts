@@ -9,6 +9,7 @@ const OF_RECEIVERS: ReadonlySet<string> = new Set<MatchedEvent['type']>([
   'MessageDue',
   'RedeliveryDue',
   'ProbeDue',
+  'RedeliveriesWithdrawn',
 ]);
 
 /** The receiver that an event is about, without parsing all of it; undefined for other events. */
@@ -24,6 +25,7 @@ export function takeMatched(
 ): boolean {
   if (revision <= state.matchedUpTo) return false;
   if (type === 'MessageDue') state.due(receiver, revision);
+  else if (type === 'RedeliveriesWithdrawn') state.cancelRedeliveries(receiver, revision);
   else if (type === 'ProbeDue')
     state.probe(receiver, revision, Date.parse((JSON.parse(data) as DataOf<'ProbeDue'>).at));
   else state.redeliver(receiver, revision, (JSON.parse(data) as DataOf<'RedeliveryDue'>).revision);

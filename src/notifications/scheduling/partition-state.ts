@@ -50,6 +50,13 @@ export class PartitionState {
     this.receiver(receiver).takeRedelivery(redelivery, revision);
   }
 
+  /** Takes a request not to make the redeliveries to a receiver that were taken before. */
+  cancelRedeliveries(receiver: string, revision: number): void {
+    if (revision <= this.matchedUpTo) return;
+    this.matchedUpTo = revision;
+    this.receiver(receiver).redeliveries.clear();
+  }
+
   /** Takes a request for a probe, of a time (epoch ms): the receiver no longer rests. */
   probe(receiver: string, revision: number, at: number): void {
     if (revision <= this.matchedUpTo) return;

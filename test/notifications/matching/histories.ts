@@ -66,10 +66,11 @@ const replacement: fc.Arbitrary<Step> = fc
   .map(([of, next]) => [of, replaced(next)]);
 
 const request: fc.Arbitrary<Step> = stream.chain((of) =>
-  fc.tuple(receiver(of), fc.nat(3)).map(([id, kind]): Step => {
+  fc.tuple(receiver(of), fc.nat(4)).map(([id, kind]): Step => {
     if (kind === 0) return [of, { type: 'TestRequested', data: { at: AT, receiver: id, stateId: 2 } }];
     if (kind === 1) return [of, { type: 'ReceiverDisabled', data: { at: AT, receiver: id, reason: 'gone' } }];
     if (kind === 2) return [of, { type: 'ProbeRequested', data: { at: AT, receiver: id } }];
+    if (kind === 3) return [of, { type: 'RedeliveriesCancelled', data: { at: AT } }];
     return [
       of,
       { type: 'RedeliveryRequested', data: { at: AT, receiver: id, message: `msg_${id}`, revision: 0 } },

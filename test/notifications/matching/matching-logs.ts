@@ -103,6 +103,8 @@ export async function appendedIn(deliveries: EventLog): Promise<readonly Expecte
     if (event.type === 'Matched') return [];
     if (event.type === 'ProbeDue')
       return [{ id: event.data.receiver, to: `probe ${event.data.subscriptionId}` }];
+    if (event.type === 'RedeliveriesWithdrawn')
+      return [{ id: event.data.receiver, to: `withdraw ${event.data.subscriptionId}` }];
     const { id, subscriptionId } = event.data;
     if (event.type === 'RedeliveryDue') return [{ id, to: `again ${subscriptionId}` }];
     const { request, conversion } = event.data;

@@ -55,6 +55,10 @@ export function expectedOf(
     const { receiver, message, stateId, at: time } = dataOf(event);
     if (event.type === 'RedeliveryRequested') return [{ id: message ?? '', to: `again ${asked.id}` }];
     if (event.type === 'ProbeRequested') return [{ id: receiver ?? '', to: `probe ${asked.id}` }];
+    if (event.type === 'RedeliveriesCancelled') {
+      const urls = new Set(asked.content.receivers.map(({ receiverUrl }) => receiverUrl));
+      return [...urls].map((url) => ({ id: receiverId(asked.id, url), to: `withdraw ${asked.id}` }));
+    }
     if (event.type !== 'TestRequested') return [];
     return messagesOf(event, asked, example(stateId ?? 0, new Date(time ?? '')), rates).filter(
       ({ id }) => id === messageId(event.id, receiver ?? ''),

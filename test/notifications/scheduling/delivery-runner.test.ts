@@ -225,6 +225,28 @@ describe('The runner of deliveries', () => {
     });
   });
 
+  it('does not send again what was withdrawn, by the next process neither (decisions N17)', async () => {
+    const [target] = await targetsOf(1);
+    const { attempts, attempt } = ending({});
+    const first = start('one', attempt);
+    const [message] = await due([target!], 1);
+    await until(async () => (await outcomes()).length === 1);
+    await first.stop();
+    const { id, subscriptionId, organisationId, receiver } = message!;
+    const of = { subscriptionId, organisationId, receiver, at: new Date().toISOString() };
+    const again = { type: 'RedeliveryDue', data: { ...of, id, revision: 0 } } as const;
+    const events = [again, again, { type: 'RedeliveriesWithdrawn', data: of } as const, again];
+    await world.deliveries.append(
+      MATCHED,
+      1,
+      events.map((event) => toNewEvent(event)),
+    );
+    start('two', attempt);
+    await until(async () => (await outcomes()).length === 2);
+    expect(await outcomes()).toMatchObject([{ revision: 0 }, { isManual: true, redelivery: 5 }]);
+    expect(attempts.map((one) => one.id)).toEqual([id, id]);
+  });
+
   it('sends a message again, with its old id and bytes, when that is asked for (decisions N14)', async () => {
     const [target] = await targetsOf(1);
     const { attempts, attempt } = ending({});

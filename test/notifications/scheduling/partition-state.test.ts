@@ -242,6 +242,24 @@ it('ProbeDue is taken as it was first stored, whenever the outcomes are read (de
   expect([restOf(at - 1_000), restOf(at + 1_000)]).toEqual([at, at + 61_000]);
 });
 
+it('RedeliveriesWithdrawn is taken as it was first stored: redeliveries before it are not made (decisions N17)', () => {
+  const { event } =
+    golden<Extract<MatchedEvent, { readonly type: 'RedeliveriesWithdrawn' }>>('RedeliveriesWithdrawn');
+  const { receiver } = event.data;
+  const state = new PartitionState();
+  state.due(receiver, 0);
+  state.redeliver(receiver, 1, 0);
+  const recorded = { ...event, data: JSON.stringify(event.data), revision: 2 } as RecordedEvent;
+  expect(receiverIn(recorded)).toBe(receiver);
+  expect([takeMatched(state, receiver, recorded), takeMatched(state, receiver, recorded)]).toEqual([
+    true,
+    false,
+  ]);
+  state.redeliver(receiver, 3, 0);
+  expect([...state.receiver(receiver).redeliveries]).toEqual([[3, 0]]);
+  expect([...state.receiver(receiver).queue]).toEqual([0]);
+});
+
 it.each([
   ['MessageAttempted', { outcome: 'failed', attempt: 1, next: '2026-03-01T12:00:05.000Z' }],
   ['MessageAttempted-manual', { outcome: 'delivered', isManual: true }],
