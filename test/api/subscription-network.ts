@@ -82,6 +82,14 @@ export function subscriptionClientOf(app: () => TestApp) {
   };
 }
 
+/** Subscriptions that several targets share, by whether they are to claims: an organisation has at most 100. */
+const sharedIds = new WeakMap<TestApp, Map<boolean, string>>();
+
+async function createFor(app: TestApp, isClaims: boolean): Promise<string> {
+  if (isClaims) return await createClaimSubscription(app);
+  return (await subscriptionClientOf(() => app).create()).subscriptionId;
+}
+
 /**
  * A target with the ids of a new subscription of `nord`, of its receiver, and of a message to it in the place of `{id}`, `{receiverId}`
  * and `{messageId}`.
@@ -92,9 +100,12 @@ export async function targetWithIds(
   deliveries: AppDeliveries,
 ): Promise<string> {
   if (!target.includes('{id}')) return target;
-  const subscriptionId = target.startsWith(CLAIM_SUBSCRIPTIONS)
-    ? await createClaimSubscription(app)
-    : (await subscriptionClientOf(() => app).create()).subscriptionId;
+  const isClaims = target.startsWith(CLAIM_SUBSCRIPTIONS);
+  const isShared = /redeliveries|explain/.test(target);
+  const shared = sharedIds.get(app) ?? new Map<boolean, string>();
+  sharedIds.set(app, shared);
+  const subscriptionId = (isShared ? shared.get(isClaims) : undefined) ?? (await createFor(app, isClaims));
+  if (isShared) shared.set(isClaims, subscriptionId);
   const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
   const subjectId = target.includes('{subjectId}') ? await subjectOf(app, target) : '';
   const whole = target
