@@ -43,7 +43,6 @@ export const claimService = defineService({
       type: fault.contentType,
       syntax: fault.contentTypeSyntax,
       charset: fault.encoding,
-      missingCharset: fault.encoding,
     },
   },
 });

@@ -14,8 +14,6 @@ const FAULTS: ServiceDefinition['faults'] = {
   body: {
     type: fault.contentType,
     charset: fault.contentType,
-    missingCharset: fault.syntax,
-    charsetOptional: ['json'],
   },
 };
 

@@ -83,7 +83,6 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
     bodyFaults: {
       type: httpFaults.unsupportedType,
       charset: httpFaults.unsupportedType,
-      missingCharset: unusable,
       ...body,
     },
     faults: { unexpected, notAdmitted: admission, tokenTwice, methodNotAllowed, notFound },

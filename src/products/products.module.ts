@@ -38,7 +38,6 @@ export const productService = defineService({
     notAdmitted: fault.tokenRequestNotValid,
     tokenTwice: fault.tokenRequestNotValid,
     keys: keyFaults,
-    body: { missingCharset: fault.noParsableContent },
   },
 });
 

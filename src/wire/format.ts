@@ -119,9 +119,6 @@ export interface BodyFaults {
   readonly syntax?: (message: string) => Fault;
   /** Another encoding than UTF-8, or a compressed body. */
   readonly charset: (message: string) => Fault;
-  readonly missingCharset: (message: string) => Fault;
-  /** Formats of which a body may omit the charset. */
-  readonly charsetOptional?: readonly Format[];
 }
 
 /**
@@ -140,12 +137,10 @@ export function bodyFormat<Accepted extends Format>(
     const isType = contentType === undefined || MEDIA_TYPE.test(mediaTypeOf(contentType));
     throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example}`);
   }
-  const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(contentType ?? '')?.[1] ?? '';
-  if (charset === '') {
-    if (faults.charsetOptional?.includes(format)) return format;
-    throw faults.missingCharset(`${sent}: charset is missing, expected ${example}`);
-  }
-  if (!/^utf-?8$/i.test(charset)) throw faults.charset(`${sent}: expected ${example}`);
+  // Without a charset it is UTF-8.
+  const charsets = [...(contentType ?? '').matchAll(/;\s*charset\s*=\s*"?([^";\s]*)"?/gi)];
+  if (charsets.some(([, charset = '']) => !/^(utf-?8)?$/i.test(charset)))
+    throw faults.charset(`${sent}: expected ${example}`);
   return format;
 }
 

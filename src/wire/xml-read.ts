@@ -11,6 +11,8 @@ export interface XmlHandlers {
   /** Text of the element opened last, entities resolved; it may come in several pieces. */
   readonly text: (piece: string) => void;
   readonly close: (name: string) => void;
+  /** The document may declare any encoding: it is not what was sent. */
+  readonly declaresAny?: true;
 }
 
 /** Namespace declarations left out. An object without a prototype. */
@@ -101,6 +103,10 @@ export function readXml(handlers: XmlHandlers): XmlReader {
   });
   parser.on('text', text);
   parser.on('cdata', text);
+  parser.on('xmldecl', ({ encoding = 'UTF-8' }) => {
+    if (handlers.declaresAny !== true && !/^utf-?8$/i.test(encoding))
+      parser.fail(`the XML declaration has the encoding ${encoding.slice(0, 100)}: expected UTF-8, or none.`);
+  });
   parser.on('doctype', () => parser.fail('a DOCTYPE is not accepted.'));
 
   function text(piece: string): void {
@@ -167,14 +173,18 @@ export interface XmlNode {
 }
 
 /** Reads a small document as a whole; raises `NotParsable`. */
-export function parseXml(bytes: Buffer): XmlNode {
+export function parseXml(bytes: Buffer, options: Pick<XmlHandlers, 'declaresAny'> = {}): XmlNode {
   const children: XmlNode[] = [];
-  const reader = readXmlChildren({ maxChild: Infinity, onChild: (node) => children.push(node) });
+  const reader = readXmlChildren({
+    ...options,
+    maxChild: Infinity,
+    onChild: (node) => children.push(node),
+  });
   reader.write(bytes);
   return { ...reader.end(), children };
 }
 
-interface ChildrenOptions {
+interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
   /** Characters of names, attributes and texts that an element in the root may have. */
   readonly maxChild: number;
   readonly onRoot?: (name: string) => void;
@@ -198,6 +208,7 @@ export function readXmlChildren(options: ChildrenOptions): {
   let size = 0;
   const isOver = (): boolean => size > options.maxChild;
   const reader = readXml({
+    ...(options.declaresAny === true ? { declaresAny: true } : {}),
     open: (name, attributes) => {
       size = path.length === 2 ? 0 : size + ELEMENT + name.length;
       for (const attribute in attributes) size += attribute.length + (attributes[attribute]?.length ?? 0);

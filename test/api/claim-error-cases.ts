@@ -88,7 +88,6 @@ const OF_REQUESTS: readonly ErrorCase[] = [
   ['404 UTS_400', 'a path without the id of its claim', 'GET /claims//versions', 'nord'],
   ['404 UTS_400', 'an unknown legacy path', 'GET /uts/claims/1/versions', 'nord'],
   ['415 UTS_410', 'a body in another charset', POST, 'preisblick', typed('application/json; charset=latin1')],
-  ['415 UTS_410', 'a body without a charset (decisions A10)', POST, 'preisblick', typed('application/json')],
   [
     '415 UTS_410',
     'a compressed body',

@@ -61,7 +61,7 @@ describe('the load report (decisions P30)', () => {
 
   it.each([
     ['that cannot be read', '{"products":[{]}', {}, 'PF_210', /^the body /],
-    ['without its charset', '{}', { 'content-type': 'application/json' }, 'PF_210', /charset/],
+    ['in another charset', '{}', { 'content-type': 'application/json; charset=latin1' }, '415', /charset/],
     ['that is too large (decisions X35)', ' '.repeat(MAX_BODY + 1), {}, '413', /at most 524288 bytes/],
     ['of another type', 'a;b', { 'content-type': 'text/csv; charset=utf-8' }, '415', /text\/csv/],
   ])(

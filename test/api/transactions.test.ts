@@ -163,7 +163,6 @@ describe('reporting a transaction', () => {
     ['JSON without a charset is taken (decisions A10)', 'application/json', 201],
     ['another type is CON_360', 'text/plain; charset=utf-8', 400],
     ['another charset is CON_360', 'application/json; charset=latin1', 400],
-    ['XML without a charset is CON_310', 'application/xml', 400],
   ])('%s', async (name, type, status) => {
     const answer = await world.app.post(PATH, {
       token: CONVERSION_TOKENS.nord,

@@ -47,7 +47,6 @@ const REQUESTS: readonly (readonly [
   ['406 406', 'that accepts nothing offered', `GET ${OWN}`, { token, headers: { accept: 'text/html' } }],
   ['415 415', 'that posts a form', `POST ${OWN}`, form('application/x-www-form-urlencoded')],
   ['415 415', 'in another charset (decisions A10)', `POST ${OWN}`, form('application/json; charset=latin1')],
-  ['400 101', 'without a charset (decisions A10)', `POST ${OWN}`, form('application/json')],
   ['415 415', 'that posts a list in XML (decisions X46)', `POST ${OWN}/bulk`, xml('<voucher/>')],
   ['400 101', 'that is no JSON', `POST ${OWN}`, { token, body: '{' }],
   ['400 101', 'that is no UTF-8', `POST ${OWN}`, { token, body: Buffer.from([0x22, 0xff, 0x22]) }],

@@ -42,7 +42,7 @@ export const notes = defineService({
   faults: {
     ...fault,
     keys: { missing: fault.missing, notNumeric: fault.numeric },
-    body: { type: fault.type, charset: fault.type, missingCharset: fault.charset },
+    body: { type: fault.type, charset: fault.type },
   },
 });
 
