@@ -49,7 +49,7 @@ function oneProduct(
     deliveryTime: `${random.between(1, 9)} days`,
     // One in four has the same EAN as the product of the same number with another seed.
     ean: ean13(
-      `2${String(number % 4 === 0 ? number : number * 1000 + random.between(1, 999)).padStart(11, '0')}`,
+      `9${String(number % 4 === 0 ? number : number * 1000 + random.between(1, 999)).padStart(11, '0')}`,
     ),
     sku: `${sourceProductId}-${random.between(100, 999)}`,
     inStock: random.between(0, 500),

@@ -49,7 +49,7 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 5,
+    version: 6,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['price', 'modified', 'changed'],

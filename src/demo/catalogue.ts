@@ -69,8 +69,9 @@ function modelOf(kind: Kind, random: Random): Omit<Article, 'number' | 'colour' 
 
 /** EANs from the ranges reserved for use within a company, which are never assigned to manufacturers. */
 function eanOf(brand: string, number: number): string {
-  const range = brand.charCodeAt(0) % 5 === 0 ? '04' : '20';
-  return ean13(`${range}${String(number * 7919 + 1_000_003).padStart(10, '0')}`);
+  // Prefixes without real products: coupons, and the one that GS1 reserves for demonstrations.
+  const range = brand.charCodeAt(0) % 5 === 0 ? '050' : '952';
+  return ean13(`${range}${String(number * 7919 + 1_000_003).padStart(9, '0')}`);
 }
 
 /** An EAN-13: twelve digits and their check digit. */

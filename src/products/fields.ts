@@ -17,7 +17,7 @@ const isSearched = true;
 const TEXT = text({ isSearched });
 /** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
 const CODE = text({ isSearched, orInteger: true, isId: true });
-const URL = url({ isSearched });
+const URL = url({ isSearched, takesSpaces: true });
 const PIXELS = count('a number of pixels');
 const DIGITS = text({ isSearched, orInteger: true, isTrimmed: true });
 const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');

@@ -37,8 +37,8 @@ export function offerId(feedId: number, sourceProductId: string): string {
 
 /**
  * A product's GTIN as 14 digits: offers of several feeds with the same GTIN are the same product
- * (`docs/decisions.md#p8`). Taken from its ean, else its upc; undefined if
- * neither is a number of 1 to 14 digits other than zero.
+ * (`docs/decisions.md#p8`). Taken from its ean, else its upc; undefined if neither is a number of 1 to 14 digits that
+ * identifies a product beyond its shop (`docs/decisions.md#x9`).
  */
 export function gtinOf(identifiers: Identifiers | undefined): string | undefined {
   return normalised(identifiers?.ean) ?? normalised(identifiers?.upc);
@@ -52,8 +52,17 @@ export function groupingIdOf(identifiers: Identifiers | undefined, ownId: string
 
 function normalised(code: string | undefined): string | undefined {
   const digits = code === undefined ? undefined : /^0*([1-9]\d{0,13})$/.exec(code)?.[1];
-  return digits?.padStart(14, '0');
+  if (digits === undefined || DUMMY.test(digits)) return undefined;
+  const gtin = digits.padStart(14, '0');
+  const isInStore = digits.length === 8 ? IN_STORE_8.test(digits) : IN_STORE.test(gtin);
+  return isInStore ? undefined : gtin;
 }
+
+/** One digit, repeated. */
+const DUMMY = /^(\d)\1*$/;
+/** Numbers that GS1 leaves to each shop: by the prefix of the GTIN-13 after the first of 14 digits, and of a GTIN-8. */
+const IN_STORE = /^\d(?:0[24]|2)/;
+const IN_STORE_8 = /^2/;
 
 /** The names of all custom fields of some products, in order. */
 export function customFieldNames(products: Iterable<Pick<Product, 'fields'>>): readonly string[] {

@@ -68,10 +68,19 @@ function isUsable(
   return size <= maxBytes && forbidden === undefined;
 }
 
+interface UrlOptions extends Pick<TextOptions, 'maxBytes' | 'isSearched'> {
+  /** Spaces behind the host are read as `%20`, and white space at the ends is left out. */
+  readonly takesSpaces?: true;
+}
+
 /** An absolute http or https URL. */
-export function url(options: Pick<TextOptions, 'maxBytes' | 'isSearched'> = {}): Scalar<string, string> {
+export function url({ takesSpaces, ...options }: UrlOptions = {}): Scalar<string, string> {
   const { posted, answered } = text(options);
-  const readUrl = reading((value) => (isUrl(value) ? value : undefined), EXPECTED_URL, 'malformedUrl');
+  const find = (value: unknown): string | undefined => {
+    const found = takesSpaces === true ? withoutSpaces(value) : value;
+    return isUrl(found) ? found : undefined;
+  };
+  const readUrl = reading(find, EXPECTED_URL, 'malformedUrl');
   return {
     is: 'scalar',
     posted: {
@@ -87,6 +96,17 @@ export function url(options: Pick<TextOptions, 'maxBytes' | 'isSearched'> = {}):
 }
 
 const EXPECTED_URL = 'an absolute http or https URL';
+
+/** A space in the host is not mended. Without regular expressions: with them, many spaces would take long. */
+function withoutSpaces(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const text = value.trim();
+  if (!text.includes(' ')) return text;
+  const host = text.indexOf('//') + '//'.length;
+  const length = text.slice(host).search(/[/?#]/);
+  if (length < 0) return text;
+  return text.slice(0, host + length) + text.slice(host + length).replaceAll(' ', '%20');
+}
 
 function isUrl(value: unknown): value is string {
   return typeof value === 'string' && isWebUrl(value);

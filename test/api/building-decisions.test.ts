@@ -1,4 +1,4 @@
-import { type Product } from '../../src/products/feed';
+import { type Identifiers } from '../../src/products/feed';
 import { groupingIdOf } from '../../src/products/offer';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
@@ -54,10 +54,28 @@ it('all products of a load, and of a deletion, have the same time of change (dec
 });
 
 describe('a GTIN (decisions P8, X9)', () => {
-  it.each<[NonNullable<Product['identifiers']>, string]>([
+  it.each<[Identifiers, string]>([
     [{ ean: '4012345678901' }, 'ean04012345678901'],
     [{ ean: '0004012345678901' }, 'ean04012345678901'],
-    [{ ean: '7' }, 'ean00000000000007'],
+    [{ ean: '17' }, 'ean00000000000017'],
+    [{ ean: '40170725' }, 'ean00000040170725'],
+    // In-store numbers: any shop may use them for anything.
+    ...['0212345678901', '0412345678901', '2012345678901', '2912345678901', '20123451', '29123451'].map(
+      (ean): [Identifiers, string] => [{ ean }, 'the offer'],
+    ),
+    ...['212345678901', '412345678901'].map((upc): [Identifiers, string] => [{ upc }, 'the offer']),
+    [{ ean: '12012345678901' }, 'the offer'],
+    [{ ean: '2012345678901', upc: '012345678905' }, 'ean00012345678905'],
+    [{ ean: '0112345678901' }, 'ean00112345678901'],
+    [{ ean: '0312345678901' }, 'ean00312345678901'],
+    [{ ean: '0512345678901' }, 'ean00512345678901'],
+    [{ ean: '1912345678901' }, 'ean01912345678901'],
+    [{ ean: '3012345678901' }, 'ean03012345678901'],
+    // Dummies.
+    ...['9999999999999', '1111111111111', '00000000', '7', '0001', '33333333'].map(
+      (ean): [Identifiers, string] => [{ ean }, 'the offer'],
+    ),
+    [{ ean: '9999999999999', upc: '012345678905' }, 'ean00012345678905'],
     [{ ean: '4012345678902' }, 'ean04012345678902'],
     [{ ean: '000', upc: '12345678905' }, 'ean00012345678905'],
     [{ ean: '123456789012345', upc: '12345678905' }, 'ean00012345678905'],

@@ -13,9 +13,9 @@ beforeAll(async () => {
   app = await TestApp.start({ network: NETWORK, now: () => new Date(AT) });
   await post(german, [
     FULL,
-    product('plain', { ean: '4', price: 2, fields: [{ name: 'Size', value: 'L' }] }),
+    product('plain', { ean: '41', price: 2, fields: [{ name: 'Size', value: 'L' }] }),
   ]);
-  await post(shared, [product('also plain', { ean: '4', price: 3 })]);
+  await post(shared, [product('also plain', { ean: '41', price: 3 })]);
 });
 afterAll(() => app.close());
 
@@ -214,7 +214,7 @@ describe('csvFlattenFields (Document 1, CSV export; decisions P16)', () => {
 it('grouped offers have a row each, with the product fields of the first offer (decisions P8)', async () => {
   const rows = rowsOf(
     await get(
-      `/1.0/products.csv;fid=${german},${shared};ean=4;groupOffersByProduct=true;csvFlattenFields=true`,
+      `/1.0/products.csv;fid=${german},${shared};ean=41;groupOffersByProduct=true;csvFlattenFields=true`,
     ),
   );
   expect(rows).toMatchObject([

@@ -15,7 +15,7 @@ beforeAll(async () => {
     product(`p${at}`, {
       price: (at * 7) % 100,
       name: at % 3 === 0 ? 'red lamp' : at % 3 === 1 ? 'lamp' : 'red red lamp shade',
-      identifiers: { ean: String(1 + (at % 2_000)) },
+      identifiers: { ean: String(4_000_001 + (at % 2_000)) },
     }),
   );
   for (let from = 0; from < COUNT; from += 1_000) await post(secret, products.slice(from, from + 1_000));

@@ -73,7 +73,7 @@ const searches: readonly Effect[] = [
   [
     'searchProducts',
     'groupOffersByProduct=true',
-    `;fid=${german},${shared};ean=0401234567890`,
+    `;fid=${german},${shared};ean=0501234567890`,
     offers,
     [[german, shared]],
   ],

@@ -61,7 +61,7 @@ beforeAll(async () => {
     await post(german, [one]);
   }
   await post(swedish, [LJUD]);
-  await post(shared, [product('twin', { ean: '0401234567890' })]);
+  await post(shared, [product('twin', { ean: '0501234567890' })]);
   for (const [at, transaction] of REPORTED) {
     now = new Date(at);
     await report(transaction);

@@ -50,9 +50,9 @@ let app: TestApp;
 const { post } = clientOf(() => app);
 beforeAll(async () => {
   app = await TestApp.start({ network: NETWORK });
-  await post(german, [{ ...FULL, price: 1 }, product('bare', { ean: '4' }), product('weird\u0085\ufffd')]);
+  await post(german, [{ ...FULL, price: 1 }, product('bare', { ean: '41' }), product('weird\u0085\ufffd')]);
   await post(german, [FULL]);
-  await post(shared, [product('other', { ean: '4', categories: [{ name: 'Nobody’s' }, { id: '2' }] })]);
+  await post(shared, [product('other', { ean: '41', categories: [{ name: 'Nobody’s' }, { id: '2' }] })]);
 });
 afterAll(() => app.close());
 

@@ -131,7 +131,7 @@ describe('the search fields of an offer', () => {
   test.each([
     ['its ean, to 14 digits', { ean: '4012345678901' }, 'ean04012345678901'],
     ['its upc, without an ean', { upc: '012345678905' }, 'ean00012345678905'],
-    ['its ean rather than its upc', { ean: '7', upc: '8' }, 'ean00000000000007'],
+    ['its ean rather than its upc', { ean: '17', upc: '18' }, 'ean00000000000017'],
     ['the same, leading zeros or not', { ean: '00012345678905' }, 'ean00012345678905'],
     ['itself, when no number is a GTIN', { ean: '000', upc: '12-3', sku: '5' }, offerId(FEED_ID, 'a')],
     ['itself, when a number is too long', { ean: '123456789012345' }, offerId(FEED_ID, 'a')],

