@@ -6,6 +6,7 @@ import { Claims, keyFaults, raiseAll } from './claims.commands';
 import { claimFaults as fault } from './faults';
 import { type CheckedClaim, type CheckedRevision } from './posted-claims';
 import { type CheckedRuling, rulingIn } from './posted-rulings';
+import { revisedClaim, revisionFaults } from './revised-claim';
 import { CANNOT_VALIDATE } from './statuses';
 import { ownClaim, updateFaults } from './update-check';
 
@@ -111,16 +112,29 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 
   async execute({ updates, caller }: ReviseClaims): Promise<Visible> {
     requirePublisher(caller);
-    const { writer } = this.claims;
+    const { writer, directory } = this.claims;
     const now = this.claims.now();
     const at = now.toISOString();
     const { organisationId: publisherId } = caller;
-    const revisions = updates.map((update) => ({ ...update, owner: update.claimId, publisherId }));
-    const checked = await writer.withKeys(await this.claims.loaded(revisions), at);
-    raiseAll('claimUpdates', checked, (update) => [
-      ...updateFaults(update, { ...update, do: 'revise', at, screening: UNSCREENED }, caller),
-      ...keyFaults('claimUpdates', update),
-    ]);
+    const loaded = (await this.claims.loaded(updates)).map((update) => {
+      const { state } = update.known;
+      const claim = state.is === 'filed' ? revisedClaim(update, state, directory) : update.claim;
+      return { ...update, claim, owner: update.claimId, publisherId };
+    });
+    const checked = await writer.withKeys(loaded, at);
+    raiseAll('claimUpdates', checked, (update) => {
+      const { claimId, version, claim } = update;
+      const change = { do: 'revise', at, version, claim, screening: UNSCREENED } as const;
+      const refused = updateFaults(
+        { claimId, known: update.known, isRepeated: update.isRepeated },
+        change,
+        caller,
+      );
+      return [
+        ...(refused.length > 0 ? refused : revisionFaults(update, claim)),
+        ...keyFaults('claimUpdates', update),
+      ];
+    });
     const screened = await this.claims.screened(checked, now);
     return await this.claims.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {
       const change = { at, version, claim, screening, ...programFacts(origin) };

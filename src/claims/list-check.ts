@@ -45,7 +45,7 @@ export function ignoredIn(
 }
 
 /** `docs/decisions.md#c7`. */
-function problemsIn(format: PostedFormat): ProblemFaults {
+export function problemsIn(format: PostedFormat): ProblemFaults {
   return {
     missing: format === 'json' ? fault.missingValue : fault.missingParameter,
     notNumeric: fault.notNumeric,

@@ -1,12 +1,14 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { type Program } from '../directory/programs';
 import { amountsIn } from '../wire/minor-units';
-import { nameOf, type Place, type Refusals, wrong } from '../wire/posted';
+import { type Fault } from '../kernel/fault';
+import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals, wrong } from '../wire/posted';
 import { type ClaimContent } from './claim';
 import { AMOUNTS } from './claim-amounts';
 import { type PostedList } from './claim-body';
 import { claimFaults as fault } from './faults';
-import { checkEach } from './list-check';
+import { checkEach, problemsIn } from './list-check';
 import { type PostedClaim, postedClaim, postedRevision } from './posted-fields';
 
 /** What posted claims are checked against. */
@@ -20,7 +22,8 @@ export interface ClaimContext {
  * of the first.
  */
 export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
-  return checkEach(posted, postedClaim, claimChecker(context)).map((claim) => checked(claim, context));
+  const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
+  return checkEach(posted, postedClaim, check).map((claim) => checked(claim, context));
 }
 
 /** A claim, and the currency of its amounts, that of its program; absent if there is none. */
@@ -44,9 +47,9 @@ function notRefused(): never {
   throw new Error('checked above');
 }
 
-/** Rules between fields and access, of claims and of their updates by publishers. */
-function claimChecker({ directory, caller }: ClaimContext) {
-  return (found: Partial<PostedClaim>, place: Place, refusals: Refusals): void => {
+/** Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no expected commission. */
+function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
+  return (found: Partial<PostedClaim>, place: Place, refusals: Refusals, posted: Posted): void => {
     const { affiliateSiteId, programId, eventId, expectedCommission } = found;
     if (affiliateSiteId !== undefined && !isOwnSite(affiliateSiteId, directory, caller))
       refusals.add(
@@ -69,6 +72,8 @@ function claimChecker({ directory, caller }: ClaimContext) {
       );
     const event = program.events.find(({ id }) => id === eventId);
     // `docs/decisions.md#c6`
+    if (event?.inquiry === true && lacksCommission(posted))
+      refusals.missing(() => `${nameOf(place)}.expectedCommission`, whyNeeded(event, program));
     if (event !== undefined && !event.inquiry && expectedCommission !== undefined)
       refusals.add(
         fault.illegalValue,
@@ -79,6 +84,10 @@ function claimChecker({ directory, caller }: ClaimContext) {
         ),
       );
   };
+}
+
+function whyNeeded(event: Program['events'][number], program: Program): string {
+  return `: event ${event.id} is the inquiry event of program ${program.id}`;
 }
 
 /** A site that was removed is still its publisher's: its claims are rejected by screening. */
@@ -116,13 +125,38 @@ export interface CheckedRevision extends CheckedClaim {
   readonly claimId: number;
   /** The version that it is based on. */
   readonly version: number;
+  /** Fields that it has empty. */
+  readonly cleared: readonly string[];
+  /** The fault if the claim has no expected commission that stays: it needs one. */
+  readonly needsCommission?: Fault;
 }
 
 /** Checks updates posted by a publisher in the same way (Document 3, Claim update posted by a publisher). */
 export function checkRevisions(posted: PostedList, context: ClaimContext): readonly CheckedRevision[] {
-  return checkEach(posted, postedRevision, claimChecker(context)).map(({ claimId, versionNo, ...claim }) => ({
-    claimId,
-    version: versionNo,
-    ...checked(claim, context),
-  }));
+  const isCleared = (sent: Posted, name: string): boolean => sent[name] !== undefined && isUnset(sent[name]);
+  const check = claimChecker(context, (sent) => isCleared(sent, 'expectedCommission'));
+  const found = checkEach(posted, postedRevision, check);
+  return found.map(({ claimId, versionNo, ...claim }, at) => {
+    const item = posted.items[at];
+    const sent = isPosted(item) ? item : {};
+    return {
+      claimId,
+      version: versionNo,
+      cleared: Object.keys(sent).filter((name) => isCleared(sent, name)),
+      ...checked(claim, context),
+      ...neededCommission(claim, posted.format, context),
+    };
+  });
+}
+
+function neededCommission(
+  { programId, eventId, expectedCommission }: PostedClaim,
+  format: PostedList['format'],
+  { directory }: ClaimContext,
+): Pick<CheckedRevision, 'needsCommission'> {
+  const program = directory.program(programId);
+  const event = program?.events.find(({ id }) => id === eventId);
+  if (program === undefined || event?.inquiry !== true || expectedCommission !== undefined) return {};
+  const { missing = fault.missingParameter } = problemsIn(format);
+  return { needsCommission: missing(`expectedCommission must be set${whyNeeded(event, program)}`) };
 }

@@ -36,20 +36,78 @@ describe('updating claims', () => {
   });
 
   it.each(['JSON', 'XML'] as const)(
-    'by a publisher in %s replaces the content (Document 3, Claim update posted by a publisher)',
+    'by a publisher in %s keeps optional fields that it omits, and clears those that it has empty (Document 3, Claim update posted by a publisher; decisions C9)',
     async (format) => {
-      const { claimId } = await world.create(`revise ${format}`, { epi: 'old' });
-      const update = { ...claimOf(`revised ${format}`, { orderValue: 120 }), claimId, versionNo: 0 };
+      const { claimId } = await world.create(`revise ${format}`, {
+        epi: 'old',
+        epi2: 'old',
+        productName: 'old',
+      });
+      const changes = { orderValue: 120, expectedCommission: undefined, epi2: '', productName: 'new' };
+      const update = { ...claimOf(`revised ${format}`, changes), claimId, versionNo: 0 };
       const answer =
         format === 'JSON'
           ? await world.json('/claimUpdates', { claimUpdates: [update] }, 'preisblick')
           : await world.xml('/claimUpdates', xmlOf('claimUpdates', [update]), 'preisblick');
       expect([answer.statusCode, answer.body]).toEqual([200, '']);
       const found = await byOrder(`revised ${format}`);
-      expect(found).toMatchObject({ claimId, statusId: 2, versionNo: 1, orderValue: 120 });
-      expect(found).not.toHaveProperty('epi');
+      const kept = { epi: 'old', productName: 'new', expectedCommission: '7.50' };
+      expect(found).toMatchObject({ claimId, statusId: 2, versionNo: 1, orderValue: 120, ...kept });
+      expect(found).not.toHaveProperty('epi2');
     },
   );
+
+  const revise = (changes: object) => world.json('/claimUpdates', { claimUpdates: [changes] }, 'preisblick');
+
+  it('by a publisher to an event that must not have an expected commission drops it (decisions C6, C9)', async () => {
+    const { claimId } = await world.create('to a sale');
+    const sale = claimOf('to a sale', { eventId: 301, expectedCommission: undefined });
+    expect((await revise({ ...sale, claimId, versionNo: 0 })).statusCode).toBe(200);
+    const found = await byOrder('to a sale');
+    expect(found).toMatchObject({ statusId: 2, eventId: 301 });
+    expect(found).not.toHaveProperty('expectedCommission');
+  });
+
+  it.each([
+    ['empties it', { expectedCommission: '' }],
+    ['has null', { expectedCommission: null }],
+  ])(
+    'by a publisher that %s is refused for the inquiry event: UTS_240 (decisions C6, C9)',
+    async (name, changes) => {
+      const { claimId } = await world.create(name);
+      const answer = await revise({ ...claimOf(name, changes), claimId, versionNo: 0 });
+      expect([answer.statusCode, errorsIn(answer)]).toEqual([
+        400,
+        [
+          'UTS_240 claimUpdates[0].expectedCommission must be set: event 17 is the inquiry event of program 101',
+        ],
+      ]);
+      expect(await byOrder(name)).toMatchObject({ versionNo: 0, statusId: 2 });
+    },
+  );
+
+  it('by a publisher to the inquiry event needs an expected commission, which another currency does not keep (decisions C6, C9)', async () => {
+    const sale = await world.create('to an inquiry', { eventId: 301, expectedCommission: undefined });
+    const inquiry = claimOf('to an inquiry', { expectedCommission: undefined });
+    const without = await revise({ ...inquiry, claimId: sale.claimId, versionNo: 0 });
+    expect(errorsIn(without)).toEqual([
+      expect.stringMatching(/^UTS_240 claimUpdates\[0\]: expectedCommission must/),
+    ]);
+    const { claimId } = await world.create('to SEK');
+    const swedish = claimOf('to SEK', {
+      programId: 102,
+      affiliateSiteId: 1102,
+      expectedCommission: undefined,
+    });
+    const answer = await world.json(
+      '/claimUpdates',
+      { claimUpdates: [{ ...swedish, claimId, versionNo: 0 }] },
+      'preisblickAll',
+    );
+    expect(errorsIn(answer)).toEqual([
+      expect.stringContaining('UTS_240 claimUpdates[0]: expectedCommission must be set'),
+    ]);
+  });
 
   it('is refused with the status of the first fault (decisions C7)', async () => {
     const { claimId } = await world.create('mixed');

@@ -252,8 +252,17 @@ describe('expectedCommission (decisions C6)', () => {
     expect(check(claim({ eventId: 311, expectedCommission: undefined }))).toHaveLength(1);
   });
 
-  it('may be missing for the inquiry event, and is not refused for an unknown event: screening rejects both', () => {
-    expect(check(claim({ expectedCommission: undefined }))).toHaveLength(1);
+  it.each([undefined, null, ''])(
+    'is required for the inquiry event: UTS_240, %p is none',
+    (expectedCommission) => {
+      expect(refused(claim({ expectedCommission })).faults).toEqual([
+        'UTS_240 claims[0].expectedCommission must be set: event 17 is the inquiry event of program 31',
+      ]);
+      expect(check(claim({ programId: 999, expectedCommission }))).toHaveLength(1);
+    },
+  );
+
+  it('is not refused for an unknown event: screening rejects it', () => {
     expect(check(claim({ eventId: 999 }))).toHaveLength(1);
   });
 });

@@ -36,10 +36,15 @@ export interface ModelTransaction {
 const DAY = 86_400_000;
 export const OWNERS: Readonly<Record<number, number>> = { 1101: 11, 1102: 11, 1201: 12, 1202: 12 };
 const CONNECTED = ['1101 101', '1101 104', '1102 102', '1201 102', '1202 101'];
-const PROGRAMS: Readonly<Record<number, { readonly active: boolean; readonly events: readonly number[] }>> = {
-  101: { active: true, events: [17, 301, 302, 305] },
-  102: { active: true, events: [17, 303] },
-  104: { active: false, events: [17, 301] },
+interface ModelProgram {
+  readonly active: boolean;
+  readonly currency: string;
+  readonly events: readonly number[];
+}
+const PROGRAMS: Readonly<Record<number, ModelProgram>> = {
+  101: { active: true, currency: 'EUR', events: [17, 301, 302, 305] },
+  102: { active: true, currency: 'SEK', events: [17, 303] },
+  104: { active: false, currency: 'EUR', events: [17, 301] },
 };
 const WITHOUT_COMMISSION = [305];
 
@@ -51,7 +56,10 @@ export class ClaimModel {
 
   /** Returns the codes of the refusal; none if they are filed. */
   create(contents: readonly ModelContent[], publisherId: number, now: number): readonly string[] {
-    const faults = contents.flatMap((content) => accessFaults(content, publisherId));
+    const faults = contents.flatMap((content) => [
+      ...accessFaults(content, publisherId),
+      ...(needsCommission(content) ? ['UTS_240'] : []),
+    ]);
     if (faults.length > 0) return faults;
     const isRepeated = (content: ModelContent, at: number): boolean =>
       contents.slice(0, at).some((earlier) => keyOf(earlier) === keyOf(content));
@@ -67,18 +75,20 @@ export class ClaimModel {
 
   revise(
     claim: ModelClaim | undefined,
-    content: ModelContent,
+    posted: ModelContent,
     version: number,
     publisherId: number,
     now: number,
   ): readonly string[] {
-    const faults = accessFaults(content, publisherId);
+    const faults = accessFaults(posted, publisherId);
     if (faults.length > 0) return faults;
+    const content = { ...posted, expectedCommission: posted.expectedCommission ?? keptBy(claim, posted) };
     const refused = this.refusal(claim, publisherId, version, (one) => one.statusId === 2 || isScreened(one));
     const holder = this.holder(content);
     const taken = holder === undefined || holder === claim ? [] : ['UTS_397'];
     if (refused !== undefined || claim === undefined) return [refused ?? 'UTS_402', ...taken];
-    if (taken.length > 0) return taken;
+    const missing = needsCommission(content) ? ['UTS_240'] : [];
+    if (missing.length + taken.length > 0) return [...missing, ...taken];
     claim.content = content;
     claim.version += 1;
     this.screen(claim, now);
@@ -199,6 +209,19 @@ export class ClaimModel {
     if (has('accepted', other) || has('pending', other)) return 111;
     return has('refused', own) ? 108 : undefined;
   }
+}
+
+/** The inquiry event needs an expected commission (decisions C6). */
+function needsCommission({ programId, eventId, expectedCommission }: ModelContent): boolean {
+  return PROGRAMS[programId] !== undefined && eventId === 17 && expectedCommission === undefined;
+}
+
+/** What an update omits stays, but for an event that must not have it, and in another currency (decisions C9). */
+function keptBy(claim: ModelClaim | undefined, { programId, eventId }: ModelContent): number | undefined {
+  const program = PROGRAMS[programId];
+  const isOther = eventId !== 17 && program?.events.includes(eventId) === true;
+  const before = claim && PROGRAMS[claim.content.programId];
+  return isOther || before?.currency !== program?.currency ? undefined : claim?.content.expectedCommission;
 }
 
 function keyOf({ timeStampEvent, programId, eventId, orderNumber }: ModelContent): string {

@@ -34,7 +34,7 @@ class JavaClaims {
                 .eventId(17L)
                 .orderNumber(orderNumber)
                 .orderValue(orderValue)
-                .expectedCommission(7.5);
+                .expectedCommission(6.0);
     }
 
     static int statusOf(ClaimsApi client, PostedClaim... claims) throws ApiException {
@@ -58,7 +58,7 @@ class JavaClaims {
                         statusOf(publisher, claimOf(ORDERS.get(1), 100), claimOf(ORDERS.get(2), 100))));
         var toCheck = new PostedClaims()
                 .addClaimsItem(claimOf("unfiled", 100))
-                .addClaimsItem(claimOf("incomplete", 100).expectedCommission(null));
+                .addClaimsItem(claimOf("mismatched", 100).expectedCommission(100.0));
         seen.put(
                 "checked",
                 publisher.checkClaims(toCheck).execute().stream().map(CheckedClaim::getStatusId).toList());

@@ -23,7 +23,7 @@ func claimOf(orderNumber string, orderValue float64) generated.PostedClaim {
 		EventId:            17,
 		OrderNumber:        orderNumber,
 		OrderValue:         orderValue,
-		ExpectedCommission: to(7.5),
+		ExpectedCommission: to(6.0),
 	}
 }
 
@@ -40,10 +40,10 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 
 	single := file(claimOf(orders[0], 100))
 	bulk := file(claimOf(orders[1], 100), claimOf(orders[2], 100))
-	incomplete := claimOf("incomplete", 100)
-	incomplete.ExpectedCommission = nil
+	mismatched := claimOf("mismatched", 100)
+	mismatched.ExpectedCommission = to(100.0)
 	checks := must(publisher.CheckClaimsWithApplicationJSONCharsetUTF8BodyWithResponse(ctx, &generated.CheckClaimsParams{},
-		generated.PostedClaims{Claims: []generated.PostedClaim{claimOf("unfiled", 100), incomplete}}))
+		generated.PostedClaims{Claims: []generated.PostedClaim{claimOf("unfiled", 100), mismatched}}))
 	checked := []int64{}
 	for _, check := range *checks.ApplicationjsonCharsetUtf8200 {
 		checked = append(checked, check.StatusId)

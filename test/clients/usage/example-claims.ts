@@ -16,11 +16,8 @@ export const claimOf = (orderNumber: string, orderValue = 100) => ({
   expectedCommission: 6,
 });
 
-/** One that awaits approval, and one whose status is 101. */
-export const toCheck = () => {
-  const { expectedCommission: _, ...incomplete } = claimOf('incomplete');
-  return [claimOf('unfiled'), incomplete];
-};
+/** One that awaits approval, and one whose status is 105. */
+export const toCheck = () => [claimOf('unfiled'), { ...claimOf('mismatched'), expectedCommission: 100 }];
 
 /** The claims that were filed last. */
 export const search = {

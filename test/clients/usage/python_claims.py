@@ -70,9 +70,8 @@ def use_claims(publisher: AuthenticatedClient, advertiser: AuthenticatedClient) 
 
     single = file(claim_of(orders[0]))
     bulk = file(claim_of(orders[1]), claim_of(orders[2]))
-    incomplete = claim_of("incomplete")
-    del incomplete["expectedCommission"]
-    to_check = PostedClaims.from_dict({"claims": [claim_of("unfiled"), incomplete]})
+    mismatched = claim_of("mismatched") | {"expectedCommission": 100}
+    to_check = PostedClaims.from_dict({"claims": [claim_of("unfiled"), mismatched]})
     checked = check_claims.sync(client=publisher, body=to_check)
     listed = list_claims.sync_detailed(
         client=publisher,
