@@ -12,6 +12,8 @@ const FIELDS = {
   legacyTransactionId: 'keyword',
   advertiserId: 'keyword',
   programId: 'keyword',
+  /** Who owned the site when it was reported. */
+  publisherId: 'keyword',
   siteId: 'keyword',
   eventId: 'keyword',
   eventTypeId: 'keyword',
@@ -42,7 +44,7 @@ const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
 export const transactions: Projection<PositionedTransaction, TransactionEvent> = {
   collection: {
     name: 'transactions',
-    version: 3,
+    version: 4,
     fields: FIELDS,
     sorts: ['timeOfEvent', 'changed', 'position', 'due', 'pausedProgramId'],
   },
@@ -67,6 +69,7 @@ function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<st
     legacyTransactionId: legacyIdOf(transaction),
     advertiserId: String(transaction.advertiserId),
     programId: String(transaction.programId),
+    ...(transaction.publisherId === undefined ? {} : { publisherId: String(transaction.publisherId) }),
     siteId: String(transaction.siteId),
     eventId: String(transaction.eventId),
     eventTypeId: String(transaction.eventTypeId),

@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { types } from 'node:util';
 import { createGunzip } from 'node:zlib';
+import { foreignByte } from '../wire/utf8';
 
-/** A line without its end; `text` is undefined if it is longer than `MAX_BYTES` or not UTF-8. */
-export interface Line {
-  readonly line: number;
-  readonly text: string | undefined;
-}
+/** A line without its end, or why it cannot be read: it is longer than `MAX_BYTES`, or not UTF-8. */
+export type Line = { readonly line: number } & Text;
+
+type Text = { readonly text: string } | { readonly text: undefined; readonly problem: string };
 
 export const MAX_BYTES = 256 * 1024;
 
@@ -64,8 +64,7 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
     if (length <= MAX_BYTES) parts.push(part);
   };
   const end = (): Line => {
-    const text = length > MAX_BYTES ? undefined : textOf(Buffer.concat(parts), line === 1);
-    const ended = { line, text };
+    const ended = { line, ...(length > MAX_BYTES ? TOO_LONG : textOf(Buffer.concat(parts), line === 1)) };
     line += 1;
     parts = [];
     length = 0;
@@ -85,13 +84,12 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
 }
 
 const LINE_FEED = 0x0a;
-const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const TOO_LONG = { text: undefined, problem: `expected at most ${MAX_BYTES} bytes` } as const;
 
-function textOf(bytes: Buffer, isFirst: boolean): string | undefined {
-  try {
-    const text = UTF_8.decode(bytes);
-    return isFirst ? text.replace(/^\ufeff/, '') : text;
-  } catch {
-    return undefined;
-  }
+function textOf(bytes: Buffer, isFirst: boolean): Text {
+  const foreign = foreignByte(bytes);
+  if (foreign !== undefined)
+    return { text: undefined, problem: `not UTF-8: ${foreign}; save the file as UTF-8` };
+  const text = bytes.toString();
+  return { text: isFirst ? text.replace(/^\ufeff/, '') : text };
 }

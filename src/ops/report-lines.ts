@@ -26,11 +26,10 @@ export function reportLines(
   return /\.csv(\.gz)?$/i.test(path) ? csvLines(lines) : jsonLines(lines);
 }
 
-const TOO_LONG = `expected at most ${MAX_BYTES} bytes in UTF-8`;
-
 async function* jsonLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine> {
-  for await (const { line, text } of lines) {
-    if (text === undefined) yield { line, problem: TOO_LONG };
+  for await (const read of lines) {
+    const { line, text } = read;
+    if (text === undefined) yield { line, problem: read.problem };
     else if (text.trim() !== '') yield { line, ...jsonIn(text) };
   }
 }
@@ -54,7 +53,7 @@ async function* csvLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine>
   let header: Header | undefined;
   for await (const row of rowsOf(lines)) {
     if (header === undefined) {
-      if (row.text === undefined) throw new UnusableCsv(`the first line: ${TOO_LONG}`);
+      if (row.text === undefined) throw new UnusableCsv(`the first line: ${row.problem}`);
       header = headerIn(row.text);
     } else if (row.text === undefined) yield { line: row.line, problem: row.problem };
     else
@@ -107,10 +106,11 @@ async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<Row> {
   let separator: string | undefined;
   let open: { readonly line: number; text: string } | undefined;
   let last = 0;
-  for await (const { line, text } of lines) {
+  for await (const read of lines) {
+    const { line, text } = read;
     last = line;
     if (text === undefined) {
-      yield { line: open?.line ?? line, text: undefined, problem: TOO_LONG };
+      yield { line: open?.line ?? line, text, problem: read.problem };
       open = undefined;
       continue;
     }

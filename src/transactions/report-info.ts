@@ -16,13 +16,18 @@ export function isReportInfo(text: string): boolean {
   return text.split('|').every((item) => ITEM.test(item) && isReadable(item));
 }
 
-/** One value for each item, separated by `|`. An attribute that no item has is absent. */
+/** One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item has is absent. */
 export function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
   const items = reportInfo.split('|').map(parametersOf);
   const attributes = Object.entries(PARAMETERS)
     .filter(([, parameter]) => items.some((item) => item.has(parameter)))
-    .map(([name, parameter]) => [name, items.map((item) => item.get(parameter) ?? '').join('|')]);
+    .map(([name, parameter]) => [name, items.map((item) => escaped(item.get(parameter) ?? '')).join('|')]);
   return Object.fromEntries(attributes) as Partial<Record<ProductAttribute, string>>;
+}
+
+/** Receivers split at `|`, so that the attributes of an item stay aligned. */
+function escaped(value: string): string {
+  return value.replaceAll('%', '%25').replaceAll('|', '%7C');
 }
 
 function parametersOf(item: string): ReadonlyMap<string, string> {

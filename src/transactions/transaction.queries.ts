@@ -8,7 +8,6 @@ import {
   type TransactionCriteria,
 } from '../../projections/transaction-list';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { toDomainEvent } from '../kernel/decider';
@@ -68,7 +67,7 @@ export class TransactionQueries {
       size: pageSize,
       after: listCursors.read(keys),
     } as const;
-    const criteria = criteriaOf(keys, caller, this.follower.directory);
+    const criteria = criteriaOf(keys, caller);
     const now = await transactionsNow(this.store);
     if (keys.since !== undefined)
       return await this.changed(keys.since, criteria, { keys, now, pageSize, query });
@@ -109,7 +108,7 @@ export class TransactionQueries {
 
   /** By currency, then by state. */
   async totals(keys: FilterKeys, caller: Caller): Promise<readonly OutputTotal[]> {
-    const criteria = criteriaOf(keys, caller, this.follower.directory);
+    const criteria = criteriaOf(keys, caller);
     const totals = await totalTransactions(this.store, criteria);
     return totals.map(({ currencyId, messageTypeId, count, ...amounts }) => ({
       currencyId,
@@ -145,7 +144,7 @@ export class TransactionQueries {
     const { directory } = this.follower;
     const ids = TRANSACTION_ID.test(id) ? [id] : idsWith(id, directory.programs);
     const found = await transactionsById(this.store, ids);
-    const visible = found.filter((one) => mayRead(caller, one, directory));
+    const visible = found.filter((one) => mayRead(caller, one));
     const only = onlyOne(id, visible);
     if (only !== undefined) return only;
     throw fault.unknownTransaction(`${id}: you have no such transaction`);
@@ -157,30 +156,34 @@ export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<stri
   return pageSizeHeader(pageSize, PAGE);
 }
 
-function mayRead(caller: Caller, { transaction }: ListedTransaction, directory: Directory): boolean {
+function mayRead(caller: Caller, { transaction }: ListedTransaction): boolean {
   switch (caller.kind) {
     case 'operator':
       return true;
     case 'advertiser':
       return transaction.advertiserId === caller.organisationId;
     case 'publisher':
-      return directory.sitesOf(caller).includes(transaction.siteId);
+      return (
+        transaction.publisherId === caller.organisationId &&
+        (caller.siteId === undefined || caller.siteId === transaction.siteId)
+      );
   }
 }
 
-/** The keys, limited to what the caller may see. */
-function criteriaOf(keys: FilterKeys, caller: Caller, directory: Directory): TransactionCriteria {
+/** The keys, limited to what the caller may see: a publisher what was reported while the site was its own. */
+function criteriaOf(keys: FilterKeys, caller: Caller): TransactionCriteria {
   const { minTimeOfEvent, maxTimeOfEvent, minChanged, maxChanged, ...lists } = keys;
   const named = Object.entries(lists).filter(([name, values]) => isFilter(name) && given(values));
-  const { siteId } = keys;
-  const own = caller.kind === 'publisher' ? directory.sitesOf(caller) : undefined;
+  const { kind, organisationId, siteId: ofToken } = caller;
+  const isOfSite = kind === 'publisher' && ofToken !== undefined;
   return {
     among: {
       ...(Object.fromEntries(named) as TransactionCriteria['among']),
-      ...(caller.kind === 'advertiser' ? { advertiserId: [caller.organisationId] } : {}),
-      ...(own === undefined
-        ? {}
-        : { siteId: siteId.length === 0 ? own : siteId.filter((id) => own.includes(id)) }),
+      ...(kind === 'advertiser' ? { advertiserId: [organisationId] } : {}),
+      ...(kind === 'publisher' ? { publisherId: [organisationId] } : {}),
+      ...(isOfSite
+        ? { siteId: keys.siteId.length === 0 || keys.siteId.includes(ofToken) ? [ofToken] : [] }
+        : {}),
     },
     timeOfEvent: { min: minTimeOfEvent, max: maxTimeOfEvent },
     changed: { min: minChanged, max: maxChanged },

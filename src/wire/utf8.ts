@@ -39,6 +39,16 @@ export function utf8Text(bytes: Buffer): string {
   return bytes.toString();
 }
 
+/** The first byte that is not UTF-8, as a message names it; undefined for UTF-8. */
+export function foreignByte(bytes: Buffer): string | undefined {
+  if (isUtf8(bytes)) return undefined;
+  // What is UTF-8 is the same when it is decoded and encoded again.
+  const again = Buffer.from(bytes.toString());
+  const at = bytes.findIndex((byte, index) => byte !== again[index]);
+  const byte = bytes.subarray(at, at + 1);
+  return `byte ${at + 1} is 0x${byte.toString('hex').toUpperCase()} (${byte.toString('latin1')} in Latin-1)`;
+}
+
 /** Number of bytes at the end that begin an incomplete character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {

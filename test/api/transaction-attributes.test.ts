@@ -124,6 +124,15 @@ describe('attributes of a transaction, by its state (Document 2, Message attribu
     expect(ALL.map((state) => [state, listed.get(state)?.[name]])).toEqual(expected);
   });
 
+  it('items stay aligned: | and % within a value stay percent-encoded (decisions T2)', async () => {
+    const reportInfo = 'f1=a%7Cb&f2=50%25%20off|f1=c%257C&f2=d%2Fe';
+    const { transactionId } = await create('ITEMS', { reportInfo });
+    expect((await get(`/${transactionId}`)).json()).toMatchObject({
+      productNumber: 'a%7Cb|c%257C',
+      productName: '50%25 off|d/e',
+    });
+  });
+
   it('Document 2, Message attributes: autoDenyDate in place of autoApproveDate, where the event says so', () => {
     for (const [state, one] of ofAutoDeny) {
       expect([state, one['autoDenyDate']]).toEqual([state, iso(NOW + 3 * DAY)]);

@@ -265,3 +265,30 @@ describe('one transaction and its history (decisions T6)', () => {
     expect(PATH).toBe('/1.0/conversions/transactions');
   });
 });
+
+describe('a site that changes hands (decisions T6)', () => {
+  const site = { id: 1202, name: 'Site 1202', url: 'https://site1202.example' };
+  const hand = (organisationId: number) => world.app.import({ sites: [{ ...site, organisationId }] });
+
+  it('leaves its history, epi included, to the publisher that it belonged to, and takes new transactions along', async () => {
+    const before = await create('BEFORE', { siteId: 1202, epi: 'secret' });
+    await hand(11);
+    const after = await create('AFTER', { siteId: 1202 });
+    await world.app.settled();
+    const keys = ';orderNumber=BEFORE,AFTER';
+    for (const [client, order, own, other] of [
+      ['deals', 'BEFORE', before, after],
+      ['preisblickAll', 'AFTER', after, before],
+    ] as const) {
+      expect(ordersOf(await list(keys, client))).toEqual([order]);
+      expect(ordersOf(await list(`${keys};siteId=1202`, client))).toEqual([order]);
+      expect((await get(`/totals${keys}`, client)).json()).toMatchObject([{ count: 1 }]);
+      for (const path of ['', '/transitions']) {
+        expect((await get(`/${own.transactionId}${path}`, client)).statusCode).toBe(200);
+        expect(refusalOf(await get(`/${other.transactionId}${path}`, client)).codes).toBe('404 CON_500');
+      }
+    }
+    expect(await list(';epi=secret', 'preisblickAll')).toEqual([]);
+    await hand(12);
+  });
+});

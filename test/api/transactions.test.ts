@@ -231,6 +231,18 @@ describe('programs of an advertiser that share an event and an order number (dec
     expect(refusalOf(await get(`/${legacyTransactionId}`, 'deals')).codes).toBe('404 CON_500');
   });
 
+  it.each(['A 1', 'A/1', 'A;b=1', 'Ä%2F,|?', '_1_2', 'a.json'])(
+    'a read by legacyTransactionId takes any order number: %s (decisions T6)',
+    async (order) => {
+      const { legacyTransactionId } = await create(order);
+      // Beside a literal semicolon, an encoded one is a character (decisions A2).
+      const path = `/${encodeURIComponent(legacyTransactionId)}${order.includes(';') ? ';' : ''}`;
+      expect((await get(path)).json()).toMatchObject({ orderNumber: order });
+      expect((await get(`${path}/transitions`)).json()).toHaveLength(2);
+      expect((await move({ legacyTransactionId, action: 'approve' })).statusCode).toBe(200);
+    },
+  );
+
   it('a transaction keeps the id under which it was stored before ids had the program', async () => {
     const id = await former('OLD', 101);
     const again = await report(reportOf('OLD'));

@@ -130,9 +130,21 @@ describe('affilog transactions import (decisions T2)', () => {
       Buffer.from(ndjson(lead('x'.repeat(600_000)), lead('A-2'))),
     ]);
     expect((await transactions('import', await fileOf(bytes, 'reports.ndjson'))).out).toBe(
-      'line 2\trefused\texpected at most 262144 bytes in UTF-8\n' +
-        'line 3\trefused\texpected at most 262144 bytes in UTF-8\n2 new, 0 known, 2 refused\n',
+      'line 2\trefused\tnot UTF-8: byte 2 is 0xFF (ÿ in Latin-1); save the file as UTF-8\n' +
+        'line 3\trefused\texpected at most 262144 bytes\n2 new, 0 known, 2 refused\n',
     );
+  });
+
+  it('says of CSV in Latin-1 that it is not UTF-8, with the byte and the remedy', async () => {
+    const csv = 'programId,eventId,siteId,orderNumber,epi\n31,312,52,A-1,blå\n31,312,52,A-2,x\n';
+    expect((await transactions('import', await fileOf(Buffer.from(csv, 'latin1'), 'reports.csv'))).out).toBe(
+      'line 2\trefused\tnot UTF-8: byte 17 is 0xE5 (å in Latin-1); save the file as UTF-8\n1 new, 0 known, 1 refused\n',
+    );
+    const header = Buffer.from('programId,eventId,siteId,orderNumber,été\n', 'latin1');
+    expect(await transactions('import', await fileOf(header, 'reports.csv'))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/the first line: not UTF-8: byte 38 is 0xE9 \(é in Latin-1\)/) as string,
+    });
   });
 
   it('refuses a file that is damaged, or is not there, with one line', async () => {

@@ -71,6 +71,7 @@ export const REPORT_INFOS: Readonly<Record<string, Listed>> = {
     ...{ productNumber: 'a', productName: 'Wall lamp', productValue: '1.50', productQuantity: '2' },
   },
   'f1=b|f1=c&f4=3': { productNumber: 'b|c', productQuantity: '|3' },
+  'f1=a%7Cb%2525|f1=c%2F': { productNumber: 'a%7Cb%2525|c/' },
 };
 
 /** Amounts are ten-thousandths here: no currency has more decimals (decisions A19). */
