@@ -23,6 +23,8 @@ export interface Config {
   /** Bytes. */
   readonly maxBody: number;
   readonly priceHistory: 'asked' | 'always';
+  /** A search of products without `fid` covers all feeds of the caller. */
+  readonly searchAllFeeds: boolean;
   /** Time limit of a search in milliseconds. */
   readonly searchTime: number;
   /** Disk space in bytes for all rendered downloads. */
@@ -114,6 +116,7 @@ const SHAPES = z.object({
   CLICK_URL: url,
   MAX_BODY: size,
   PRICE_HISTORY: oneOf(['asked', 'always']),
+  SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
   DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
@@ -147,6 +150,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     clickUrl: read.CLICK_URL,
     maxBody: read.MAX_BODY,
     priceHistory: read.PRICE_HISTORY,
+    searchAllFeeds: read.SEARCH_ALL_FEEDS,
     searchTime: read.SEARCH_TIME,
     downloadSpace: read.DOWNLOAD_SPACE,
     downloadRate: read.DOWNLOAD_RATE,

@@ -68,6 +68,12 @@ export const SETTINGS = {
       '`asked`: price history on request only; `always`: every offer also contains the current entry, which many deployed clients need.',
     serving: true,
   },
+  SEARCH_ALL_FEEDS: {
+    default: 'false',
+    description:
+      '`true`: a search of products without `fid` covers all feeds that the caller may search, as some deployed clients expect; `false`: it is refused.',
+    serving: true,
+  },
   SEARCH_TIME: {
     default: '5s',
     description: 'Time limit of a search in the read store, such as 500ms or 5s.',

@@ -33,6 +33,8 @@ export abstract class ProductSettings {
   abstract readonly trackerUrl: string;
   /** `always`: each offer has its current price as the newest entry of its history (`docs/decisions.md#p10`). */
   abstract readonly priceHistory: 'asked' | 'always';
+  /** A search without `fid` covers all feeds of the caller (`docs/decisions.md#x13`). */
+  abstract readonly searchAllFeeds: boolean;
   /** Bytes a second below which a client that downloads a feed is disconnected. */
   abstract readonly downloadRate: number;
 }
@@ -64,7 +66,7 @@ export class ProductQueries {
   /** Document 1, Search products. */
   async search(keys: SearchKeys, caller: Caller, query: QueryOptions = {}): Promise<SearchResult> {
     const { directory } = this.follower;
-    const criteria = criteriaOf(keys, directory, caller);
+    const criteria = criteriaOf(keys, this.feedsToSearch(keys, caller), directory, caller);
     const isGrouped = keys.groupOffersByProduct === true;
     const { total, next, groups } = await this.find(criteria, isGrouped, query);
     const dates = keys.dateOutputFormat ?? 'epoch';
@@ -85,6 +87,13 @@ export class ProductQueries {
     for await (const batch of groups) addNames(batch, names);
     for await (const batch of whole.groups) addNames(batch, names);
     return { ...result, products: this.written(groups, view, query), customFields: [...names].sort() };
+  }
+
+  private feedsToSearch({ fid }: SearchKeys, caller: Caller): readonly FeedDefinition[] {
+    const { directory } = this.follower;
+    if (fid.length > 0) return [...new Set(fid)].map((id) => ownFeed(directory, caller, id));
+    if (this.settings.searchAllFeeds) return directory.feedsOf(caller);
+    throw fault.parametersMissing('fid is missing: /1.0/products;fid=…');
   }
 
   private async find(
@@ -145,9 +154,13 @@ const LISTS = (Object.keys(searchKeys) as (keyof SearchKeys)[]).filter(
 const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'orderBy'] as const;
 
 /** The criteria of a search: its keys, limited to what the caller may see (`docs/decisions.md#p13`, `#p26`). */
-function criteriaOf(keys: SearchKeys, directory: Directory, caller: Caller): ProductCriteria {
+function criteriaOf(
+  keys: SearchKeys,
+  feeds: readonly FeedDefinition[],
+  directory: Directory,
+  caller: Caller,
+): ProductCriteria {
   requireFewWords(keys.q);
-  const feeds = [...new Set(keys.fid)].map((id) => ownFeed(directory, caller, id));
   const { currency, language, field, minPrice, maxPrice } = keys;
   const asked = feeds
     .filter((feed) => currency === undefined || directory.currencyOf(feed) === currency)

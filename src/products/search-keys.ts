@@ -37,7 +37,7 @@ export const DATE_FORMAT: KeyType<DateFormat> = {
 /** Document 1, Search products and CSV export: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
   q: { ...values, description: 'Words to find in title and description' },
-  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to search' },
+  fid: { type: INTEGER, multiple: true, requiredByDefault: true, description: 'Feeds to search' },
   currency: { type: CURRENCY, description: 'Currency of the program' },
   sourceproducturl: {
     type: BOOLEAN,

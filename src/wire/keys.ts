@@ -10,6 +10,8 @@ export interface KeySpec<T = unknown> {
   /** Takes several values: repeated, or separated by commas. */
   readonly multiple?: true;
   readonly required?: true;
+  /** Described as required, and required by the operation itself, unless a setting makes it optional. */
+  readonly requiredByDefault?: true;
   /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
   /** Has no effect on JSON, or replaces it: OpenAPI describes it with the other formats only (`docs/decisions.md#x36`). */

@@ -69,13 +69,13 @@ export function parametersOf({
 
 /** A key as a query parameter (`docs/decisions.md#a3`). */
 function keyParameter(name: string, spec: KeySpec, example: unknown): Json {
-  const { type, multiple, required } = spec;
+  const { type, multiple, required, requiredByDefault } = spec;
   const value = type.schema ?? { type: 'string' };
   return {
     name,
     in: 'query',
     description: descriptionOf(spec),
-    ...(required === true ? { required } : {}),
+    ...(required === true || requiredByDefault === true ? { required: true } : {}),
     ...(multiple === true ? { schema: { type: 'array', items: value } } : { schema: value }),
     ...(example === undefined ? {} : { example }),
   };
