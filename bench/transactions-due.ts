@@ -67,6 +67,7 @@ async function reportAll({ log }: Engines, count: number): Promise<void> {
     const transaction = transactionOf(number);
     const at = new Date(start + (number % 60_000)).toISOString();
     const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
-    await execute(log, transactionDecider, id, { do: 'report', at, transaction, posted: [], surroundings });
+    const report = { do: 'report', at, transaction, posted: [], surroundings, terms: {} } as const;
+    await execute(log, transactionDecider, id, report);
   });
 }

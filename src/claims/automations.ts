@@ -2,9 +2,10 @@ import { claimBatches } from '../../projections/claim-batches';
 import { claims } from '../../projections/claims';
 import { approvalsDueBy, batchesUnfinishedBy, unscreened, untracked } from '../../projections/claims-due';
 import { type Automation } from '../automation/automation';
+import { type Terms } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { execute, load } from '../kernel/decider';
-import { type Position } from '../kernel/event';
+import { type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type ReadStore } from '../kernel/read-store';
@@ -28,8 +29,9 @@ interface ApprovedOrder {
   readonly eventId: number;
   readonly orderNumber: string;
   readonly orderValue: number;
-  /** By default that of the event (`docs/decisions.md#c6`). */
+  /** By default by `terms`: those of the event when the claim was filed (`docs/decisions.md#c6`). */
   readonly publisherCommission?: number;
+  readonly terms: Terms;
   /** ISO 8601. */
   readonly timeOfEvent: string;
   readonly epi?: string;
@@ -106,7 +108,7 @@ export async function track(
 ): Promise<{ readonly position?: Position }> {
   const { state } = await load(log, claimDecider, id);
   if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined) return {};
-  const order = orderOf(Number(id), state);
+  const order = orderOf(Number(id), state, directory);
   const orders = await parts.ordersNow(order.advertiserId, order.orderNumber);
   // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
   const { transactionId } = trackedOrder(order, orders) ?? (await parts.track(log, directory, order, at));
@@ -121,7 +123,8 @@ async function finished(log: EventLog, batch: number): Promise<{ readonly positi
 /** The claim as it was approved (`docs/decisions.md#c6`, `#c10`). */
 function orderOf(
   claimId: number,
-  { publisherId, advertiserId, currencyId, claim, ruling }: FiledClaim,
+  { publisherId, advertiserId, currencyId, claim, ruling, terms, postedAt }: FiledClaim,
+  { pastTerms }: Directory,
 ): ApprovedOrder {
   if (advertiserId === undefined || currencyId === undefined)
     throw new Error('an approved claim has a program');
@@ -138,6 +141,7 @@ function orderOf(
     orderNumber,
     orderValue: ruling?.orderValue ?? claim.orderValue,
     ...(publisherCommission === undefined ? {} : { publisherCommission }),
+    terms: terms ?? pastTerms.at(programId, eventId, postedAt ?? START) ?? {},
     timeOfEvent: `${transactionDate}T00:00:00.000Z`,
     ...(epi === undefined ? {} : { epi }),
     ...(epi2 === undefined ? {} : { epi2 }),

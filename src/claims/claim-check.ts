@@ -1,5 +1,6 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
+import { termsOf } from '../directory/past-terms';
 import { type ClaimContent, type ClaimOrigin } from './claim';
 import { claimFaults as fault } from './faults';
 
@@ -14,11 +15,17 @@ export function requirePublisher({ kind }: ClaimsCaller): void {
 
 /** Whose claim it will be. */
 export function originOf(
-  { programId }: ClaimContent,
+  { programId, eventId }: ClaimContent,
   publisherId: number,
   { programs }: Pick<Directory, 'programs'>,
 ): ClaimOrigin {
   const program = programs.get(programId);
   if (program === undefined) return { publisherId };
-  return { publisherId, advertiserId: program.organisationId, currencyId: program.currency };
+  const event = program.events.find(({ id }) => id === eventId);
+  return {
+    publisherId,
+    advertiserId: program.organisationId,
+    currencyId: program.currency,
+    ...(event === undefined ? {} : { terms: termsOf(event) }),
+  };
 }

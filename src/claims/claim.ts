@@ -1,4 +1,6 @@
+import { type Terms } from '../directory/commission';
 import { type Decider } from '../kernel/decider';
+import { type Position } from '../kernel/event';
 import { type StoredDecimals } from '../wire/minor-units';
 import { withAmounts, withStoredAmounts } from './claim-amounts';
 import { claimFaults as fault } from './faults';
@@ -45,6 +47,8 @@ export interface ProgramFacts {
   readonly advertiserId?: number;
   /** ISO 4217. */
   readonly currencyId?: string;
+  /** Of the event's commission; absent, too, of events that were stored before they were recorded. */
+  readonly terms?: Terms;
 }
 
 /** Whose claim it is. */
@@ -122,6 +126,9 @@ export type ClaimState =
       readonly publisherId: number;
       readonly advertiserId: number | undefined;
       readonly currencyId: string | undefined;
+      readonly terms: Terms | undefined;
+      /** The log position at which it was filed or last revised. */
+      readonly postedAt: Position | undefined;
     };
 
 export type FiledClaim = Extract<ClaimState, { readonly is: 'filed' }>;
@@ -175,7 +182,7 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
     if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };
     const read = inMemory(event);
     if (read.type === 'ClaimFiled') {
-      const { claim, publisherId, advertiserId, currencyId } = read.data;
+      const { claim, publisherId, advertiserId, currencyId, terms } = read.data;
       const nothing = { autoApproveAt: undefined, ruling: undefined, transactionId: undefined };
       return {
         is: 'filed',
@@ -185,10 +192,12 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
         publisherId,
         advertiserId,
         currencyId,
+        terms,
+        postedAt: event.position,
         ...nothing,
       };
     }
-    return state.is === 'filed' ? changed(state, read) : state;
+    return state.is === 'filed' ? changed(state, read, event.position) : state;
   },
 };
 
@@ -282,10 +291,11 @@ function subjectOf(state: FiledClaim): ClaimSubject {
 }
 
 /** Without the fields that have no value. */
-export function programFacts({ advertiserId, currencyId }: Optional<ProgramFacts>): ProgramFacts {
+export function programFacts({ advertiserId, currencyId, terms }: Optional<ProgramFacts>): ProgramFacts {
   return {
     ...(advertiserId === undefined ? {} : { advertiserId }),
     ...(currencyId === undefined ? {} : { currencyId }),
+    ...(terms === undefined ? {} : { terms }),
   };
 }
 
@@ -294,13 +304,14 @@ type Optional<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | undefine
 function changed(
   state: FiledClaim,
   event: Exclude<ClaimEvent, { readonly type: 'ClaimFiled' | 'ClaimWithdrawn' }>,
+  position: Position | undefined,
 ): ClaimState {
   switch (event.type) {
     case 'ClaimScreened':
       return { ...state, statusId: event.data.statusId, autoApproveAt: event.data.autoApproveAt };
     case 'ClaimRevised': {
-      const { version, claim, advertiserId, currencyId } = event.data;
-      return { ...state, version, claim, advertiserId, currencyId, statusId: 1 };
+      const { version, claim, advertiserId, currencyId, terms } = event.data;
+      return { ...state, version, claim, advertiserId, currencyId, terms, postedAt: position, statusId: 1 };
     }
     case 'ClaimRuled':
       return { ...state, version: event.data.version, statusId: event.data.statusId, ruling: event.data };

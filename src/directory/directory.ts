@@ -3,6 +3,7 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
 import { Currencies } from './currencies';
+import { PastTerms } from './past-terms';
 import { LastChanges } from './last-changes';
 import {
   type CategoryDefinition,
@@ -32,6 +33,8 @@ export class Directory {
   readonly changes = new LastChanges();
   /** The currencies of programs at each position of the log. */
   readonly currencies = new Currencies();
+  /** What programs paid at each position of the log. */
+  readonly pastTerms = new PastTerms();
   /** A cache, cleared when anything it depends on changes. */
   private readonly views = new Map<string, View>();
 
@@ -141,6 +144,7 @@ export class Directory {
     const changes = this.evolve(event);
     this.changes.note(recorded, event, changes);
     this.currencies.note(recorded, event);
+    this.pastTerms.note(recorded, event);
     return changes;
   }
 

@@ -1,3 +1,4 @@
+import { type Terms } from '../directory/commission';
 import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
@@ -64,7 +65,14 @@ function factText(name: string, value: string | number, { currencyId }: Transact
 
 function attributeText(name: string, value: unknown): string {
   if (name === 'deniedReasonId') return `${String(value)} (${DENIED_REASONS[value as DeniedReasonId].name})`;
+  if (name === 'terms') return termsText(value as Terms);
   return Array.isArray(value) ? value.join('; ') : String(value);
+}
+
+function termsText({ commission }: Terms): string {
+  if (commission === undefined) return 'no commission';
+  if ('percent' in commission) return `${commission.percent} %`;
+  return `fixed ${commission.fixed / 10 ** (commission.decimals ?? 2)}`;
 }
 
 function* changes(before: Details, after: Details): Generator<string> {

@@ -1,4 +1,4 @@
-import { commissionOf } from '../directory/commission';
+import { commissionOf, type Terms } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { execute } from '../kernel/decider';
 import { type Position } from '../kernel/event';
@@ -20,8 +20,9 @@ export interface ClaimedOrder {
   readonly eventId: number;
   readonly orderNumber: string;
   readonly orderValue: number;
-  /** By default that of the event. */
+  /** By default by `terms`: those of the event when the claim was filed. */
   readonly publisherCommission?: number;
+  readonly terms: Terms;
   /** ISO 8601. */
   readonly timeOfEvent: string;
   readonly epi?: string;
@@ -49,29 +50,31 @@ interface Tracked {
 export async function trackClaimedOrder(
   log: EventLog,
   directory: Directory,
-  { claimId, ...order }: ClaimedOrder,
+  { claimId, terms, ...order }: ClaimedOrder,
   at: string,
 ): Promise<Tracked> {
-  const transaction = factsOf(order, directory);
-  const { tracked, state } = await track(log, transaction, at);
+  const transaction = factsOf(order, terms, directory);
+  const { tracked, state } = await track(log, transaction, terms, at);
   const isOthers = state.name !== 'Unknown' && state.transaction.siteId !== order.siteId;
   if (!isOthers || STANDINGS[stateIdOf(state.name)] !== 'refused') return tracked;
-  return (await track(log, { ...transaction, claimId }, at)).tracked;
+  return (await track(log, { ...transaction, claimId }, terms, at)).tracked;
 }
 
 async function track(
   log: EventLog,
   transaction: TransactionFacts,
+  terms: Terms,
   at: string,
 ): Promise<{ readonly tracked: Tracked; readonly state: TransactionState }> {
   const { transactionId } = await reportedTransaction(log, transaction);
-  const command = { do: 'report', at, transaction, posted: [], surroundings: APPROVED } as const;
+  const command = { do: 'report', at, transaction, posted: [], surroundings: APPROVED, terms } as const;
   const { position, state } = await execute(log, transactionDecider, transactionId, command);
   return { tracked: { transactionId, ...(position === undefined ? {} : { position }) }, state };
 }
 
 function factsOf(
-  { publisherCommission, ...order }: Omit<ClaimedOrder, 'claimId'>,
+  { publisherCommission, ...order }: Omit<ClaimedOrder, 'claimId' | 'terms'>,
+  terms: Terms,
   directory: Directory,
 ): TransactionFacts {
   const { programId, eventId, siteId, orderValue } = order;
@@ -86,8 +89,7 @@ function factsOf(
     programCountry: program.country,
     siteName: directory.programs.site(siteId)?.name ?? '',
     eventTypeId: event?.kind === 'lead' ? 4 : 5,
-    publisherCommission:
-      publisherCommission ?? (event === undefined ? 0 : commissionOf(event, orderValue, order.currencyId)),
+    publisherCommission: publisherCommission ?? commissionOf(terms, orderValue, order.currencyId),
     tdCommission: 0,
   };
 }

@@ -212,7 +212,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
       throw notFound(transactionId);
     const at = this.clock.now().toISOString();
-    const command = transitionCommand(request, state.transaction, this.follower.directory, at);
+    const command = transitionCommand(request, state, this.follower.directory, at);
     return await this.transactions.execute(transactionId, command, known);
   }
 }

@@ -4,7 +4,7 @@ import { load, type StateAt, toDomainEvent } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
-import { type TransactionFacts } from './transaction-facts';
+import { factsIn, type TransactionFacts } from './transaction-facts';
 import { formerIdOf, idsWith, legacyIdOf, transactionIdOf } from './transaction-id';
 
 /** The transaction that a report is about, with what is known of it before its stream is read. */
@@ -45,7 +45,7 @@ export async function transactionsWith(
   const named = await Promise.all(
     idsWith(legacyId, programs).map(async (transactionId) => {
       const first = await firstEvent(log, transactionId);
-      return first === undefined ? [] : [{ transactionId, reported: first.data.transaction }];
+      return first === undefined ? [] : [{ transactionId, reported: factsIn(first.data) }];
     }),
   );
   return named.flat();

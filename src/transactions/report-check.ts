@@ -1,5 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { commissionOf } from '../directory/commission';
+import { termsOf } from '../directory/past-terms';
 import { type Directory } from '../directory/directory';
 import { type SiteDefinition } from '../directory/events';
 import { type Caller } from '../directory/organisations';
@@ -51,6 +52,7 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
   checkTimes(found, options.now, refusals);
   checkEvent(found, posted, event, refusals);
   const currency = isUnset(posted['currencyId']) ? program?.currency : found.currencyId;
+  checkCommission(posted, { program, event, currency }, refusals);
   const refuse = (name: string, decimal: number, expected: string) => refusals.wrong(name, decimal, expected);
   const amounts = currency === undefined ? {} : amountsIn(found, AMOUNTS, currency, refuse);
   if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
@@ -69,6 +71,7 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
     transaction,
     posted: Object.keys(report) as (keyof typeof report)[],
     surroundings: surroundingsOf(options.directory, transaction),
+    terms: termsOf(event),
     ...(validate === false ? { isHeld: true } : {}),
   };
 }
@@ -134,6 +137,29 @@ function checkEvent(
   }
   if (kind === 'sale' && isUnset(posted['orderValue']))
     refusals.missing('orderValue', `: event ${id} is a sale`);
+}
+
+/** A fixed commission is in the currency of the program (`docs/decisions.md#t8`). */
+function checkCommission(
+  posted: Posted,
+  {
+    program,
+    event,
+    currency,
+  }: {
+    readonly program: Program | undefined;
+    readonly event: Event | undefined;
+    readonly currency: string | undefined;
+  },
+  refusals: Refusals,
+): void {
+  if (program === undefined || event?.commission === undefined || !('fixed' in event.commission)) return;
+  if (currency === undefined || currency === program.currency || !isUnset(posted['publisherCommission']))
+    return;
+  refusals.missing(
+    'publisherCommission',
+    `: event ${event.id} pays a fixed amount of ${program.currency}, and currencyId is ${currency}`,
+  );
 }
 
 type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;

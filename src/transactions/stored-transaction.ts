@@ -1,3 +1,4 @@
+import { type Terms } from '../directory/commission';
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
 import { factsIn, type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, stateIdOf, type StateId } from './states';
@@ -15,6 +16,8 @@ export interface StoredTransaction {
   readonly pendingStatusDateChanged?: string;
   readonly deniedReasonId?: DeniedReasonId;
   readonly paymentId?: number;
+  /** While Tracked: as recorded with the report. */
+  readonly terms?: Terms;
   /** It stays Tracked until its advertiser has it validated. */
   readonly isHeld?: true;
   /** Why it is Invalid. */

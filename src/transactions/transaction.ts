@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Decider } from '../kernel/decider';
+import { type Decider, type Folded } from '../kernel/decider';
+import { type Position } from '../kernel/event';
 import {
   type DeniedReasonId,
   RULING_REASONS,
@@ -43,8 +44,8 @@ type Entered<Type extends string, More = object> = {
 };
 
 export type TransactionEvent =
-  /** `isHeld`: it stays Tracked until its advertiser has it validated (`docs/decisions.md#t3`). */
-  | Entered<'TransactionTracked', { readonly isHeld?: true }>
+  /** `terms`: of the commission, absent of events that were stored before these were recorded. `isHeld`: it stays Tracked until its advertiser has it validated (`docs/decisions.md#t3`). */
+  | Entered<'TransactionTracked', { readonly isHeld?: true; readonly terms?: Terms }>
   | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
   | Entered<'TransactionPaused'>
   | Entered<'TransactionBecamePending', Period>
@@ -86,6 +87,10 @@ export type TransactionState =
       /** Of the last ruling. */
       readonly deniedReasonId?: DeniedReasonId;
       readonly paymentId?: number;
+      /** Of the commission, as recorded with the report. */
+      readonly terms?: Terms;
+      /** The log position of the report. */
+      readonly reportedAt?: Position;
     };
 
 /** `at`: an ISO 8601 instant, as close to the append as possible. */
@@ -97,6 +102,7 @@ export type TransactionCommand =
       /** The fields that were posted: a repeated report must agree in them. */
       readonly posted: readonly (keyof TransactionFacts | 'validate')[];
       readonly surroundings: Surroundings;
+      readonly terms: Terms;
       readonly isHeld?: true;
     }
   /** Validates one that is held, or that is Paused while its program is not. */
@@ -118,7 +124,7 @@ export type TransactionCommand =
 /** The category of a transaction's stream. */
 export const TRANSACTION = 'transaction';
 
-type Known = Exclude<TransactionState, { readonly name: 'Unknown' }>;
+export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
 /**
  * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it no longer can,
@@ -128,15 +134,14 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
   category: TRANSACTION,
   initial: { name: 'Unknown' },
   decide: (command, state) => decide(command, state).map(stored),
-  evolve(state, { type, data }) {
+  evolve(state, event) {
+    const { type, data } = event;
     const { at } = data;
     const transaction = factsIn(data);
-    const reported = state.name === 'Unknown' ? transaction : state.reported;
-    const before = state.name === 'Unknown' ? {} : state;
+    const before = state.name === 'Unknown' ? { reported: transaction, ...reportIn(event) } : state;
     return {
       ...before,
       name: STATE_OF[type],
-      reported,
       transaction,
       changed: at,
       ...('isHeld' in data ? { wasHeld: true as const } : {}),
@@ -186,9 +191,9 @@ function stored(event: TransactionEvent): TransactionEvent {
 }
 
 function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
-  const { at, transaction, posted, surroundings, isHeld } = command;
+  const { at, transaction, posted, surroundings, terms, isHeld } = command;
   if (state.name === 'Unknown') {
-    const tracked = { type: 'TransactionTracked', data: { at, transaction } } as const;
+    const tracked = { type: 'TransactionTracked', data: { at, transaction, terms } } as const;
     if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
     return [tracked, ...leave('Tracked', transaction, surroundings, at)];
   }
@@ -214,7 +219,7 @@ function differences(fields: readonly string[], sent: Values, stored: Values): r
 /** A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not compared. */
 function unchanged(
   command: CommandTo<'approve' | 'deny' | 'delete' | 'pay'>,
-  { name, transaction, deniedReasonId, paymentId }: Known,
+  { name, transaction, deniedReasonId, paymentId }: KnownTransaction,
 ): readonly TransactionEvent[] {
   const amendments = command.do === 'pay' ? {} : (command.amendments ?? {});
   const named = {
@@ -236,7 +241,7 @@ function shown(value: Values[string]): string {
 
 function validate(
   { at, surroundings }: CommandTo<'validate'>,
-  { name, transaction }: Known,
+  { name, transaction }: KnownTransaction,
 ): readonly TransactionEvent[] {
   return name === 'Tracked' || name === 'Paused' ? leave(name, transaction, surroundings, at) : [];
 }
@@ -274,11 +279,11 @@ function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Pe
 const DAY = 24 * 60 * 60 * 1000;
 
 /** By the clock, not by the time of the last event. */
-function isOver(at: string, { name, period }: Known): boolean {
+function isOver(at: string, { name, period }: KnownTransaction): boolean {
   return name === 'Pending' && period !== undefined && Date.parse(at) >= endOf(period);
 }
 
-function endPeriod({ at }: CommandTo<'endPeriod'>, state: Known): readonly TransactionEvent[] {
+function endPeriod({ at }: CommandTo<'endPeriod'>, state: KnownTransaction): readonly TransactionEvent[] {
   return 'autoDenyDate' in periodOf(state)
     ? [deleted({ do: 'deny', at, reason: AUTO_DENIED }, state)]
     : [pendingApproved({ do: 'approve', at, reason: AUTO_APPROVED }, state)];
@@ -293,7 +298,7 @@ export function endOf(period: Period): number {
 
 function approve(
   command: CommandTo<'approve' | 'deny' | 'delete'>,
-  state: Known,
+  state: KnownTransaction,
 ): readonly TransactionEvent[] {
   const { name } = state;
   const isApproved = name === 'Pending_Approved' || name === 'Tracked_Approved' || name === 'Paid';
@@ -302,7 +307,7 @@ function approve(
 
 function pendingApproved(
   { do: action, at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
-  state: Known,
+  state: KnownTransaction,
 ): TransactionEvent {
   requireMove(state, 'approved');
   const transaction = amendedBy(state.transaction, amendments, terms);
@@ -315,7 +320,7 @@ function pendingApproved(
 
 function deleted(
   { do: action, at, reason }: CommandTo<'approve' | 'deny' | 'delete'>,
-  state: Known,
+  state: KnownTransaction,
 ): TransactionEvent {
   requireMove(state, action === 'deny' ? 'denied' : 'deleted');
   const { transaction, period } = state;
@@ -326,19 +331,22 @@ function deleted(
   return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
 }
 
-function invalidated(state: Known, at: string, reasons: readonly string[]): TransactionEvent {
+function invalidated(state: KnownTransaction, at: string, reasons: readonly string[]): TransactionEvent {
   requireMove(state, 'fails validation', 'invalidated');
   return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
 }
 
-function pay(command: CommandTo<'pay'>, state: Known): readonly TransactionEvent[] {
+function pay(command: CommandTo<'pay'>, state: KnownTransaction): readonly TransactionEvent[] {
   if (state.name === 'Paid') return unchanged(command, state);
   const { at, paymentId } = command;
   requireMove(state, 'paid');
   return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
 }
 
-function amend({ at, amendments, terms }: CommandTo<'amend'>, state: Known): readonly TransactionEvent[] {
+function amend(
+  { at, amendments, terms }: CommandTo<'amend'>,
+  state: KnownTransaction,
+): readonly TransactionEvent[] {
   const transaction = amendedBy(state.transaction, amendments, terms);
   if (isDeepStrictEqual(transaction, state.transaction)) return [];
   if (state.name !== 'Pending')
@@ -355,11 +363,11 @@ function amend({ at, amendments, terms }: CommandTo<'amend'>, state: Known): rea
 }
 
 /** `action`: what the message calls it. */
-function requireMove(state: Known, on: Trigger, action: string = on): void {
+function requireMove(state: KnownTransaction, on: Trigger, action: string = on): void {
   if (targetOf(state.name, on) === undefined) throw refused(state, action);
 }
 
-function refused({ name }: Known, action: string, differing: readonly string[] = []): Error {
+function refused({ name }: KnownTransaction, action: string, differing: readonly string[] = []): Error {
   const details = differing.map((one) => `; ${one}`).join('');
   return fault.noSuchMove(
     `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state${details}`,
@@ -367,9 +375,19 @@ function refused({ name }: Known, action: string, differing: readonly string[] =
 }
 
 /** A transaction has its period since it was Pending. */
-function periodOf({ period }: Known): Period {
+function periodOf({ period }: KnownTransaction): Period {
   if (period === undefined) throw new Error('a pending transaction without a period');
   return period;
+}
+
+function reportIn({
+  data,
+  position,
+}: Folded<TransactionEvent>): Pick<KnownTransaction, 'terms' | 'reportedAt'> {
+  return {
+    ...('terms' in data ? { terms: data.terms } : {}),
+    ...(position === undefined ? {} : { reportedAt: position }),
+  };
 }
 
 function periodIn(data: TransactionEvent['data']): { readonly period?: Period } {

@@ -2,6 +2,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type Programs } from '../directory/programs';
+import { START } from '../kernel/event';
 import { amountsIn } from '../wire/minor-units';
 import { isPosted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
@@ -11,8 +12,8 @@ import { isReportInfo } from './report-info';
 import { PROBLEMS } from './report-check';
 import { type DeniedReasonId, RULING_REASONS } from './states';
 import { surroundingsOf } from './surroundings';
-import { type TransactionCommand } from './transaction';
-import { AMENDABLE, AMOUNTS, type TransactionFacts } from './transaction-facts';
+import { type KnownTransaction, type TransactionCommand } from './transaction';
+import { AMENDABLE, AMOUNTS } from './transaction-facts';
 import { idsWith, TRANSACTION_ID } from './transaction-id';
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
@@ -78,15 +79,16 @@ function checkReason(action: Request['action'], reason: DeniedReasonId, refusals
     refusals.wrong('deniedReasonId', reason, `one of ${known.join(', ')} where action is ${action}`);
 }
 
-/** The command for a transaction with these facts. `at` is an ISO 8601 instant. */
+/** The command for a transaction in this state. `at` is an ISO 8601 instant. */
 export function transitionCommand(
   { action, deniedReasonId, paymentId = 0, ...request }: Request,
-  transaction: TransactionFacts,
+  state: KnownTransaction,
   directory: Directory,
   at: string,
 ): TransactionCommand {
+  const { transaction } = state;
   const { programId, eventId } = transaction;
-  const terms = directory.program(programId)?.events.find(({ id }) => id === eventId);
+  const terms = state.terms ?? directory.pastTerms.at(programId, eventId, state.reportedAt ?? START);
   const refusals = new Refusals(PROBLEMS);
   const refuse = (name: string, decimal: number, expected: string) => refusals.wrong(name, decimal, expected);
   const amounts = amountsIn(request, AMOUNTS, transaction.currencyId, refuse);

@@ -59,9 +59,7 @@ describe('amounts of transactions have the decimals of their currency (decisions
     async (name, currencyId, changes, orderValue, commission, data) => {
       const { transactionId } = await world.create(name, { ...changes, orderValue, epi: name });
       expect(await stored('TransactionBecamePending', name)).toMatchObject(data);
-      expect(Object.keys((await stored('TransactionTracked', name)) ?? {})).toHaveLength(
-        currencyId === 'EUR' ? 2 : 3,
-      );
+      expect('decimals' in ((await stored('TransactionTracked', name)) ?? {})).toBe(currencyId !== 'EUR');
       const amounts = { orderValue, publisherCommission: commission, tdCommission: 0 };
       await world.app.settled();
       expect(await list(`;epi=${name}`)).toMatchObject([{ currencyId, ...amounts }]);

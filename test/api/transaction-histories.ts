@@ -71,11 +71,15 @@ const change = fc.record({
   ),
   invoicesPaid: fc.boolean(),
   events: fc.array(
-    fc.record({
-      pendingDays: fc.constantFrom(0, 1, 3),
-      autoDeny: fc.boolean(),
-      isRemoved: fc.constantFrom(...Array<boolean>(9).fill(false), true),
-    }),
+    fc.record(
+      {
+        pendingDays: fc.constantFrom(0, 1, 3),
+        autoDeny: fc.boolean(),
+        isRemoved: fc.constantFrom(...Array<boolean>(9).fill(false), true),
+        commission: fc.constantFrom({ percent: 7 }, { percent: 50 }, { fixed: 3 }),
+      },
+      { requiredKeys: ['pendingDays', 'autoDeny', 'isRemoved'] },
+    ),
     { minLength: 2, maxLength: 2 },
   ),
 });

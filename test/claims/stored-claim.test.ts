@@ -18,6 +18,9 @@ const at = (time: string) => Date.parse(`2026-01-${time}.000Z`);
 describe('claims as they have been stored for ever (test/golden)', () => {
   it('are filed and screened', () => {
     expect(state(...FILED)).toMatchObject({ is: 'filed', version: 0, statusId: 2, publisherId: 2 });
+    expect(state('ClaimFiled-terms')).toMatchObject({ terms: { commission: { percent: 7.5 } } });
+    const orderValueOf = (type: string) => stored(type)?.document.claim.orderValue ?? NaN;
+    expect(orderValueOf('ClaimFiled-decimals')).toBe(100 * orderValueOf('ClaimFiled'));
     expect(stored(...FILED)).toEqual({
       document: {
         origin: { publisherId: 2, advertiserId: 1, currencyId: 'SEK' },

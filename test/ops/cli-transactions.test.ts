@@ -187,6 +187,7 @@ describe('affilog transactions show', () => {
     expect(out.split('\n')[0]).toBe(`transaction ${id} (S-1_311_3)`);
     expect(out).toMatch(/^1 {2}\d{4}-\S+Z {2}Tracked \(1\)\n {3}advertiserId: 3\n/m);
     expect(out).toContain('   orderValue: 99.90 NOK\n');
+    expect(out).toContain('   terms: 7.5 %\n');
     expect(out).toMatch(
       /^2 {2}\d{4}-\S+Z {2}Invalid \(2\)\n {3}reasons: the site is not connected to the program\n$/m,
     );

@@ -14,6 +14,8 @@ export interface KnownTransaction {
   readonly siteId: number;
   readonly wasHeld: boolean;
   readonly isVisitLate: boolean;
+  /** The commission for an order value by the terms of the report. */
+  readonly byTerms: (orderValue: number) => number;
   readonly time: number;
   readonly reportInfo?: string;
   readonly visitorId?: string;

@@ -150,6 +150,7 @@ export class TransactionModel {
       time: timeOfEvent,
       ...(reportInfo === undefined ? {} : { reportInfo }),
       ...(visitorId === undefined ? {} : { visitorId }),
+      byTerms: (amount) => termsOf(event, amount, currency),
       ...{ orderValue: value, commission, state: 0, events: 0, history: [] },
     };
     this.all.set(id, known);
@@ -225,13 +226,11 @@ export class TransactionModel {
   }
 
   private amend(known: KnownTransaction, { orderValue, publisherCommission }: ModelRequest): void {
-    const program = this.network.programs.find(({ id }) => id === known.programId);
-    const event = program?.events.find(({ id }) => id === known.eventId);
-    const follows =
-      event !== undefined && termsOf(event, known.orderValue, known.fixed['currencyId']) === known.commission;
+    // By the terms of the report (decisions T8).
+    const follows = known.byTerms(known.orderValue) === known.commission;
     if (orderValue !== undefined) {
       known.orderValue = parts(orderValue);
-      if (follows) known.commission = termsOf(event, known.orderValue, known.fixed['currencyId']);
+      if (follows) known.commission = known.byTerms(known.orderValue);
     }
     if (publisherCommission !== undefined) known.commission = parts(publisherCommission);
   }

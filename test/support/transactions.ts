@@ -38,7 +38,14 @@ export async function report(
 ): Promise<string> {
   const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
   const surroundings = surroundingsOf(directory, transaction);
-  const command = { do: 'report', at: at.toISOString(), transaction, posted: [], surroundings } as const;
+  const command = {
+    do: 'report',
+    at: at.toISOString(),
+    transaction,
+    posted: [],
+    surroundings,
+    terms: {},
+  } as const;
   await execute(log, transactionDecider, id, command);
   return id;
 }

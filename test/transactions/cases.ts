@@ -55,6 +55,7 @@ export function report(surroundings: Partial<Surroundings> = {}, changes: Partia
     transaction,
     posted: Object.keys(transaction) as (keyof TransactionFacts)[],
     surroundings: { ...FINE, ...surroundings },
+    terms: { commission: { percent: 7.5 } },
     ...changes,
   };
 }

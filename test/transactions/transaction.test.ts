@@ -75,9 +75,11 @@ describe('a report (decisions T2, T3)', () => {
     ]);
   });
 
+  const TERMS = { commission: { percent: 7.5 } };
+
   it('that is held enters Tracked only', () => {
     expect(decide(report({}, { isHeld: true }), after())).toEqual([
-      { type: 'TransactionTracked', data: { at: AT, transaction: FACTS, isHeld: true } },
+      { type: 'TransactionTracked', data: { at: AT, transaction: FACTS, terms: TERMS, isHeld: true } },
     ]);
   });
 
@@ -318,4 +320,6 @@ test('events are folded as they have been stored, for ever (test/golden)', () =>
     const { event } = golden<TransactionEvent>(type);
     expect(after(event)).toMatchObject({ name: STATE_OF[type], transaction: { orderNumber: 'N-1001' } });
   }
+  const { event } = golden<TransactionEvent>('TransactionTracked', '-terms');
+  expect(after(event)).toMatchObject({ terms: { commission: { percent: 7.5 } } });
 });
