@@ -34,7 +34,7 @@ class JavaClaims {
                 .eventId(17L)
                 .orderNumber(orderNumber)
                 .orderValue(orderValue)
-                .expectedCommission(6.0);
+                .expectedCommission(4.5);
     }
 
     static int statusOf(ClaimsApi client, PostedClaim... claims) throws ApiException {
@@ -86,7 +86,7 @@ class JavaClaims {
                 .eventId(17L)
                 .orderNumber(ORDERS.get(0))
                 .orderValue(80.0)
-                .expectedCommission(7.5);
+                .expectedCommission(4.5);
         PostedClaimUpdate approval = new PostedClaimUpdate()
                 .claimId(approved)
                 .versionNo(1L)

@@ -23,7 +23,7 @@ func claimOf(orderNumber string, orderValue float64) generated.PostedClaim {
 		EventId:            17,
 		OrderNumber:        orderNumber,
 		OrderValue:         orderValue,
-		ExpectedCommission: to(6.0),
+		ExpectedCommission: to(4.5),
 	}
 }
 
@@ -65,7 +65,7 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 
 	revision := generated.PostedClaimUpdate{
 		ClaimId: approved, VersionNo: 0, AffiliateSiteId: to(int64(1101)), ProgramId: to(int64(101)), TimeStampEvent: &day,
-		EventId: to(int64(17)), OrderNumber: &orders[0], OrderValue: to(80.0), ExpectedCommission: to(7.5),
+		EventId: to(int64(17)), OrderNumber: &orders[0], OrderValue: to(80.0), ExpectedCommission: to(4.5),
 	}
 	approval := generated.PostedClaimUpdate{
 		ClaimId: approved, VersionNo: 1, StatusIdClaim: to(int64(3)), OrderValue: to(75.0), ExpectedCommission: to(5.0),

@@ -13,7 +13,7 @@ export const claimOf = (orderNumber: string, orderValue = 100) => ({
   eventId: 17,
   orderNumber,
   orderValue,
-  expectedCommission: 6,
+  expectedCommission: 4.5,
 });
 
 /** One that awaits approval, and one whose status is 105. */

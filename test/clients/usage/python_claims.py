@@ -40,7 +40,7 @@ def claim_of(order_number: str, order_value: float = 100) -> dict:
         "eventId": 17,
         "orderNumber": order_number,
         "orderValue": order_value,
-        "expectedCommission": 6,
+        "expectedCommission": 4.5,
     }
 
 
