@@ -23,6 +23,11 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   ics: ['text/calendar'],
 };
 
+/** The media type of a format, as it is described: without a charset, which is UTF-8. */
+export function mediaTypeFor(format: Format): string {
+  return MEDIA_TYPES[format][0];
+}
+
 /** What determines the format of an answer. */
 export interface FormatRequest {
   readonly extension: Format | undefined;

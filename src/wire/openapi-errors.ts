@@ -1,6 +1,6 @@
 import { type FaultTable } from '../kernel/fault';
 import { type Description, type Shape } from './description';
-import { CONTENT_TYPES, type Format } from './format';
+import { type Format, mediaTypeFor } from './format';
 import { httpFaultTable, openApiFaultTable } from './http-faults';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ function errorResponse(service: Service, wanted: Status, isJson: boolean): Json 
     description: `${summary}\n\n${codes.join('\n')}`,
     headers: headers(wanted === 'default' ? OTHER_HEADERS : REFUSAL_HEADERS),
     content: Object.fromEntries(
-      formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, list) }]),
+      formats.map((format) => [mediaTypeFor(format), { schema: shapeIn(format, list) }]),
     ),
   };
 }

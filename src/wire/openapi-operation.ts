@@ -1,5 +1,5 @@
 import { type Description, type OperationText, type PostedShape, type Shape } from './description';
-import { CONTENT_TYPES, type Format } from './format';
+import { type Format, mediaTypeFor } from './format';
 import { type KeyTable } from './keys';
 import { errorsOf, headers, shapeIn } from './openapi-errors';
 import { parametersOf } from './openapi-parameters';
@@ -113,7 +113,7 @@ function successOf({ method, text }: Operation, { formats }: View): Json {
     headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
   };
   if (answer === undefined) return { [status]: success };
-  const content = formats.map((format) => [CONTENT_TYPES[format], { schema: shapeIn(format, answer) }]);
+  const content = formats.map((format) => [mediaTypeFor(format), { schema: shapeIn(format, answer) }]);
   const answered = { ...success, content: Object.fromEntries(content) as Json };
   const others = Object.entries(also).map(([status, description]) => [status, { ...answered, description }]);
   return { [status]: answered, ...(Object.fromEntries(others) as Json) };
@@ -126,7 +126,7 @@ function partlyOf({ partly, answer }: OperationText): Json {
     400: {
       description: `${partly} Or an error list: nothing has taken effect.`,
       headers: headers(WRITTEN),
-      content: { [CONTENT_TYPES.json]: { schema: shapeIn('json', { name: partlyNamed(answer) }) } },
+      content: { [mediaTypeFor('json')]: { schema: shapeIn('json', { name: partlyNamed(answer) }) } },
     },
   };
 }
@@ -160,7 +160,7 @@ function examplesOf(
 function bodyOf(body: PostedShape, { bodies }: View, now: Date): Json {
   const examples = examplesOf(body, now);
   const content = bodies.map((format) => [
-    CONTENT_TYPES[format],
+    mediaTypeFor(format),
     { schema: shapeIn(format, body), example: examples[format] },
   ]);
   return { required: body.isOptional !== true, content: Object.fromEntries(content) as Json };

@@ -50,8 +50,8 @@ Keys are query parameters (\`/1.0/products?fid=1001&q=lamp\`) or matrix keys of 
 parameters only. The token of an operation's system is in the header \`Authorization: Bearer …\`, or in the query parameter
 \`token\`.
 
-Bodies are in UTF-8, whether their Content-Type says so or not; one with another charset is refused. If requests per minute are limited, answers have the headers
-\`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.
+Bodies are in UTF-8, whether their Content-Type says so or not; one with another charset is refused. If
+requests per minute are limited, answers have the headers \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.
 
 Each value is described in the form that clients should send. What is also accepted: a list as one text with commas
 (\`fid=1001,1002\`), numbers and booleans as texts (\`"12.5"\`), identifiers as integers, times as milliseconds since 1970. With

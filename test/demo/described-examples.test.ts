@@ -24,7 +24,7 @@ afterAll(() => app.close());
 /** Sends the example of an operation, as the documentation page does. */
 async function send(id: string, as: keyof typeof TOKENS): Promise<Response> {
   const operation = described.operation(id);
-  const body = operation.requestBody?.content['application/json; charset=utf-8']?.example;
+  const body = operation.requestBody?.content['application/json']?.example;
   const { token } = TOKENS[as];
   return app.request(operation.method, targetOf(operation), {
     token,
@@ -36,7 +36,7 @@ async function send(id: string, as: keyof typeof TOKENS): Promise<Response> {
 async function fileClaims(count: number): Promise<void> {
   const { requestBody } = described.operation('createClaims');
   const [claim] = (
-    requestBody?.content['application/json; charset=utf-8']?.example as { readonly claims: readonly object[] }
+    requestBody?.content['application/json']?.example as { readonly claims: readonly object[] }
   ).claims;
   const claims = Array.from({ length: count }, (_, at) => ({ ...claim, orderNumber: `D-${at}` }));
   const { token } = TOKENS.claimPublisher;

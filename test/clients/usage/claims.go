@@ -30,11 +30,11 @@ func claimOf(orderNumber string, orderValue float64) generated.PostedClaim {
 // Returns what it gets.
 func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]any {
 	file := func(claims ...generated.PostedClaim) *generated.CreateClaimsResponse {
-		return must(publisher.CreateClaimsWithApplicationJSONCharsetUTF8BodyWithResponse(
+		return must(publisher.CreateClaimsWithResponse(
 			ctx, &generated.CreateClaimsParams{}, generated.PostedClaims{Claims: claims}))
 	}
 	update := func(client *generated.ClientWithResponses, updates ...generated.PostedClaimUpdate) int {
-		return must(client.UpdateClaimsWithApplicationJSONCharsetUTF8BodyWithResponse(
+		return must(client.UpdateClaimsWithResponse(
 			ctx, &generated.UpdateClaimsParams{}, generated.PostedClaimUpdates{ClaimUpdates: updates})).StatusCode()
 	}
 
@@ -42,10 +42,10 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 	bulk := file(claimOf(orders[1], 100), claimOf(orders[2], 100))
 	mismatched := claimOf("mismatched", 100)
 	mismatched.ExpectedCommission = to(100.0)
-	checks := must(publisher.CheckClaimsWithApplicationJSONCharsetUTF8BodyWithResponse(ctx, &generated.CheckClaimsParams{},
+	checks := must(publisher.CheckClaimsWithResponse(ctx, &generated.CheckClaimsParams{},
 		generated.PostedClaims{Claims: []generated.PostedClaim{claimOf("unfiled", 100), mismatched}}))
 	checked := []int64{}
-	for _, check := range *checks.ApplicationjsonCharsetUtf8200 {
+	for _, check := range *checks.JSON200 {
 		checked = append(checked, check.StatusId)
 	}
 	list := must(publisher.ListClaimsWithResponse(ctx, &generated.ListClaimsParams{
@@ -57,7 +57,7 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 		Limit:              to(int64(3)),
 	}))
 	listed, ids := []int{}, []int64{}
-	for _, claim := range *list.ApplicationjsonCharsetUtf8200 {
+	for _, claim := range *list.JSON200 {
 		listed = append(listed, slices.Index(orders, claim.OrderNumber))
 		ids = append(ids, claim.ClaimId)
 	}
@@ -77,25 +77,25 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 	seen := [][]any{}
 	both := must(advertiser.ListClaimsWithResponse(
 		ctx, &generated.ListClaimsParams{ClaimId: &[]int64{approved, rejected}}))
-	for _, claim := range *both.ApplicationjsonCharsetUtf8200 {
+	for _, claim := range *both.JSON200 {
 		seen = append(seen, []any{claim.StatusId, or(claim.StatusMessage), or(claim.AdjustedOrderValue), claim.VersionNo})
 	}
 	versions := [][]any{}
 	history := must(advertiser.ListClaimVersionsWithResponse(ctx, approved, &generated.ListClaimVersionsParams{}))
-	for _, version := range *history.ApplicationjsonCharsetUtf8200 {
+	for _, version := range *history.JSON200 {
 		versions = append(versions, []any{version.By, version.VersionNo, version.OrderValue})
 	}
 	removed := must(publisher.DeleteClaimWithResponse(ctx, deleted, &generated.DeleteClaimParams{VersionNo: 0}))
 	gone := must(publisher.ListClaimVersionsWithResponse(ctx, deleted, &generated.ListClaimVersionsParams{}))
 	statuses := []int64{}
 	all := must(advertiser.ListClaimStatusesWithResponse(ctx, &generated.ListClaimStatusesParams{}))
-	for _, status := range *all.ApplicationjsonCharsetUtf8200 {
+	for _, status := range *all.JSON200 {
 		if status.RequireStatusMessage {
 			statuses = append(statuses, status.StatusId)
 		}
 	}
 
-	created := must(publisher.CreateClaimSubscriptionWithApplicationJSONCharsetUTF8BodyWithResponse(
+	created := must(publisher.CreateClaimSubscriptionWithResponse(
 		ctx, &generated.CreateClaimSubscriptionParams{}, generated.PostedClaimSubscription{
 			Filter: generated.PostedClaimSubscriptionFilter{StatusIds: []int64{3, 201}},
 			Receivers: []generated.PostedClaimSubscriptionReceiver{{
@@ -105,7 +105,7 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 				ReceiverFormat: to("JSON"),
 			}},
 		}))
-	id := created.ApplicationjsonCharsetUtf8201.SubscriptionId
+	id := created.JSON201.SubscriptionId
 	subscription := must(publisher.GetClaimSubscriptionWithResponse(ctx, id, &generated.GetClaimSubscriptionParams{}))
 	ended := must(publisher.DeleteClaimSubscriptionWithResponse(ctx, id, &generated.DeleteClaimSubscriptionParams{}))
 
@@ -118,10 +118,10 @@ func useClaims(publisher, advertiser *generated.ClientWithResponses) map[string]
 		"updated":      updated,
 		"seen":         seen,
 		"versions":     versions,
-		"removed":      []any{removed.StatusCode(), gone.StatusCode(), gone.ApplicationjsonCharsetUtf8404.Errors[0].Code},
+		"removed":      []any{removed.StatusCode(), gone.StatusCode(), gone.JSON404.Errors[0].Code},
 		"statuses":     statuses,
-		"subscription": []any{created.StatusCode(), subscription.ApplicationjsonCharsetUtf8200.Filter.StatusIds, ended.StatusCode()},
-		"refused":      []any{duplicate.StatusCode(), duplicate.ApplicationjsonCharsetUtf8409.Errors[0].Code},
+		"subscription": []any{created.StatusCode(), subscription.JSON200.Filter.StatusIds, ended.StatusCode()},
+		"refused":      []any{duplicate.StatusCode(), duplicate.JSON409.Errors[0].Code},
 	}
 }
 

@@ -31,7 +31,7 @@ func main() {
 		ProductImage:    generated.PostedProductImage{Url: "https://img.example/made-1.jpg"},
 		Categories:      []generated.PostedProductCategory{{Id: &category, Name: &own}},
 	}
-	posted := must(clientOf("ADVERTISER").LoadProductsWithApplicationJSONCharsetUTF8BodyWithResponse(
+	posted := must(clientOf("ADVERTISER").LoadProductsWithResponse(
 		ctx, &generated.LoadProductsParams{Fid: feed}, generated.PostedProducts{Products: []generated.PostedProduct{product}}))
 
 	find := func(params generated.SearchProductsParams) *generated.SearchProductsResponse {
@@ -45,11 +45,11 @@ func main() {
 		OrderBy:      to(generated.SearchProductsParamsOrderByPriceAsc),
 		Page:         to(int64(1)),
 		PageSize:     to(int64(10)),
-	}).ApplicationjsonCharsetUtf8200
-	second := find(generated.SearchProductsParams{Page: to(int64(2)), PageSize: to(int64(1))}).ApplicationjsonCharsetUtf8200
+	}).JSON200
+	second := find(generated.SearchProductsParams{Page: to(int64(2)), PageSize: to(int64(1))}).JSON200
 	csv := must(publisher.SearchProductsAsWithResponse(
 		ctx, "csv", &generated.SearchProductsAsParams{Fid: []int64{feed}, CsvSeparators: to(";,:")}))
-	download := must(publisher.DownloadFeedWithResponse(ctx, &generated.DownloadFeedParams{Fid: feed})).ApplicationjsonCharsetUtf8200
+	download := must(publisher.DownloadFeedWithResponse(ctx, &generated.DownloadFeedParams{Fid: feed})).JSON200
 	names := []string{}
 	for _, one := range download.Products {
 		names = append(names, one.Name)
@@ -58,7 +58,7 @@ func main() {
 	missing := must(publisher.SearchProductsWithResponse(ctx, &generated.SearchProductsParams{}))
 
 	advertiser := clientOf("VOUCHER_ADVERTISER")
-	published := must(advertiser.PostVoucherWithApplicationJSONCharsetUTF8BodyWithResponse(ctx, &generated.PostVoucherParams{}, generated.PostedVoucher{
+	published := must(advertiser.PostVoucherWithResponse(ctx, &generated.PostVoucherParams{}, generated.PostedVoucher{
 		Title:            "Made",
 		ProgramId:        101,
 		VoucherTypeId:    4,
@@ -67,7 +67,7 @@ func main() {
 		StartDate:        now,
 		EndDate:          now + 86_400_000,
 	}))
-	id := (*published.ApplicationjsonCharsetUtf8200)[0]
+	id := (*published.JSON200)[0]
 	listed := must(clientOf("VOUCHER_PUBLISHER").ListVouchersWithResponse(ctx, &generated.ListVouchersParams{
 		Id:            &[]int64{id},
 		VoucherTypeId: &[]int64{4, 5},
@@ -77,14 +77,14 @@ func main() {
 
 	first := found.Products[0]
 	print(map[string]any{
-		"posted":      posted.ApplicationjsonCharsetUtf8200.Errors,
+		"posted":      posted.JSON200.Errors,
 		"found":       []any{found.ProductHeader.TotalHits, first.Name, first.Offers[0].Price},
 		"secondPage":  len(second.Products),
 		"csv":         string(csv.Body)[:21],
 		"downloaded":  names,
-		"refused":     []any{refused.StatusCode(), refused.ApplicationjsonCharsetUtf8400.Errors[0].Code},
-		"missing":     missing.ApplicationjsonCharsetUtf8400.Errors[0].Message,
-		"voucher":     []any{published.StatusCode(), (*listed.ApplicationjsonCharsetUtf8200)[0].Title},
+		"refused":     []any{refused.StatusCode(), refused.JSON400.Errors[0].Code},
+		"missing":     missing.JSON400.Errors[0].Message,
+		"voucher":     []any{published.StatusCode(), (*listed.JSON200)[0].Title},
 		"removed":     removed.StatusCode(),
 		"transaction": useTransactions(clientOf("CONVERSION_ADVERTISER")),
 		"claims":      useClaims(clientOf("CLAIM_PUBLISHER"), clientOf("CLAIM_ADVERTISER")),
@@ -95,11 +95,11 @@ func useTransactions(advertiser *generated.ClientWithResponses) []any {
 	transaction := generated.PostedTransaction{
 		ProgramId: 101, EventId: 17, SiteId: 1101, OrderNumber: order + "-reported", OrderValue: to(1234567.89),
 	}
-	reported := must(advertiser.ReportTransactionWithApplicationJSONCharsetUTF8BodyWithResponse(
+	reported := must(advertiser.ReportTransactionWithResponse(
 		ctx, &generated.ReportTransactionParams{}, transaction))
 	listed := must(advertiser.ListTransactionsWithResponse(
 		ctx, &generated.ListTransactionsParams{OrderNumber: &[]string{transaction.OrderNumber}}))
-	one := (*listed.ApplicationjsonCharsetUtf8200)[0]
+	one := (*listed.JSON200)[0]
 	isOfNow := one.TimeOfEvent.Sub(time.UnixMilli(now)).Abs() < 10*time.Minute
 	return []any{reported.StatusCode(), one.OrderValue, isOfNow}
 }

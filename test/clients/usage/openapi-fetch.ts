@@ -10,8 +10,7 @@ const { CLAIM_ADVERTISER, CLAIM_PUBLISHER, CONVERSION_ADVERTISER } = process.env
 const clientOf = (token: string | undefined) =>
   createClient<paths>({
     baseUrl: BASE_URL,
-    // The library sends no charset by itself.
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json; charset=utf-8' },
+    headers: { Authorization: `Bearer ${token}` },
   });
 
 // @ts-expect-error -- a test of the types: compiling fails unless the client refuses a key that does not exist.
