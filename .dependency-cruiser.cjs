@@ -4,7 +4,7 @@ const plain = (service) =>
 const services = 'products|vouchers|transactions|subscriptions|claims';
 /** What a service tells the delivery engine, and what it reads of it. */
 const told =
-  '^src/notifications/(topic|template|matching/compiled-template|matching/explain|matching/rendering|subscription|loaded-subscription|sent-url|receiver-id|secrets|delivery-events|stored-delivery|scheduling/health)\\.ts$';
+  '^src/notifications/(topic|template|matching/compiled-template|matching/explain|matching/missed-messages|matching/rendering|subscription|loaded-subscription|sent-url|receiver-id|secrets|delivery-events|stored-delivery|scheduling/health)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

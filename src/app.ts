@@ -30,6 +30,7 @@ import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
 import { claimSubscriptions, transactionSubscriptions } from './subscription-kinds';
+import { backfillOperations } from './subscriptions/backfill.fields';
 import { deliveryOperations } from './subscriptions/deliveries.operations';
 import { explainOperations } from './subscriptions/explain.fields';
 import { subscriptionOperations } from './subscriptions/operations';
@@ -63,6 +64,7 @@ const conversions = conversionService({
   ...subscriptionOperations(transactionSubscriptions),
   ...deliveryOperations(transactionSubscriptions),
   ...explainOperations(transactionSubscriptions),
+  ...backfillOperations(transactionSubscriptions),
 });
 
 /** Subscriptions to messages about claims. */
@@ -70,6 +72,7 @@ const claimMessages = claimSubscriptionService({
   ...subscriptionOperations(claimSubscriptions),
   ...deliveryOperations(claimSubscriptions),
   ...explainOperations(claimSubscriptions),
+  ...backfillOperations(claimSubscriptions),
 });
 
 const OPEN_ROUTES = [

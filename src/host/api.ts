@@ -93,6 +93,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
         addressProblem: (url) => addressProblem(url, allowed),
         convertible: () => facts.convertible(),
         testWithin,
+        keepMs: config.notifyKeep,
       },
       ...(log === undefined ? {} : { log }),
       ...(now === undefined ? {} : { now }),

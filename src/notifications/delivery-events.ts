@@ -52,6 +52,8 @@ export interface Message {
   readonly cause: Position;
   /** The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. */
   readonly rendered?: Position | undefined;
+  /** The position of its `MessageRequested`, if it is of a backfill. Its request is made when it is sent. */
+  readonly requested?: Position | undefined;
   /** Absent: it cannot be sent, for this reason. */
   readonly request?: MessageRequest;
   readonly unsendable?: string;

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
+import { type Position } from '../kernel/event';
 import { changedReceivers, continuedReceivers } from './continued-receivers';
 import { type Receiver } from './receiver-id';
 
@@ -78,6 +79,22 @@ export type SubscriptionEvent =
     }
   /** A receiver that rests is to be tried at once. */
   | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
+  /** A message is made of a transition of the past: the one of `messageIdOf`, about the event at `cause`, at `time`. */
+  | {
+      readonly type: 'MessageRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly subject: string;
+        readonly sequence: number;
+        readonly stateId: number;
+        readonly time: string;
+        readonly cause: Position;
+      };
+    }
+  /** Messages that were requested before are not sent, unless they were delivered. */
+  | { readonly type: 'BackfillsCancelled'; readonly data: { readonly at: string } }
   /** Redeliveries that were asked for before are not made, unless they were attempted. */
   | { readonly type: 'RedeliveriesCancelled'; readonly data: { readonly at: string } }
   /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
@@ -130,7 +147,7 @@ export type SubscriptionCommand =
       /** The ids of its receivers are those that the PUT names. */
       readonly subscription: SubscriptionContent;
     }
-  | { readonly do: 'delete' | 'cancelRedeliveries'; readonly at: string }
+  | { readonly do: 'delete' | 'cancelBackfills' | 'cancelRedeliveries'; readonly at: string }
   | {
       readonly do: 'disableReceiver';
       readonly at: string;
@@ -208,6 +225,8 @@ function change(
         ...probes.map((receiver) => ({ type: 'ProbeRequested' as const, data: { at, receiver } })),
       ];
     }
+    case 'cancelBackfills':
+      return [{ type: 'BackfillsCancelled', data: { at } }];
     case 'cancelRedeliveries':
       return [{ type: 'RedeliveriesCancelled', data: { at } }];
     case 'delete':
@@ -260,6 +279,8 @@ function changed(
     }
     case 'SecretRotated':
       return rotated(state, event.data);
+    case 'MessageRequested':
+    case 'BackfillsCancelled':
     case 'TestRequested':
     case 'ProbeRequested':
     case 'RedeliveryRequested':

@@ -62,7 +62,7 @@ export class ReplaceSubscription extends Command<Written> {
 }
 
 export interface Change {
-  readonly do: 'cancelRedeliveries' | 'delete' | 'rotateSecret';
+  readonly do: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret';
 }
 
 /** Does anything else with a subscription (`docs/decisions.md#n14`). */

@@ -1,5 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { VisibleWrites } from '../http/visible-writes';
+import { BackfillMessagesHandler } from './backfill.commands';
+import { backfillController } from './backfill.controller';
 import {
   ChangeSubscriptionHandler,
   CreateSubscriptionHandler,
@@ -27,6 +29,7 @@ export class SubscriptionsModule {
         subscriptionsController(kind),
         deliveriesController(kind),
         explainController(kind),
+        backfillController(kind),
       ]),
       providers: [
         CreateSubscriptionHandler,
@@ -38,6 +41,7 @@ export class SubscriptionsModule {
         SubscriptionQueries,
         RedeliverMessageHandler,
         RedeliverDeadLettersHandler,
+        BackfillMessagesHandler,
         DeliveryQueries,
         ExplainQueries,
         VisibleWrites,

@@ -1,10 +1,16 @@
 import { type TestRequest } from '../support/app';
 import { XML_UTF8 } from './posted';
+import { NOW } from './voucher-network';
 import { CLAIM_SUBSCRIPTIONS, POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
 
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 
 const PERIOD = { minTime: '2026-01-01T00:00:00Z', maxTime: 1_790_000_000_000 };
+
+const RECENT = {
+  minTime: new Date(NOW - 24 * 60 * 60 * 1000).toISOString(),
+  maxTime: new Date(NOW).toISOString(),
+};
 
 /** Every optional part. */
 const full = subscription({
@@ -73,6 +79,11 @@ const TRANSACTION_REQUESTS: readonly (readonly [id: string, target: string, deta
   ],
   ['cancelSubscriptionRedeliveries', `${SUBSCRIPTIONS}/{id}/redeliveries`],
   ['cancelSubscriptionRedeliveries', `${SUBSCRIPTIONS}/7/redeliveries`],
+  ['backfillSubscription', `${SUBSCRIPTIONS}/{id}/backfills`, json(RECENT)],
+  ['backfillSubscription', `${SUBSCRIPTIONS}/{id}/backfills.xml`, json({ ...RECENT, dryRun: true })],
+  ['backfillSubscription', `${SUBSCRIPTIONS}/{id}/backfills`, json({})],
+  ['cancelSubscriptionBackfills', `${SUBSCRIPTIONS}/{id}/backfills`],
+  ['cancelSubscriptionBackfills', `${SUBSCRIPTIONS}/7/backfills`],
   ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/0`],
   ['explainSubscription', `${SUBSCRIPTIONS}/{id}/explain/{subjectId}`],
 ];

@@ -12,6 +12,7 @@ import { mappingOperations } from '../../src/ops/rest/operations';
 import { productOperations } from '../../src/products/operations';
 import { claimSubscriptions, transactionSubscriptions } from '../../src/subscription-kinds';
 import { anyDeliveryOperations } from '../../src/ops/rest/deliveries.operations';
+import { backfillOperations } from '../../src/subscriptions/backfill.fields';
 import { deliveryOperations } from '../../src/subscriptions/deliveries.operations';
 import { explainOperations } from '../../src/subscriptions/explain.fields';
 import { subscriptionOperations } from '../../src/subscriptions/operations';
@@ -154,9 +155,11 @@ describe('the description of the interface (decisions A8)', () => {
       subscriptionOperations(transactionSubscriptions),
       deliveryOperations(transactionSubscriptions),
       explainOperations(transactionSubscriptions),
+      backfillOperations(transactionSubscriptions),
       subscriptionOperations(claimSubscriptions),
       deliveryOperations(claimSubscriptions),
       explainOperations(claimSubscriptions),
+      backfillOperations(claimSubscriptions),
       anyDeliveryOperations,
       networkClaimOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));

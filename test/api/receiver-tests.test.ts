@@ -24,6 +24,7 @@ beforeAll(async () => {
       addressProblem: () => undefined,
       deliveries: world.app.engines.deliveries,
       testWithin: 15_000,
+      keepMs: 30 * 24 * 60 * 60 * 1000,
     },
   });
 });

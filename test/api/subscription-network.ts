@@ -101,7 +101,7 @@ export async function targetWithIds(
 ): Promise<string> {
   if (!target.includes('{id}')) return target;
   const isClaims = target.startsWith(CLAIM_SUBSCRIPTIONS);
-  const isShared = /redeliveries|explain/.test(target);
+  const isShared = /redeliveries|explain|backfills/.test(target);
   const shared = sharedIds.get(app) ?? new Map<boolean, string>();
   sharedIds.set(app, shared);
   const subscriptionId = (isShared ? shared.get(isClaims) : undefined) ?? (await createFor(app, isClaims));

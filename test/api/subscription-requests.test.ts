@@ -10,6 +10,7 @@ const { post, put, remove, get, send, create, ids } = world;
 /** What subscriptions need of a process. */
 const PARTS = {
   testWithin: 0,
+  keepMs: 30 * 24 * 60 * 60 * 1000,
   secrets: () => new Secrets(Buffer.alloc(32)),
   addressProblem: () => undefined,
   deliveries: () => world.app.engines.deliveries(),

@@ -237,6 +237,8 @@ it.each([
   'ProbeRequested',
   'RedeliveryRequested',
   'RedeliveriesCancelled',
+  'MessageRequested',
+  'BackfillsCancelled',
 ] as const)('%s is read as it was first stored', (type) => {
   const [name, variant] = type.split('-') as [SubscriptionEvent['type'], string?];
   const { stream, event } = golden<SubscriptionEvent>(name, variant === undefined ? '' : `-${variant}`);
@@ -267,6 +269,8 @@ it.each([
     TestRequested: start,
     ProbeRequested: start,
     RedeliveryRequested: start,
+    MessageRequested: start,
+    BackfillsCancelled: start,
     RedeliveriesCancelled: { redeliveriesCancelled: '2026-03-01T12:00:00.000Z' },
   };
   expect(state).toMatchObject(expected[type]);

@@ -81,6 +81,16 @@ interface Mark {
   readonly revision: number;
 }
 
+/** The position of the last mark before a time (epoch ms); `START` without one. */
+export async function markBefore(log: EventLog, time: number): Promise<Position> {
+  for await (const batch of log.readStream(STREAM, { backwards: true, batchSize: 50 }))
+    for (const event of batch) {
+      const { data } = toDomainEvent(event) as DeliveriesMatched;
+      if (Date.parse(data.at) < time) return event.position;
+    }
+  return START;
+}
+
 async function lastMark(log: EventLog): Promise<Mark> {
   for await (const batch of log.readStream(STREAM, { backwards: true, limit: 1 })) {
     for (const event of batch) {

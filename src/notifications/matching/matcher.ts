@@ -1,5 +1,5 @@
 import { toDomainEvent } from '../../kernel/decider';
-import { type RecordedEvent } from '../../kernel/event';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type MatchedEvent } from '../delivery-events';
 import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
 import { type Occurrence, type Topic } from '../topic';
@@ -19,6 +19,7 @@ const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
   'TestRequested',
   'ProbeRequested',
   'RedeliveryRequested',
+  'MessageRequested',
   'RedeliveriesCancelled',
 ]);
 
@@ -99,6 +100,7 @@ export class Matcher {
       const { organisationId } = subscription;
       return [{ type: 'ProbeDue', data: { subscriptionId: id, organisationId, receiver, at } }];
     }
+    if (type === 'MessageRequested') return [requestedMessage(event.position, id, subscription, data)];
     if (type === 'RedeliveriesCancelled') {
       const { organisationId } = subscription;
       return [...receiversIn(id, subscription).keys()].map((receiver) => ({
@@ -123,4 +125,22 @@ export class Matcher {
     const messages = [...messagesOf({ event, id, subscription, prepared, occurrence, rates }, receiver)];
     return messages.map(({ type, data }) => ({ type, data: { ...data, isTest: true } }));
   }
+}
+
+/** A message of a backfill: rendered as one that is older than any version of its receiver, so when it is sent. */
+function requestedMessage(
+  requested: Position,
+  id: string,
+  { organisationId, topic, content }: ActiveSubscription,
+  data: Extract<SubscriptionEvent, { readonly type: 'MessageRequested' }>['data'],
+): Due {
+  const { receiver, message, subject, sequence, stateId, time: at, cause } = data;
+  return {
+    type: 'MessageDue',
+    data: {
+      ...{ id: message, subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
+      ...{ cause, rendered: START, requested },
+      ...(content.strictOrder === true ? { strictOrder: true } : {}),
+    },
+  };
 }

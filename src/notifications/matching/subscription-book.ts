@@ -16,6 +16,7 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
   'TestRequested',
   'ProbeRequested',
   'RedeliveryRequested',
+  'MessageRequested',
 ]);
 
 const NONE: ReadonlyMap<string, ActiveSubscription> = new Map();

@@ -21,6 +21,8 @@ interface Known {
   readonly state: ActiveSubscription;
   /** By ids. */
   readonly receivers: ReadonlyMap<string, KnownReceiver>;
+  /** Messages of backfills that were requested before are cancelled. */
+  readonly backfillsCancelled?: Position | undefined;
 }
 
 interface KnownReceiver {
@@ -48,6 +50,8 @@ export class Standings {
     const happened = toDomainEvent(event) as SubscriptionEvent;
     const state = subscriptionDecider.evolve(before?.state ?? subscriptionDecider.initial, happened);
     if (state.is !== 'active') this.all.delete(id);
+    else if (before !== undefined && happened.type === 'BackfillsCancelled')
+      this.all.set(id, { ...before, backfillsCancelled: event.position });
     else if (before !== undefined && state.content === NO_CONTENT) this.all.set(id, { ...before, state });
     else this.all.set(id, known(id, state, event.position, before));
   }
@@ -67,6 +71,12 @@ export class Standings {
    */
   renderedSince(subscriptionId: string, receiver: string): Position | undefined {
     return this.all.get(subscriptionId)?.receivers.get(receiver)?.since;
+  }
+
+  /** Whether a message of a backfill, which was requested at a position, is cancelled. */
+  isCancelled(subscriptionId: string, requested: Position): boolean {
+    const cancelled = this.all.get(subscriptionId)?.backfillsCancelled;
+    return cancelled !== undefined && requested < cancelled;
   }
 
   /** Whether any subscription has a receiver of this id. */
@@ -96,7 +106,8 @@ function known(id: string, state: ActiveSubscription, position: Position, before
     const isDisabled = content.disabled === true || one.disabled === true;
     return [receiver, { isDisabled, rendering, since }] as const;
   });
-  return { state: { ...state, content: NO_CONTENT }, receivers: new Map(receivers) };
+  const backfillsCancelled = before?.backfillsCancelled;
+  return { state: { ...state, content: NO_CONTENT }, receivers: new Map(receivers), backfillsCancelled };
 }
 
 function hashOf(text: string): string {

@@ -6,7 +6,10 @@ import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
 export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
-  readonly book: Pick<Standings, 'hasReceiver' | 'renderedSince' | 'secretsOf' | 'standingOf'>;
+  readonly book: Pick<
+    Standings,
+    'hasReceiver' | 'isCancelled' | 'renderedSince' | 'secretsOf' | 'standingOf'
+  >;
 };
 
 /** Derived secrets that are kept. */
@@ -28,8 +31,15 @@ export class Recipients {
   }
 
   /** A receiver may look gone while its subscription has not been read as far as the event that caused the message. */
-  permission(subscriptionId: string, receiver: string, cause?: Position): Permission {
+  permission(
+    subscriptionId: string,
+    receiver: string,
+    about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+  ): Permission {
     const { book, position } = this.subscriptions;
+    const requested = about?.requested;
+    if (requested !== undefined && book.isCancelled(subscriptionId, requested)) return 'cancel';
+    const cause = requested ?? about?.rendered ?? about?.cause;
     const standing = book.standingOf(subscriptionId, receiver);
     if (standing === 'active') return 'send';
     if (standing !== 'gone') return 'hold';

@@ -56,8 +56,12 @@ export interface Surface {
   peek(revision: number): Message | undefined;
   /** Has the message read, then calls `loaded`. */
   load(receiver: Receiver, revision: number): void;
-  /** For a receiver, and for one of its messages, which domain event `cause` has made due. */
-  permission(subscriptionId: string, receiver: string, cause?: Position): Permission;
+  /** For a receiver, or for one of its messages. */
+  permission(
+    subscriptionId: string,
+    receiver: string,
+    about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+  ): Permission;
   /** Whether messages of this partition may be started now; if not, until `reconsider`. */
   isOpen(partition: number): boolean;
   /** How far ahead a stored time (epoch ms) is by the system clock (ms). */
@@ -241,10 +245,10 @@ export class Scheduler {
 
   private start(receiver: Receiver, sendable: Sendable, now: number): Started | undefined {
     const { kind, revision, message, redelivery } = sendable;
-    const { subscriptionId, cause, rendered, request } = message;
+    const { subscriptionId, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
     receiver.owner = message.organisationId;
-    const permission = this.surface.permission(subscriptionId, receiver.id, rendered ?? cause);
+    const permission = this.surface.permission(subscriptionId, receiver.id, message);
     if (permission === 'hold') {
       this.held.add(receiver);
       return undefined;

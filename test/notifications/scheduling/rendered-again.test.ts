@@ -1,12 +1,15 @@
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { without } from '../../../src/kernel/without';
+import { loadSubscription } from '../../../src/notifications/loaded-subscription';
+import { missedMessages } from '../../../src/notifications/matching/missed-messages';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { RATES_STREAM } from '../../../src/notifications/matching/rates';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { receiverIdOf } from '../../../src/notifications/receiver-id';
 import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
 import {
+  type ActiveSubscription,
   type Receiver,
   type SubscriptionContent,
   subscriptionDecider,
@@ -126,6 +129,41 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     await until(async () => (await outcomes()).length === 3);
     expect(attempts.map(({ request }) => request.url)).toEqual(Array(3).fill(RIGHT.receiverUrl));
     for (const { request } of attempts) expect(request.body).not.toContain('SEK');
+  });
+
+  it('is rendered when it is sent if it is of a backfill, and not sent once that is cancelled (decisions N14)', async () => {
+    await happens(RATES_STREAM, rates(2));
+    for (const name of ['t1', 't2', 't3']) await happens(`transaction-${name}`, tracked);
+    await happens(RATES_STREAM, rates(4), 0);
+    const receiver = await subscribed();
+    const { log } = world.engines;
+    const { state, position } = await loadSubscription(log, 's');
+    const subscription = state as ActiveSubscription;
+    const missed = { topic: transactionTopic, id: 's', subscription, receivers: new Set([receiver]) };
+    const { found } = await missedMessages(log, { ...missed, min: 0, max: Date.now(), after: undefined }, 9);
+    expect(found.map(({ subject }) => subject)).toEqual(['t1', 't2', 't3']);
+    expect(position > found[2]!.cause).toBe(true);
+    const requests = found.map((data) => ({ type: 'MessageRequested', data: { at: AT, ...data } }) as const);
+    await replace(content(RIGHT));
+    const revision = (await loadSubscription(log, 's')).revision;
+    await happens('subscription-s', requests[0]!, revision);
+    start('one', attempt);
+    await until(async () => (await outcomes()).length === 1);
+    expect(attempts[0]).toMatchObject({ id: found[0]!.message, request: { url: RIGHT.receiverUrl } });
+    // NOK 1,299.00 at the rate of then.
+    expect(attempts[0]?.request.body).toBe('right 2598 SEK');
+    const disable = { do: 'disableReceiver', at: AT, receiver, reason: 'gone' } as const;
+    await execute(log, subscriptionDecider, 's', disable);
+    await happens('subscription-s', requests[1]!, revision + 2);
+    await execute(log, subscriptionDecider, 's', { do: 'cancelBackfills', at: AT });
+    await execute(log, subscriptionDecider, 's', { do: 'enableReceiver', at: AT, receiver });
+    await happens('subscription-s', requests[2]!, revision + 5);
+    await until(async () => (await outcomes()).length === 3);
+    expect((await outcomes()).map(({ id, outcome }) => [id, outcome])).toEqual([
+      [found[0]!.message, 'delivered'],
+      [found[1]!.message, 'cancelled'],
+      [found[2]!.message, 'delivered'],
+    ]);
   });
 
   it('is a dead letter with its reason if its new body is too long', async () => {

@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { openLog } from '../../../src/engines/embedded/log/open-log';
+import { type RecordedEvent, START } from '../../../src/kernel/event';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { loadSubscription } from '../../../src/notifications/loaded-subscription';
+import { missedMessages } from '../../../src/notifications/matching/missed-messages';
+import { receiversOf } from '../../../src/notifications/receiver-id';
+import { logFolder, type LogFolder } from '../../support/log-folder';
+import { cases } from '../../support/size';
+import { histories } from './histories';
+import { appendAll } from './matching-logs';
+import { expectedOf } from './matching-model';
+import { AT, claimTopic, content, created, moved, replaced } from './recorded-events';
+
+let folder: LogFolder;
+let log: EventLog;
+beforeEach(async () => {
+  folder = await logFolder();
+  ({ log } = await openLog(folder.file, false));
+});
+afterEach(async () => {
+  await log.close();
+  await folder.remove();
+});
+
+const EVER = { min: 0, max: Date.parse('2100-01-01') } as const;
+
+/** Ids of the messages that a subscription has missed, `most` at a time. */
+async function missedBy(id: string, most: number, times: { min: number; max: number } = EVER) {
+  const { state } = await loadSubscription(log, id);
+  if (state.is !== 'active') return undefined;
+  const receivers = new Set(receiversOf(id, state.content).keys());
+  const ids: string[] = [];
+  for (let after: string | undefined; ;) {
+    const missed = { topic: claimTopic, id, subscription: state, receivers, ...times, after };
+    const { found, next } = await missedMessages(log, missed, most);
+    ids.push(...found.map(({ message }) => message));
+    if (next === undefined) return { ids, state };
+    after = next;
+  }
+}
+
+async function everything(): Promise<readonly RecordedEvent[]> {
+  const all: RecordedEvent[] = [];
+  for await (const { events } of log.readAll({ after: START })) all.push(...events);
+  return all;
+}
+
+const example = (stateId: number, at: Date) => claimTopic.example(stateId, at);
+
+it('what was missed is what the subscription selects now, without what was made (decisions N14)', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, fc.constantFrom(1, 3, 1000), async (steps, most) => {
+      const own = await logFolder();
+      const shared = log;
+      ({ log } = await openLog(own.file, false));
+      await appendAll(log, steps);
+      const events = await everything();
+      const made = new Set(expectedOf(events, example).map(({ id }) => id));
+      const streams = new Set(events.map(({ stream }) => stream));
+      for (const stream of streams) {
+        if (!stream.startsWith('subscription-')) continue;
+        const id = stream.replace('subscription-', '');
+        const missed = await missedBy(id, most);
+        if (missed === undefined) continue;
+        const { content: subscription, organisationId } = missed.state;
+        const now = { ...created(organisationId), data: { organisationId, subscription } };
+        const first = { ...events[0]!, stream, type: now.type, data: JSON.stringify(now.data) };
+        const moves = events.filter(({ type }) => type === 'ClaimMoved');
+        const selected = expectedOf([first, ...moves], example).map((one) => one.id);
+        expect(missed.ids).toEqual(selected.filter((one) => !made.has(one)));
+      }
+      await log.close();
+      await own.remove();
+      log = shared;
+    }),
+    { numRuns: cases(200, 20) },
+  );
+}, 120_000);
+
+it('only what has happened between two times counts (decisions N14)', async () => {
+  await appendAll(log, [
+    ['claim-1', moved({ at: '2026-03-01T11:59:59.999Z' })],
+    ['claim-1', moved()],
+    ['claim-2', moved({ at: '2026-03-01T12:00:00.001Z', stateId: 2 })],
+    ['claim-3', moved({ at: '2026-03-01T12:00:00.002Z' })],
+    ['subscription-s', created(1, { filter: { stateIds: [2] } })],
+    ['subscription-s', replaced(content())],
+  ]);
+  const min = Date.parse(AT);
+  expect((await missedBy('s', 10, { min, max: min + 1 }))?.ids).toHaveLength(2);
+  expect((await missedBy('s', 10, { min: min + 2, max: min + 2 }))?.ids).toHaveLength(1);
+});
