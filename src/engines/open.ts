@@ -5,6 +5,7 @@ import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '
 import { type ReadStore } from '../kernel/read-store';
 import { Deliveries, type OpenedDeliveries } from './deliveries';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
+import { Presence } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
 import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
@@ -299,4 +300,9 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Shows that this thread lives to other processes with the same data folder, whatever the engines are. */
+export function presenceIn(dataDir: string): Presence {
+  return new Presence(dataDir);
 }

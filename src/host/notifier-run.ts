@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { type IsGone } from '../kernel/lease-holder';
 import { type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
 import { Rendering } from '../notifications/matching/rendering';
@@ -32,6 +33,8 @@ export interface NotifierParts {
 export interface NotifierOptions {
   /** A name that no other process uses. */
   readonly name: string;
+  /** Whether another one is gone for certain. */
+  readonly isGone?: IsGone;
   /** Receives failures after which it continues. */
   readonly report: (failure: unknown) => void;
 }
@@ -104,7 +107,8 @@ export class Notifier {
 
   private deliver(): void {
     const { log, store, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
-    const { name, report } = this.options;
+    const { name, isGone, report } = this.options;
+    const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
     const subscriptions = new FollowedSubscriptions(log, following.signal);
     const sender = new Sender({ allowed });
@@ -113,8 +117,8 @@ export class Notifier {
     const rendering = new Rendering(log, topics);
     const delivery = { log, deliveries, store, recipients, rendering, attempt, report };
     this.parts = [
-      new MatcherRunner({ log, deliveries, store, topics }, { owner: name, report }),
-      new DeliveryRunner(delivery, { owner: name, keepMs }),
+      new MatcherRunner({ log, deliveries, store, topics }, { ...owner, report }),
+      new DeliveryRunner(delivery, { ...owner, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];
     this.end = async () => {

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { claimTopic } from '../claims/topic';
 import { type Config } from '../config';
-import { type EngineTicket, joinEngines } from '../engines/open';
+import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
 import { type Topic } from '../notifications/topic';
 import { transactionTopic } from '../transactions/topic';
 import { allowedBy, ownerOf, secretsOf } from './installation';
@@ -21,6 +20,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
   const engines = await joinEngines(ticket);
   const secrets = await secretsOf(config);
   const { log, store } = engines;
+  const presence = presenceIn(config.dataDir);
   const { notifyKeep: keepMs, notifyRates } = config;
   const notifier = new Notifier(
     {
@@ -34,12 +34,13 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
       keepMs,
       ...(notifyRates === undefined ? {} : { rates: notifyRates }),
     },
-    { name: randomUUID(), report },
+    { name: presence.name, isGone: (owner) => presence.isGone(owner), report },
   );
   return {
     calls: notifier,
     close: async () => {
       await notifier.stop();
+      presence.close();
       await engines.close();
     },
   };

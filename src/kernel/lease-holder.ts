@@ -21,6 +21,8 @@ export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
 /** The process that holds it matches events with subscriptions. */
 export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
 
+export type IsGone = (owner: string) => boolean;
+
 /** Acquires, renews and releases a lease for one owner. */
 export class LeaseHolder {
   private lease: Lease | undefined;
@@ -32,6 +34,8 @@ export class LeaseHolder {
     private readonly owner: string,
     private readonly ttlMs: number,
     private readonly now: () => number,
+    /** Whether an owner is gone for certain: its lease is not waited for. */
+    private readonly isGone?: IsGone,
   ) {}
 
   /** When the lease ends unless it is renewed (epoch ms); 0 without one. */
@@ -71,7 +75,22 @@ export class LeaseHolder {
   }
 
   private async renew(): Promise<boolean> {
-    this.lease = await this.store.lease(this.name, this.owner, this.now(), this.ttlMs);
+    this.lease = await this.leaseFor(this.owner);
+    if (this.lease === undefined && (await this.freeIfGone())) this.lease = await this.leaseFor(this.owner);
     return this.lease !== undefined;
+  }
+
+  private async leaseFor(owner: string): Promise<Lease | undefined> {
+    return await this.store.lease(this.name, owner, this.now(), this.ttlMs);
+  }
+
+  /** Releases the lease of an owner that is gone, in its name: whoever has got the lease meanwhile keeps it. */
+  private async freeIfGone(): Promise<boolean> {
+    if (this.isGone === undefined) return false;
+    const holder = await this.store.holder(this.name, this.now(), this.ttlMs);
+    if (holder === undefined || holder === this.owner || !this.isGone(holder)) return false;
+    const left = await this.leaseFor(holder);
+    if (left !== undefined) await this.store.release(left);
+    return left !== undefined;
   }
 }

@@ -111,7 +111,7 @@ export function openDatabase(
  * garbage-collected: the file would stay locked, and memory in use that the collector does not know of. A failure here must
  * neither keep the file open nor hide the error that it is closed for.
  */
-function closeDatabase(database: DatabaseSyncInstance): void {
+export function closeDatabase(database: DatabaseSyncInstance): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK');
     database.exec('PRAGMA shrink_memory');

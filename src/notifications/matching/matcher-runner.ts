@@ -3,7 +3,7 @@ import { isAbort } from '../../kernel/abort';
 import { Backoff } from '../../kernel/backoff';
 import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
+import { type IsGone, LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 import { reasonOf } from '../../kernel/unavailable';
 import { WaitablePosition } from '../../kernel/waitable-position';
@@ -24,6 +24,7 @@ export interface MatcherParts {
 export interface MatcherOptions {
   /** A name that no other process uses. */
   readonly owner: string;
+  readonly isGone?: IsGone;
   /** Receives failures after which the matcher continues. */
   readonly report?: (failure: unknown) => void;
   /** Epoch ms. */
@@ -62,11 +63,11 @@ export class MatcherRunner {
 
   constructor(
     private readonly parts: MatcherParts,
-    { owner, report = () => undefined, now = Date.now }: MatcherOptions,
+    { owner, isGone, report = () => undefined, now = Date.now }: MatcherOptions,
   ) {
     [this.report, this.now] = [report, now];
     const { name, ms } = MATCHER_LEASE;
-    this.lease = new LeaseHolder(parts.store, name, owner, ms, now);
+    this.lease = new LeaseHolder(parts.store, name, owner, ms, now, isGone);
   }
 
   start(): void {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../kernel/backoff';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { inParallel } from '../../kernel/in-parallel';
-import { LeaseHolder } from '../../kernel/lease-holder';
+import { type IsGone, LeaseHolder } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 import { reasonOf } from '../../kernel/unavailable';
 import { PARTITIONS } from '../receiver-id';
@@ -21,6 +21,7 @@ export interface DeliveryParts extends DispatcherParts {
 export interface DeliveryOptions {
   /** A name that no other process uses. */
   readonly owner: string;
+  readonly isGone?: IsGone;
   /** How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than `longestMs`. */
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
@@ -74,7 +75,7 @@ export class DeliveryRunner {
     private readonly parts: DeliveryParts,
     private readonly options: DeliveryOptions,
   ) {
-    const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS } = options;
+    const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS, isGone } = options;
     const { store } = parts;
     this.lookMs = lookMs;
     this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
@@ -83,10 +84,10 @@ export class DeliveryRunner {
       taken: (...taken) => this.dispatcher.taken(...taken),
       batch: () => this.dispatcher.pump(),
     });
-    this.membership = new Membership({ store, owner, ttlMs: leaseMs, now: Date.now });
+    this.membership = new Membership({ store, owner, ttlMs: leaseMs, now: Date.now, isGone });
     this.leases = Array.from(
       { length: PARTITIONS },
-      (_, number) => new LeaseHolder(store, `notifier-partition-${number}`, owner, leaseMs, Date.now),
+      (_, number) => new LeaseHolder(store, `notifier-partition-${number}`, owner, leaseMs, Date.now, isGone),
     );
   }
 

@@ -1,4 +1,4 @@
-import { LeaseHolder } from '../../kernel/lease-holder';
+import { type IsGone, LeaseHolder } from '../../kernel/lease-holder';
 import { type ReadStore } from '../../kernel/read-store';
 
 /** How many processes can share the work. */
@@ -10,6 +10,7 @@ interface LeaseOptions {
   readonly owner: string;
   readonly ttlMs: number;
   readonly now: () => number;
+  readonly isGone?: IsGone | undefined;
 }
 
 /** Which processes send: each holds one of some leases, and counts those that are held. */
@@ -18,10 +19,10 @@ export class Membership {
   private readonly leases: readonly LeaseHolder[];
 
   constructor(private readonly options: LeaseOptions) {
-    const { store, owner, ttlMs, now } = options;
+    const { store, owner, ttlMs, now, isGone } = options;
     this.leases = Array.from(
       { length: SLOTS },
-      (_, slot) => new LeaseHolder(store, nameOf(slot), owner, ttlMs, now),
+      (_, slot) => new LeaseHolder(store, nameOf(slot), owner, ttlMs, now, isGone),
     );
   }
 
@@ -57,10 +58,12 @@ export class Membership {
   }
 
   private async heldSlots(): Promise<readonly number[]> {
-    const { store, now, ttlMs } = this.options;
+    const { store, now, ttlMs, isGone } = this.options;
     const held: number[] = [];
-    for (let slot = 0; slot < SLOTS; slot += 1)
-      if ((await store.holder(nameOf(slot), now(), ttlMs)) !== undefined) held.push(slot);
+    for (let slot = 0; slot < SLOTS; slot += 1) {
+      const holder = await store.holder(nameOf(slot), now(), ttlMs);
+      if (holder !== undefined && isGone?.(holder) !== true) held.push(slot);
+    }
     return held;
   }
 }

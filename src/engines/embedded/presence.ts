@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DatabaseSyncInstance } from '@photostructure/sqlite';
+import { closeDatabase, openDatabase } from './connection';
+
+/** The folder within the data folder. */
+const FOLDER = 'alive';
+
+/** How long (ms) files of processes that are gone are kept: longer than any lease. */
+const KEPT_MS = 60 * 60 * 1000;
+
+/** How long (ms) an owner that lives is not asked for again. */
+const ALIVE_MS = 500;
+
+/**
+ * Tells processes that share a data folder whether one of them lives: each locks a file of its own, and the operating system frees the
+ * lock however it ends. So leases of one that was killed need not be waited for. Processes without the folder know nothing of each other.
+ */
+export class Presence {
+  /** A name that nobody else uses, for the leases of this process. */
+  readonly name = randomUUID();
+  private readonly folder: string;
+  private readonly locked: DatabaseSyncInstance | undefined;
+  private readonly gone = new Set<string>();
+  private readonly aliveAt = new Map<string, number>();
+
+  /** Without a folder that can be written, others wait until leases end. */
+  constructor(dataDir: string) {
+    this.folder = join(dataDir, FOLDER);
+    try {
+      mkdirSync(this.folder, { recursive: true });
+      this.clean();
+      this.locked = lock(this.fileOf(this.name));
+    } catch {
+      this.locked = undefined;
+    }
+  }
+
+  /** Whether the owner of a lease is gone for certain. */
+  isGone(owner: string): boolean {
+    if (this.gone.has(owner)) return true;
+    const file = this.fileOf(owner);
+    const isKnown = performance.now() - (this.aliveAt.get(owner) ?? -Infinity) < ALIVE_MS;
+    if (isKnown || owner === this.name || !UUID.test(owner) || !existsSync(file)) return false;
+    if (isLocked(file)) this.aliveAt.set(owner, performance.now());
+    else this.gone.add(owner);
+    return this.gone.has(owner);
+  }
+
+  close(): void {
+    if (this.locked === undefined) return;
+    closeDatabase(this.locked);
+    rmSync(this.fileOf(this.name), { force: true });
+  }
+
+  private clean(): void {
+    for (const name of readdirSync(this.folder)) {
+      const file = join(this.folder, name);
+      const { mtimeMs = Infinity } = statSync(file, { throwIfNoEntry: false }) ?? {};
+      if (Date.now() - mtimeMs > KEPT_MS && !isLocked(file)) rmSync(file, { force: true });
+    }
+  }
+
+  private fileOf(owner: string): string {
+    return join(this.folder, `${owner}.lock`);
+  }
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Raises an error if the file is locked. */
+function lock(file: string): DatabaseSyncInstance {
+  return openDatabase(file, { timeout: 0 }, (database) => {
+    // Nothing is ever written: no other file is needed.
+    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
+  });
+}
+
+/** A file that cannot be opened counts as locked. */
+function isLocked(file: string): boolean {
+  try {
+    closeDatabase(lock(file));
+    return false;
+  } catch {
+    return true;
+  }
+}
