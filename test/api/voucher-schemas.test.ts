@@ -39,7 +39,7 @@ const { create, remove } = voucherClientOf(() => app);
 beforeAll(async () => {
   app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
   const id = await create({ sourceId: 'one', siteIds: [1101], landingUrl: 'https://nord.example/' });
-  await create({ sourceId: 'one', discountAmount: 0.00000001, isPercentage: false, title: 'A <b> & "c"' });
+  await create({ sourceId: 'one', discountAmount: 0.00000001, isPercentage: true, title: 'A <b> & "c"' });
   await create({ languageId: 'sv', voucherTypeId: 1, code: 'X' });
   await remove(await create());
   expect(id).toBe(1);
