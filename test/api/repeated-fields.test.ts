@@ -144,7 +144,7 @@ describe('a field that is posted twice is refused by name, and nothing is stored
     const json = await post(path, TOKENS.nord, body);
     expect([json.statusCode, messages(json), json.headers['x-load-counts']]).toEqual([
       400,
-      [twice('price')],
+      [`products[0]: ${twice('price')}`],
       expect.stringMatching(/^new=1, .*refused=1/),
     ]);
     const xml = await post(
