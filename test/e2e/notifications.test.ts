@@ -180,3 +180,43 @@ test(`of a server that is killed ${KILLS} times after it has answered reports, e
   const texts = new Map(receivers.received.map(({ id, path, body }) => [id, path + body]));
   for (const { id, path, body } of receivers.received) expect(path + body).toBe(texts.get(id));
 }, 300_000);
+
+test('a PUT that mends a URL loses nothing, although the server is killed after it (decisions N8)', async () => {
+  const receiver: Receiver = {
+    httpMethod: 'POST',
+    receiverUrl: receivers.url(1),
+    receiverFormat: 'JSON',
+    receiverBody: '{"wrong": ${orderNumber}}',
+  };
+  const posted = { filter: { messageTypeIds: STATES }, receivers: [receiver] };
+  const { subscriptionId: id } = await post<{ subscriptionId: string }>(
+    'subscriptions',
+    TOKENS.publisher,
+    posted,
+  );
+  isHanging = true;
+  const sales = await report('M-1', 'M-2', 'M-3');
+  await until(() => receivers.received.length >= 2);
+  const mended = { ...receiver, receiverUrl: receivers.url(2), receiverBody: '{"right": ${orderNumber}}' };
+  const answer = await fetch(`${server.url}/1.0/conversions/subscriptions/${id}?token=${TOKENS.publisher}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify({ ...posted, receivers: [mended] }),
+  });
+  const { receivers: continued } = (await answer.json()) as { receivers: readonly { receiverId: string }[] };
+  const to = receiverIdOf(id, receiver);
+  expect(continued.map(({ receiverId }) => receiverId)).toEqual([to]);
+  await server.end('SIGKILL');
+  await receivers.untilLeft();
+
+  isHanging = false;
+  await start();
+  const expected = await messagesAbout(sales, [to]);
+  expect(expected).toHaveLength(3 * STATES.length);
+  await until(() => delivered.size >= expected.length);
+  expect(await server.end()).toBe(0);
+  expect([...delivered].sort()).toEqual([...expected].sort());
+  const right = receivers.received.filter(({ path }) => path === '/r2');
+  expect(right.map((one) => one.id).sort()).toEqual([...expected].sort());
+  for (const { body } of right) expect(body).toContain('right');
+}, 60_000);
