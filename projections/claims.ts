@@ -15,10 +15,11 @@ const FIELDS = {
   siteId: 'column',
   statusId: 'keyword',
   orderNumber: 'text',
-  /** Creation; this and the next three in epoch ms. */
+  /** The day of creation; this and the next three in epoch ms. */
   timeStamp: 'number',
   /** The day of the transaction. */
   timeStampEvent: 'number',
+  /** A day too. */
   statusChanged: 'number',
   lastChanged: 'number',
   /** What the system has to do: see `ClaimWork`. */
@@ -33,7 +34,7 @@ export type ClaimField = keyof typeof FIELDS;
 export const claims: Projection<StoredClaim, ClaimEvent> = {
   collection: {
     name: 'claims',
-    version: 2,
+    version: 3,
     fields: FIELDS,
     sorts: ['claimId', 'timeStamp', 'statusChanged', 'autoApproveAt', 'unscreened', 'untracked'],
   },
@@ -45,6 +46,13 @@ export const claims: Projection<StoredClaim, ClaimEvent> = {
   fold: storedAfter,
   describe: (document, id) => ({ document, fields: fieldsOf(document, Number(id)) }),
 };
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** The first instant of its day (UTC), as lists show it: claims of one day are sorted by their ids (`docs/decisions.md#c8`). */
+function dayOf(time: number): number {
+  return Math.floor(time / DAY) * DAY;
+}
 
 function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record<ClaimField, FieldValue>>> {
   const { origin, claim, status, created, lastChanged } = stored;
@@ -58,9 +66,9 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
     siteId: String(claim.siteId),
     statusId: String(status.id),
     orderNumber: claim.orderNumber,
-    timeStamp: created,
+    timeStamp: dayOf(created),
     timeStampEvent: Date.parse(claim.transactionDate),
-    statusChanged: status.since,
+    statusChanged: dayOf(status.since),
     lastChanged,
     ...workOn(stored),
   };

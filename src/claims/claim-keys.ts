@@ -44,8 +44,11 @@ const keyDecider: Pick<
   evolve: (_, event) => (event.type === 'KeyReserved' ? event.data : undefined),
 };
 
-/** The hash of what identifies a claim. */
-export function keyOf({ transactionDate, programId, eventId, orderNumber }: ClaimContent): string {
+/** What identifies a claim. */
+export type KeyFields = Pick<ClaimContent, 'transactionDate' | 'programId' | 'eventId' | 'orderNumber'>;
+
+/** The hash of it. */
+export function keyOf({ transactionDate, programId, eventId, orderNumber }: KeyFields): string {
   return hash('sha256', `${transactionDate}:${programId}:${eventId}:${orderNumber}`);
 }
 

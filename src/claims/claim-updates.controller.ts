@@ -7,7 +7,8 @@ import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { PostedBody } from '../http/posted-body';
 import { postedList, UPDATE_FORMATS } from './claim-body';
-import { ReviseClaims, RuleOnClaims } from './commands';
+import { RefuseClaims, ReviseClaims, RuleOnClaims } from './commands';
+import { RefusedItems } from './faults';
 import { ignoredIn } from './list-check';
 import { claimOperations as operations } from './operations';
 import { checkRevisions } from './posted-claims';
@@ -34,10 +35,15 @@ export class ClaimUpdatesController {
     const isRuling = caller.kind === 'advertiser';
     reply.headers(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
     const { directory } = this.follower;
-    const command = isRuling
-      ? new RuleOnClaims(checkRulings(posted), caller)
-      : new ReviseClaims(checkRevisions(posted, { directory, caller }), caller);
-    const { position } = await this.commands.execute(command);
-    return new Answer('none', { position });
+    try {
+      const command = isRuling
+        ? new RuleOnClaims(checkRulings(posted), caller)
+        : new ReviseClaims(checkRevisions(posted, { directory, caller }), caller);
+      const { position } = await this.commands.execute(command);
+      return new Answer('none', { position });
+    } catch (error) {
+      if (isRuling || !(error instanceof RefusedItems)) throw error;
+      return await this.commands.execute(new RefuseClaims('claimUpdates', error, caller));
+    }
   }
 }

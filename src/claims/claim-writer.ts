@@ -11,16 +11,9 @@ import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } fro
 import { type Fault } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { Sequence } from '../kernel/sequence';
-import {
-  CLAIM,
-  type ClaimCommand,
-  type ClaimContent,
-  claimDecider,
-  type ClaimEvent,
-  type ClaimState,
-} from './claim';
+import { CLAIM, type ClaimCommand, claimDecider, type ClaimEvent, type ClaimState } from './claim';
 import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } from './claim-batch';
-import { ClaimKeys, keyOf, type SeenKey } from './claim-keys';
+import { ClaimKeys, type KeyFields, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
 /** The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it too. */
@@ -69,7 +62,7 @@ export class ClaimWriter {
   }
 
   /** Each claim with what its key is found to be. `owner`: the claim's own id, if it exists. */
-  async withKeys<Claim extends { readonly claim: ClaimContent; readonly owner?: number }>(
+  async withKeys<Claim extends { readonly claim: KeyFields; readonly owner?: number }>(
     claims: readonly Claim[],
     at: string,
   ): Promise<readonly (Claim & FoundKey)[]> {
@@ -235,7 +228,7 @@ export function requireSize(claims: readonly Omit<Filing, 'id'>[]): void {
 const LONGEST_ID = Number.MAX_SAFE_INTEGER;
 
 /** `docs/decisions.md#c4`. */
-export function notUnique({ transactionDate, programId, eventId, orderNumber }: ClaimContent): Fault {
+export function notUnique({ transactionDate, programId, eventId, orderNumber }: KeyFields): Fault {
   return fault.notUnique(
     `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,
   );

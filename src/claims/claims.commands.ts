@@ -8,9 +8,8 @@ import { EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
-import { type ClaimContent } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
-import { UNSEEN } from './claim-keys';
+import { type KeyFields, UNSEEN } from './claim-keys';
 import {
   ClaimWriter,
   type FoundKey,
@@ -19,7 +18,7 @@ import {
   requireSize,
   type Written,
 } from './claim-writer';
-import { claimFaults as fault, placed, raiseFaults } from './faults';
+import { claimFaults as fault, placed, raiseFaults, type RefusedItems } from './faults';
 import { OrderSearch } from './order-search.queries';
 import { type Claimed } from './screening';
 import { type CheckedClaim } from './posted-claims';
@@ -88,6 +87,18 @@ export class Claims {
     return screened;
   }
 
+  /** Raises the faults of refused items, with those of the keys that were found in them (`docs/decisions.md#c3`). */
+  async refuse(name: string, { ofFields, more, found }: RefusedItems): Promise<never> {
+    const items = found.flatMap((fields, index) => keyedItem(fields, index));
+    const keyed = await this.writer.withKeys(items, this.now().toISOString());
+    const ofKeys = keyed.flatMap(({ index, ...one }) => {
+      const repeats = one.repeats === undefined ? undefined : items[one.repeats]?.index;
+      return keyFaults(name, { ...one, repeats }).map((refused) => placed(refused, `${name}[${index}]`));
+    });
+    raiseFaults([...ofFields, ...ofKeys], more);
+    throw new Error('there are faults');
+  }
+
   /** The updates, each with the present state of its claim. */
   async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
     const loaded: (Update & LoadedClaim)[] = [];
@@ -130,10 +141,27 @@ function postedBy(caller: ClaimsCaller, claims: readonly CheckedClaim[]) {
   return claims.map((claim) => ({ publisherId: caller.organisationId, ...claim }));
 }
 
+interface KeyedItem {
+  readonly claim: KeyFields;
+  readonly index: number;
+  readonly owner?: number;
+}
+
+/** The key that was found in an item of a list; of an update, with the claim that may have it. */
+function keyedItem(
+  { timeStampEvent, programId, eventId, orderNumber, claimId }: Readonly<Record<string, unknown>>,
+  index: number,
+): readonly KeyedItem[] {
+  if (typeof timeStampEvent !== 'string' || typeof orderNumber !== 'string') return [];
+  if (typeof programId !== 'number' || typeof eventId !== 'number') return [];
+  const claim = { transactionDate: timeStampEvent, programId, eventId, orderNumber };
+  return [{ claim, index, ...(typeof claimId === 'number' ? { owner: claimId } : {}) }];
+}
+
 /** What is wrong with the key of an item of a list (`docs/decisions.md#c4`). */
 export function keyFaults(
   list: string,
-  { claim, isTaken, repeats }: FoundKey & { readonly claim: ClaimContent },
+  { claim, isTaken, repeats }: FoundKey & { readonly claim: KeyFields },
 ): readonly Fault[] {
   if (isTaken) return [notUnique(claim)];
   if (repeats === undefined) return [];

@@ -16,8 +16,8 @@ import { type OutputCheck } from './answered-fields';
 import { type Screening } from './claim';
 import { CLAIM_FORMATS, postedList } from './claim-body';
 import { cappedLimit, ClaimQueries } from './claim.queries';
-import { CheckClaims, CreateClaims, DeleteClaim } from './commands';
-import { claimFaults as fault } from './faults';
+import { CheckClaims, CreateClaims, DeleteClaim, RefuseClaims } from './commands';
+import { claimFaults as fault, RefusedItems } from './faults';
 import { listKeys } from './list-keys';
 import { ignoredIn } from './list-check';
 import { CHECKS, claimOperations as operations, CLAIMS, VERSIONS } from './operations';
@@ -111,7 +111,13 @@ export class ClaimsController {
   ): Promise<readonly CheckedClaim[]> {
     const posted = await postedList('claims', body, CLAIM_FORMATS);
     reply.headers(ignoredIn(posted, postedClaim));
-    return checkClaims(posted, { directory: this.follower.directory, caller });
+    try {
+      return checkClaims(posted, { directory: this.follower.directory, caller });
+    } catch (error) {
+      if (error instanceof RefusedItems)
+        return await this.commands.execute(new RefuseClaims('claims', error, caller));
+      throw error;
+    }
   }
 }
 

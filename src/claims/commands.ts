@@ -3,7 +3,7 @@ import { type Position } from '../kernel/event';
 import { programFacts, type Screening } from './claim';
 import { type ClaimsCaller, requirePublisher } from './claim-check';
 import { Claims, keyFaults, raiseAll } from './claims.commands';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault, type RefusedItems } from './faults';
 import { type CheckedClaim, type CheckedRevision } from './posted-claims';
 import { type CheckedRuling, rulingIn } from './posted-rulings';
 import { revisedClaim, revisionFaults } from './revised-claim';
@@ -74,6 +74,27 @@ export class DeleteClaim extends Command<Visible> {
     readonly caller: ClaimsCaller,
   ) {
     super();
+  }
+}
+
+/** Raises the faults of a post whose items are refused, with those of its keys: of claims of a publisher, or its updates. */
+export class RefuseClaims extends Command<never> {
+  constructor(
+    readonly list: 'claims' | 'claimUpdates',
+    readonly refused: RefusedItems,
+    readonly caller: ClaimsCaller,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RefuseClaims)
+class RefuseClaimsHandler implements ICommandHandler<RefuseClaims> {
+  constructor(private readonly claims: Claims) {}
+
+  async execute({ list, refused, caller }: RefuseClaims): Promise<never> {
+    requirePublisher(caller);
+    return await this.claims.refuse(list, refused);
   }
 }
 
@@ -187,6 +208,7 @@ export const claimHandlers = [
   Claims,
   CreateClaimsHandler,
   CheckClaimsHandler,
+  RefuseClaimsHandler,
   ReviseClaimsHandler,
   RuleOnClaimsHandler,
   DeleteClaimHandler,

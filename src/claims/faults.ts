@@ -50,9 +50,24 @@ export function placed({ code, status, message, details }: Fault, place: string)
 
 /** Raises these faults, if there are any, with the status of the first; `more`: how many there are besides. */
 export function raiseFaults(faults: readonly Fault[], more = 0): void {
-  if (faults.length === 0) return;
-  const listed = faults.slice(0, MOST_FAULTS);
-  const others = more + faults.length - listed.length;
+  if (faults.length > 0) throw new Faults(listed(faults, more), faults[0]?.status);
+}
+
+/** Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in each item. */
+export class RefusedItems extends Faults {
+  constructor(
+    readonly ofFields: readonly Fault[],
+    /** How many there are besides. */
+    readonly more: number,
+    readonly found: readonly Readonly<Record<string, unknown>>[],
+  ) {
+    super(listed(ofFields, more), ofFields[0]?.status);
+  }
+}
+
+function listed(faults: readonly Fault[], more: number): readonly Fault[] {
+  const first = faults.slice(0, MOST_FAULTS);
+  const others = more + faults.length - first.length;
   const rest = `${others} more errors: the answer lists the first ${MOST_FAULTS}; correct these and post again`;
-  throw new Faults(others === 0 ? listed : [...listed, claimFaults.manyErrors(rest)], faults[0]?.status);
+  return others === 0 ? first : [...first, claimFaults.manyErrors(rest)];
 }

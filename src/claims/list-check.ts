@@ -4,7 +4,7 @@ import { isPosted, type Posted, type ProblemFaults, Refusals, wrong } from '../w
 import { type PostedOf, type RecordKind } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { type PostedFormat, type PostedList } from './claim-body';
-import { claimFaults as fault, MOST_FAULTS, raiseFaults } from './faults';
+import { claimFaults as fault, MOST_FAULTS, RefusedItems } from './faults';
 
 /** A rule between the fields of an item, as they are found and as they were posted; `place`: `claims[2]`. */
 export type CheckItem<K extends RecordKind> = (
@@ -14,7 +14,7 @@ export type CheckItem<K extends RecordKind> = (
   posted: Posted,
 ) => void;
 
-/** Reads each item of a list by a table and checks it. Raises all faults; their status is that of the first. */
+/** Reads each item of a list by a table and checks it. Raises all faults as `RefusedItems`; their status is that of the first. */
 export function checkEach<K extends RecordKind>(
   { name, items, format, text }: PostedList,
   kind: K,
@@ -30,9 +30,12 @@ export function checkEach<K extends RecordKind>(
       const fields = read(item, refusals, undefined, place);
       check(fields, place, refusals, item);
       found.push(fields);
-    } else refusals.add(fault.notReadable, wrong(place, item, 'an object'));
+    } else {
+      refusals.add(fault.notReadable, wrong(place, item, 'an object'));
+      found.push({});
+    }
   }
-  if (!refusals.areNone) raiseFaults(refusals.faults, refusals.moreFaults);
+  if (!refusals.areNone) throw new RefusedItems(refusals.faults, refusals.moreFaults, found);
   return found.map((fields) => complete<PostedOf<K>>(fields, refusals));
 }
 

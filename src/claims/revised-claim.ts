@@ -4,7 +4,7 @@ import { type ClaimContent, type FiledClaim } from './claim';
 import { type CheckedRevision } from './posted-claims';
 
 /** What an update may omit (Document 3, Claim update posted by a publisher). */
-export const OPTIONAL = [
+const OPTIONAL = [
   'epi',
   'epi2',
   'trackingUrl',

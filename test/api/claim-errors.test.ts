@@ -99,6 +99,7 @@ describe('errors of claims (Document 3, Errors; decisions C7)', () => {
       'UTS_240 claims[1].eventId must be set',
       expect.stringMatching(/^UTS_260 claims\[1\].orderValue: expected an amount .* got 'x'$/),
       "UTS_430 claims[2].epi: expected a string, got '5.5'",
+      expect.stringMatching(/^UTS_397 claims\[0\]: there is a claim .* orderNumber "open"/),
     ]);
   });
 });

@@ -253,11 +253,11 @@ export function answerOf(
       case 'orderNumber':
         return Buffer.from(one.orderNumber);
       case 'timeStamp':
-        return Buffer.from(new Date(one.created).toISOString());
+        return Buffer.from(dayOf(one.created));
       case 'timeStampEvent':
         return Buffer.from(dayOf(one.transaction));
       case 'statusChanged':
-        return Buffer.from(new Date(one.statusChanged).toISOString());
+        return Buffer.from(dayOf(one.statusChanged));
     }
   };
   const ascending = found.sort((a, b) => valueOf(a).compare(valueOf(b)) || a.claimId - b.claimId);

@@ -1,4 +1,5 @@
 import { claimOf, claimWorld, errorsIn, type Listed, xmlOf } from './claim-network';
+import { DAY, NOW } from './voucher-network';
 
 const world = claimWorld();
 const XML = { accept: 'application/xml; charset=utf-8' } as const;
@@ -56,6 +57,46 @@ describe('updating claims', () => {
       expect(found).not.toHaveProperty('epi2');
     },
   );
+
+  it('on one day are sorted by claim id, as lists show the day only (Document 3, List keys; decisions C8)', async () => {
+    const ids: number[] = [];
+    for (const name of ['first', 'second', 'third']) ids.push((await world.create(`sorted ${name}`)).claimId);
+    const [first, second, third] = ids as [number, number, number];
+    for (const [time, claimId] of [
+      [NOW + 60_000, third],
+      [NOW + 120_000, first],
+      [NOW + DAY, second],
+    ] as const) {
+      world.passTo(time);
+      expect((await world.rule([{ claimId, statusIdClaim: 205, versionNo: 0 }])).statusCode).toBe(200);
+    }
+    const sorted = async (sortOrder: string) =>
+      (await world.list(`;claimId=${ids.join(',')};sortBy=statusChanged;sortOrder=${sortOrder}`)).map(
+        ({ claimId }) => claimId,
+      );
+    expect(await sorted('asc')).toEqual([first, third, second]);
+    expect(await sorted('desc')).toEqual([second, third, first]);
+    world.passTo(NOW);
+  });
+
+  it('by a publisher names faults of keys beside faults of fields (Document 3, Errors: UTS_397; decisions C9)', async () => {
+    const one = await world.create('one key');
+    await world.create('other key');
+    const answer = await world.json(
+      '/claimUpdates',
+      {
+        claimUpdates: [
+          { ...claimOf('other key', { orderValue: -1 }), claimId: one.claimId, versionNo: 0 },
+          { ...claimOf('one key', { orderValue: -1 }), claimId: one.claimId, versionNo: 0 },
+        ],
+      },
+      'preisblick',
+    );
+    expect([answer.statusCode, errorsIn(answer).map((error) => error.slice(0, 26))]).toEqual([
+      400,
+      ['UTS_430 claimUpdates[0].or', 'UTS_430 claimUpdates[1].or', 'UTS_397 claimUpdates[0]: t'],
+    ]);
+  });
 
   const revise = (changes: object) => world.json('/claimUpdates', { claimUpdates: [changes] }, 'preisblick');
 

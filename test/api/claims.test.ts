@@ -98,6 +98,35 @@ describe('filing claims (Document 3, Claim posted by a publisher)', () => {
     expect([answer.statusCode, await byOrder('good')]).toEqual([400, undefined]);
   });
 
+  it('names faults of keys beside faults of fields, in every claim (Document 3, Errors: UTS_397; decisions C3)', async () => {
+    expect((await world.file([claimOf('beside')])).statusCode).toBe(200);
+    const posted = [
+      claimOf('beside', { orderValue: -1 }),
+      claimOf('free of faults'),
+      { ...claimOf('no key', { orderValue: -1 }), timeStampEvent: 'soon' },
+      claimOf('beside'),
+      claimOf('free of faults', { epi: 'x' }),
+      5,
+    ];
+    for (const path of ['/claims', '/claims/check']) {
+      const answer = await world.json(path, { claims: posted }, 'preisblick');
+      expect([answer.statusCode, errorsIn(answer).map((error) => error.slice(0, 27))]).toEqual([
+        400,
+        [
+          'UTS_430 claims[0].orderValu',
+          'UTS_265 claims[2].timeStamp',
+          'UTS_430 claims[2].orderValu',
+          'UTS_211 claims[5]: expected',
+          'UTS_397 claims[0]: there is',
+          'UTS_397 claims[3]: there is',
+          'UTS_397 claims[4]: timeStam',
+        ],
+      ]);
+      expect(errorsIn(answer).at(-1)).toContain('are those of claims[1]');
+    }
+    expect(await byOrder('free of faults')).toBeUndefined();
+  });
+
   it('names all claims whose keys are taken, by others or within the post (Document 3, Errors: UTS_397; decisions C3, C4)', async () => {
     expect((await world.file([claimOf('taken')])).statusCode).toBe(200);
     const again = claimOf('twice', { epi: 'other', orderValue: 5, expectedCommission: 1 });

@@ -104,7 +104,9 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
   const path = routed
     .replace(':feedId', String(german))
     .replace(':id', idFor(routed))
-    .replace(':messageId', isOfClaims ? claimMessageId : messageId);
+    .replace(':messageId', isOfClaims ? claimMessageId : messageId)
+    .replace(':transactionId', REPORTED_ID)
+    .replace(':claimId', '1');
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }

@@ -92,6 +92,8 @@ describe('a body of claims', () => {
     ['json', '[]', 'expected an object with claims, a list of claim objects'],
     ['json', '5', 'expected an object with claims, a list of claim objects'],
     ['json', '{"claims":5}', 'claims: expected a list of claim objects'],
+    ['json', '{"claims":[],"claimUpdates":[]}', 'expected an object with claims alone, found claimUpdates'],
+    ['json', '{"claimUpdates":[{}],"claims":[]}', 'expected an object with claims alone, found claimUpdates'],
     ['json', '{"claims":{}}', 'claims: expected a list of claim objects'],
     ['xml', '<claimUpdates/>', 'expected a root element claims with claim elements, found claimUpdates'],
     ['xml', '<claims><claim/><c/></claims>', 'expected a root element claims with claim elements, found c'],

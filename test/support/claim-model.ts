@@ -60,11 +60,10 @@ export class ClaimModel {
       ...accessFaults(content, publisherId),
       ...(needsCommission(content) ? ['UTS_240'] : []),
     ]);
-    if (faults.length > 0) return faults;
     const isRepeated = (content: ModelContent, at: number): boolean =>
       contents.slice(0, at).some((earlier) => keyOf(earlier) === keyOf(content));
     const refused = contents.filter((one, at) => this.holder(one) !== undefined || isRepeated(one, at));
-    if (refused.length > 0) return refused.map(() => 'UTS_397');
+    if (faults.length + refused.length > 0) return [...faults, ...refused.map(() => 'UTS_397')];
     for (const content of contents) {
       const claim = { publisherId, content, statusId: 1, version: 0, ruled: false, tracked: false, id: NaN };
       this.screen(claim, now);
@@ -80,12 +79,12 @@ export class ClaimModel {
     publisherId: number,
     now: number,
   ): readonly string[] {
+    const holder = this.holder(posted);
+    const taken = holder === undefined || holder === claim ? [] : ['UTS_397'];
     const faults = accessFaults(posted, publisherId);
-    if (faults.length > 0) return faults;
+    if (faults.length > 0) return [...faults, ...taken];
     const content = { ...posted, expectedCommission: posted.expectedCommission ?? keptBy(claim, posted) };
     const refused = this.refusal(claim, publisherId, version, (one) => one.statusId === 2 || isScreened(one));
-    const holder = this.holder(content);
-    const taken = holder === undefined || holder === claim ? [] : ['UTS_397'];
     if (refused !== undefined || claim === undefined) return [refused ?? 'UTS_402', ...taken];
     const missing = needsCommission(content) ? ['UTS_240'] : [];
     if (missing.length + taken.length > 0) return [...missing, ...taken];
