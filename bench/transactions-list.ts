@@ -8,13 +8,14 @@ import { compareListings } from './listings';
 import { CONVERSION_TOKENS } from './network';
 import { transactionOf } from './transactions';
 
-/** Sites of the program; the first is the publisher's. */
+/** Sites of the program; the first is the publisher's, the others belong to others. */
 const SITES = 4;
-const OWN = '"421"';
+const PUBLISHER = transactionOf(0).publisherId ?? 0;
+const OWN = `"4${PUBLISHER}"`;
 
 /**
- * Lists transactions of a publisher, a quarter of all; there are ten times `--count`. In the SQL, `4` and `7` are the token
- * prefixes of `siteId` and `messageTypeId`, `8` of `orderNumber`.
+ * Lists transactions of a publisher, a quarter of all; there are ten times `--count`. In the SQL, `4` and `8` are the token
+ * prefixes of `publisherId` and `messageTypeId`, `9` of `orderNumber`.
  */
 export async function transactionsList(bench: Bench): Promise<readonly Figure[]> {
   const path = (keys = '') =>
@@ -29,12 +30,12 @@ export async function transactionsList(bench: Bench): Promise<readonly Figure[]>
       'first 100 pending': {
         path: path(';messageTypeId=4;pageSize=100'),
         size: 100,
-        query: sorted(`${OWN} AND "74"`, 100),
+        query: sorted(`${OWN} AND "84"`, 100),
       },
       'by order number': {
         path: path(';orderNumber=N-700'),
         size: 1000,
-        query: sorted(`${OWN} AND "8~n-700"`, 1000),
+        query: sorted(`${OWN} AND "9~n-700"`, 1000),
       },
     },
   });
@@ -75,7 +76,8 @@ function documentOf(number: number) {
   const facts = transactionOf(number);
   const time = START + ((number * 7_919) % 7_776_000) * 1000;
   const timeOfEvent = new Date(time).toISOString();
-  const transaction = { ...facts, siteId: 21 + (Math.floor(number / 5) % SITES), timeOfEvent };
+  const site = Math.floor(number / 5) % SITES;
+  const transaction = { ...facts, siteId: 21 + site, publisherId: PUBLISHER + site, timeOfEvent };
   const stored: PositionedTransaction = {
     position: number,
     messageTypeId: number % 5 === 0 ? 4 : 6,
